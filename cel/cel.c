@@ -35,6 +35,7 @@ struct hf__cel_program {
         const struct hf__cel_declarations *declarations;
         struct hf__cel_checked checked;
         uint64_t estimate;
+        uint64_t work; /* of compiling it */
 };
 
 static int compile_source(struct hf__cel_program *program, struct hf__cel_issues *issues,
@@ -50,12 +51,13 @@ static int compile_source(struct hf__cel_program *program, struct hf__cel_issues
         if (program->root)
                 program->type =
                         hf__cel_check(program->root, declarations, issues, &program->checked);
+        program->work = program->checked.steps;
         /* The estimate comes before hf__cel_prepare: making a literal has a cost, but
          * hf__cel_prepare turns literals into values, which cost nothing. */
         if (program->type && !hf__cel_estimate_tree(&program->arena, program->root, declarations,
                                                     program->checked.n_locals, &program->estimate))
                 return -ENOMEM;
-        if (program->type && hf__cel_prepare(program->root, issues) != 0)
+        if (program->type && hf__cel_prepare(program->root, issues, &program->work) != 0)
                 return -ENOMEM;
         if (program->arena.failed)
                 return -ENOMEM;
@@ -63,17 +65,22 @@ static int compile_source(struct hf__cel_program *program, struct hf__cel_issues
 }
 
 int hf__cel_compile(const struct hf__cel_declarations *declarations, const char *text, size_t n,
-                    struct hf__strbuf *reterr_message, struct hf__cel_program **ret_program) {
+                    struct hf__strbuf *reterr_message, struct hf__cel_program **ret_program,
+                    uint64_t *ret_work) {
         struct hf__cel_program *program = calloc(1, sizeof *program);
         struct hf__cel_issues issues = {.text = text, .n_text = n};
         int r;
 
         assert(declarations->functions);
+        if (ret_work)
+                *ret_work = 0;
         if (!program)
                 return -ENOMEM;
         hf__arena_init(&program->arena);
         issues.arena = &program->arena;
         r = compile_source(program, &issues, declarations);
+        if (ret_work)
+                *ret_work = program->work;
         if (r == 0) {
                 *ret_program = program;
                 return 0;
@@ -110,24 +117,23 @@ bool hf__cel_program_uses(const struct hf__cel_program *program, unsigned variab
 
 int hf__cel_eval(const struct hf__cel_program *program, const struct hf__cel_value *inputs,
                  const struct hf__cel_limits *limits, struct hf__arena *arena,
-                 struct hf__cel_value *ret_value, uint64_t *ret_cost) {
+                 struct hf__cel_value *ret_value, struct hf__cel_usage *ret_usage) {
         struct hf__cel_run run = {.arena = arena,
                                   .zones = program->declarations->zones,
                                   .inputs = inputs};
         int r = 0;
 
         run.cost_limit = limits && limits->cost > 0 ? limits->cost : COST_LIMIT;
-        /* Work is what this evaluator does beyond what Kubernetes charges for. With one limit for
-         * both, the time of an evaluation stays in proportion to its budget. */
-        run.work_limit = run.cost_limit;
+        /* Work is what this evaluator does beyond what Kubernetes charges for. */
+        run.work_limit = limits && limits->work > 0 ? limits->work : run.cost_limit;
         run.bytes_limit = limits && limits->bytes > 0 ? limits->bytes : BYTES_LIMIT;
         /* One array for all macros: the checker has given each its own slots, so a macro in another
          * one does not overwrite the variables outside of it. */
         run.locals = hf__cel_alloc(&run, program->checked.n_locals * sizeof *run.locals);
         *ret_value = run.locals ? hf__cel_eval_node(&run, program->root) : hf__cel_failure(&run);
         /* A failure has a cost, too, because the expressions of one object share a budget. */
-        if (ret_cost)
-                *ret_cost = run.cost;
+        if (ret_usage)
+                *ret_usage = (struct hf__cel_usage){.cost = run.cost, .work = run.work};
         if (run.failed != 0) {
                 *ret_value = hf__cel_failure(&run);
                 r = run.failed;

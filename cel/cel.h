@@ -38,10 +38,13 @@ struct hf__cel_program;
 /*
  * Compiles and checks an expression of n bytes. 0, -ENOMEM, or HF_E_INVALID: then what is wrong is
  * appended to reterr_message, as Kubernetes shows it, with the line, the column and a mark. The
- * text is not used after the call.
+ * text is not used after the call. *ret_work (may be NULL) gets the steps that its types and its
+ * patterns have taken, beside time in proportion to the text: at most some three million. It is set
+ * in any case, because a caller that compiles many expressions needs a limit for all.
  */
 int hf__cel_compile(const struct hf__cel_declarations *declarations, const char *text, size_t n,
-                    struct hf__strbuf *reterr_message, struct hf__cel_program **ret_program);
+                    struct hf__strbuf *reterr_message, struct hf__cel_program **ret_program,
+                    uint64_t *ret_work);
 void hf__cel_program_free(struct hf__cel_program *program); /* accepts NULL */
 /* The type of the result; it lives as long as the program. */
 const struct hf__cel_type *hf__cel_program_type(const struct hf__cel_program *program);
@@ -61,15 +64,24 @@ uint64_t hf__cel_estimate(const struct hf__cel_program *program);
 /* Limits of an evaluation; 0 is the default. */
 struct hf__cel_limits {
         uint64_t cost; /* as Kubernetes counts it; default 1,000,000, its PerCallLimit */
+        uint64_t work; /* steps within operations, which have no cost; default: as many as cost */
         size_t bytes;  /* of memory; default 16 MiB */
+};
+
+/* What an evaluation has used. Its time is in proportion to the larger of the two: a cheap
+ * operation may be much work, such as the search through a long text. */
+struct hf__cel_usage {
+        uint64_t cost;
+        uint64_t work;
 };
 
 /*
  * Evaluates a program. inputs: the values of the declared variables, in the order of the
  * declarations. limits NULL: the defaults. Memory comes from the arena. 0; HF_E_INVALID: *ret_value
  * is an error value with a message; HF_E_TOO_LARGE: likewise, because a limit was exceeded; or
- * -ENOMEM. *ret_cost (may be NULL) is set in any case.
+ * -ENOMEM. *ret_usage (may be NULL) is set in any case; each part may exceed its limit by one
+ * operation.
  */
 int hf__cel_eval(const struct hf__cel_program *program, const struct hf__cel_value *inputs,
                  const struct hf__cel_limits *limits, struct hf__arena *arena,
-                 struct hf__cel_value *ret_value, uint64_t *ret_cost);
+                 struct hf__cel_value *ret_value, struct hf__cel_usage *ret_usage);

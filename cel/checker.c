@@ -343,6 +343,8 @@ const struct hf__cel_type *hf__cel_check(struct hf__cel_node *root,
                 hf__cel_validate(root, declarations->mixed_literals, &c.in, issues);
         else
                 type = NULL;
-        *ret_checked = (struct hf__cel_checked){.n_locals = c.max_locals, .used = c.used};
+        *ret_checked = (struct hf__cel_checked){.n_locals = c.max_locals,
+                                                .used = c.used,
+                                                .steps = c.in.steps};
         return c.arena->failed ? NULL : type;
 }

@@ -13,6 +13,7 @@ struct hf__cel_issues;
 struct hf__cel_checked {
         uint32_t n_locals; /* local variables that an evaluation needs */
         uint64_t used;     /* bit i: declared variable i is used, if i < 64 */
+        uint32_t steps;    /* of the check, also of one that has failed */
 };
 
 /* Checks and validates the tree. Returns the type of the result; there may be issues of the

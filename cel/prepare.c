@@ -95,7 +95,7 @@ static void prepare_map(struct preparer *p, struct hf__cel_node *node) {
 }
 
 /* A literal pattern is compiled once, and an invalid one is refused with the expression. A pattern
- * that the evaluation computes is compiled at each call (functions/regexes.c). */
+ * that the evaluation computes is compiled when it is wanted (functions/computed_pattern.c). */
 static void prepare_pattern(struct preparer *p, struct hf__cel_node *node) {
         const struct hf__cel_node *pattern = node->as.call.args[1];
         const struct hf__cel_regex *regex;
@@ -187,10 +187,11 @@ static void prepare_node(struct preparer *p, struct hf__cel_node *node) {
         }
 }
 
-int hf__cel_prepare(struct hf__cel_node *root, struct hf__cel_issues *issues) {
+int hf__cel_prepare(struct hf__cel_node *root, struct hf__cel_issues *issues, uint64_t *work) {
         struct preparer p = {.issues = issues};
 
         prepare_node(&p, root);
+        *work += p.work;
         if (p.full)
                 hf__cel_issues_add(issues, HF__CEL_NO_PLACE, "the patterns are too large in all");
         return p.r;

@@ -2,50 +2,24 @@
 /*
  * The functions that search a string for a regular expression: matches, find and findAll.
  *
- * Invariant: a pattern that is no literal is compiled into the memory of the run, which has a
- * limit, and the work of compiling it is charged.
+ * Invariant: a search charges its work to the run, in proportion to the text and the pattern.
  */
-#include <errno.h>
-#include <string.h>
-
-#include <holdfast/error.h>
-
 #include "base/utf8.h"
+#include "cel/functions/computed_pattern.h"
 #include "cel/functions/tables.h"
 #include "cel/regex/regex.h"
-#include "cel/regex/regex_program.h"
 
-/* The compiled pattern. NULL: *ret_error is the error. */
-static const struct hf__cel_regex *compile_pattern(struct hf__cel_run *run,
-                                                   struct hf__cel_value pattern,
-                                                   struct hf__cel_value *ret_error) {
-        const struct hf__cel_regex *regex;
-        char message[400];
-        uint64_t work;
-        int r;
-
-        /* The pattern is a literal, and was compiled with the expression. */
-        if (run->prepared)
-                return run->prepared;
-        *ret_error = hf__cel_error_text("the pattern is too long");
-        if (pattern.n > HF__CEL_PATTERN_MAX)
-                return NULL;
-        r = hf__cel_regex_compile(run->arena, pattern.as.text, pattern.n, &regex, message,
-                                  sizeof message, &work);
-        if (r < 0)
-                run->failed = r;
-        /* Work and memory are known, and counted, afterwards. They exceed their limits by one
-         * pattern at most, because then the run has failed. An invalid pattern takes work, too. */
-        if (hf__cel_work(run, work) && r == 0 && hf__cel_reserve(run, regex->n_bytes))
-                return regex;
-        *ret_error = run->failed != 0 ? hf__cel_failure(run) : hf__cel_errorf(run, "%s", message);
-        return NULL;
+/* The compiled pattern. NULL: *ret_error is why. */
+static const struct hf__cel_regex *pattern_of(struct hf__cel_run *run, struct hf__cel_value pattern,
+                                              struct hf__cel_value *ret_error) {
+        /* A literal pattern was compiled with the expression. */
+        return run->prepared ? run->prepared : hf__cel_computed_pattern(run, pattern, ret_error);
 }
 
 static struct hf__cel_value call_matches(struct hf__cel_run *run, const struct hf__cel_value *args,
                                          unsigned n) {
         struct hf__cel_value error;
-        const struct hf__cel_regex *regex = compile_pattern(run, args[1], &error);
+        const struct hf__cel_regex *regex = pattern_of(run, args[1], &error);
 
         if (!regex)
                 return error;
@@ -56,7 +30,7 @@ static struct hf__cel_value call_matches(struct hf__cel_run *run, const struct h
 static struct hf__cel_value call_find(struct hf__cel_run *run, const struct hf__cel_value *args,
                                       unsigned n) {
         struct hf__cel_value error;
-        const struct hf__cel_regex *regex = compile_pattern(run, args[1], &error);
+        const struct hf__cel_regex *regex = pattern_of(run, args[1], &error);
         size_t start = 0;
         size_t end = 0;
 
@@ -99,7 +73,7 @@ static size_t collect_matches(struct hf__cel_run *run, const struct hf__cel_rege
 static struct hf__cel_value find_all(struct hf__cel_run *run, const struct hf__cel_value *args,
                                      unsigned n) {
         struct hf__cel_value error;
-        const struct hf__cel_regex *regex = compile_pattern(run, args[1], &error);
+        const struct hf__cel_regex *regex = pattern_of(run, args[1], &error);
         int64_t limit = n > 2 ? args[2].as.i : -1;
         struct hf__cel_value *items;
         struct hf__cel_value list;

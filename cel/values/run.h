@@ -12,6 +12,7 @@
 #include "cel/values/value.h"
 
 struct hf__arena;
+struct hf__cel_pattern;
 struct hf__cel_zones;
 
 struct hf__cel_run {
@@ -30,6 +31,11 @@ struct hf__cel_run {
         /* The part of the program that was prepared for the call that runs now: a compiled pattern.
          * May be NULL. */
         const void *prepared;
+        /* The patterns that the evaluation has computed so far, a table of hashes
+         * (functions/computed_pattern.c). */
+        struct hf__cel_pattern *patterns;
+        size_t n_patterns;
+        size_t patterns_space; /* 0, or a power of two */
         /* Memory that the search for a pattern uses again. */
         void *scratch;
         size_t n_scratch;

@@ -9,10 +9,11 @@
 struct hfd_work_pool;
 struct hfd_work_task;
 
-/* The total cost that evaluations may have on such a thread: a few milliseconds. */
+/* What evaluations may use on such a thread, as struct hfd_expression_allowance counts it: about a
+ * millisecond. */
 #define HFD_ADMISSION_INLINE_COST 50000
 
-/* The cost after which a turn ends, if its work can be divided. The next turn continues it. */
+/* What a turn may use until it ends, if its work can be divided. The next turn continues it. */
 #define HFD_ADMISSION_TURN_COST 100000
 
 /* Thread: one of the pool. task: for hfd_work_is_cancelled; it dies with the call. */

@@ -41,7 +41,7 @@ static const struct hf__cel_value inputs[] = {
 static void evaluate(const struct hf__cel_program *program) {
         const struct hf__cel_limits limits = {.cost = 3000, .bytes = 1 << 20};
         struct hf__arena arena;
-        uint64_t cost[2];
+        struct hf__cel_usage usage[2];
         int r[2];
 
         for (int i = 0; i < 2; i++) {
@@ -49,7 +49,7 @@ static void evaluate(const struct hf__cel_program *program) {
                 struct hf__cel_value value;
 
                 hf__arena_init(&arena);
-                r[i] = hf__cel_eval(program, inputs, &limits, &arena, &value, &cost[i]);
+                r[i] = hf__cel_eval(program, inputs, &limits, &arena, &value, &usage[i]);
                 assert(r[i] == 0 || r[i] == HF_E_INVALID || r[i] == HF_E_TOO_LARGE);
                 assert((r[i] != 0) == hf__cel_is_error(value));
                 if (r[i] != 0)
@@ -58,7 +58,7 @@ static void evaluate(const struct hf__cel_program *program) {
                         assert(value.kind == kind || value.kind == HF__CEL_NULL);
                 hf__arena_deinit(&arena);
         }
-        assert(r[0] == r[1] && cost[0] == cost[1]);
+        assert(r[0] == r[1] && usage[0].cost == usage[1].cost && usage[0].work == usage[1].work);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
@@ -83,7 +83,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
                                                     .variables = variables,
                                                     .n_variables = 3,
                                                     .mixed_literals = n % 2 == 0};
-        r = hf__cel_compile(&declarations, (const char *)data, n, &message, &program);
+        r = hf__cel_compile(&declarations, (const char *)data, n, &message, &program, NULL);
         assert(r == 0 || r == HF_E_INVALID);
         assert((r == 0) == (message.n == 0));
         if (r == 0) {

@@ -17,6 +17,7 @@
 #include "base/json.h"
 #include "base/strbuf.h"
 #include "server/resources/causes.h"
+#include "server/resources/custom/schema/compile/effort.h"
 #include "server/resources/custom/schema/custom_schema.h"
 #include "server/resources/custom/schema/structural.h"
 #include "server/resources/objects/object.h"
@@ -115,6 +116,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
         static struct hfd_causes causes;
         const char *text = (const char *)data, *end = n > 0 ? memchr(text, '\n', n) : NULL;
         struct hfd_custom_schema *schema = NULL;
+        struct hfd_schema_effort effort = {0};
 
         if (!end)
                 return 0;
@@ -122,7 +124,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
         struct hf__json *props = parse(text, n_props), *object = parse(end + 1, n - n_props - 1);
         if (props) {
                 hfd_causes_init(&causes);
-                hfd_structural_validate(props, "schema", &causes);
+                hfd_structural_validate(props, "schema", &effort, &causes);
                 check_causes(&causes);
                 int r = hfd_custom_schema_new(props, &schema);
                 assert(r == 0 || r == HF_E_INVALID);

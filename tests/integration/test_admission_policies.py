@@ -240,6 +240,21 @@ def test_a_policy_that_costs_much_ends_at_its_limit(servers):
     assert status["message"].endswith("resulted in error: operation cancelled: actual cost limit exceeded")
 
 
+@pytest.mark.parametrize("failure", ["Fail", "Ignore"])
+def test_a_long_text_is_searched_to_its_end(servers, failure):
+    """The search is cheap as Kubernetes counts, but more work than a thread that serves connections may do at once."""
+    a, b = servers
+    name = "searched-" + failure.lower()
+    policy(a, name, "!object.data.exists(k, object.data[k].matches('BEGIN RSA PRIVATE KEY'))", constraints=selects(name), failurePolicy=failure)
+    bind(a, name)
+    secret = "BEGIN RSA PRIVATE KEY"
+    wait_refused(b, configmap("x", {"k": secret}, labels={"test": name}))
+    for n in (60_000, 1_040_000):
+        assert refused(b, configmap("x", {"k": n * "x"}, labels={"test": name})) is None
+        status = refused(b, configmap("x", {"k": n * "x" + secret}, labels={"test": name}))
+        assert status and "denied request: failed expression" in status["message"]
+
+
 def test_policies_end_with_the_time_of_the_request(servers):
     a, _ = servers
     many = "[0,1,2,3,4,5,6,7,8,9]"

@@ -267,6 +267,18 @@ def test_match_conditions_choose_requests(server, hooks):
         assert reply.code == 403 and "no such key" in message(reply)
 
 
+@pytest.mark.parametrize("mutating", [False, True])
+@pytest.mark.parametrize("failure", ["Fail", "Ignore"])
+def test_a_match_condition_searches_a_long_text_to_its_end(server, hooks, mutating, failure):
+    """The search is cheap as Kubernetes counts, but more work than a thread that serves connections may do at once."""
+    hooks.answers["/deny"] = lambda _: {"allowed": False}
+    condition = {"name": "secret", "expression": "object.data.k.matches('BEGIN RSA PRIVATE KEY')"}
+    with Configured(server, hooks, "searched", hooks.client("/deny"), mutating, matchConditions=[condition], failurePolicy=failure):
+        for text, code in (("", 201), ("BEGIN RSA PRIVATE KEY", 400)):
+            body = config_map("searched", on="searched") | {"data": {"k": 60_000 * "x" + text}}
+            assert server.ask("POST", MAPS + "?dryRun=All", body).code == code
+
+
 def test_configurations_are_never_guarded_by_webhooks(server, hooks):
     everything = {"apiGroups": ["*"], "apiVersions": ["*"], "operations": ["*"], "resources": ["*/*"]}
     hooks.answers["/deny"] = lambda _: {"allowed": False}

@@ -57,17 +57,17 @@ static void print_line(const char *mark, const char *text, size_t n) {
 
 /* Compiles and evaluates. NULL: it does not compile, and the message was printed. */
 static struct hf__cel_program *evaluate(const char *hex, struct hf__cel_value *ret_value,
-                                        uint64_t *ret_cost) {
+                                        struct hf__cel_usage *ret_usage) {
         struct hf__strbuf message = {0};
         struct hf__cel_program *program = NULL;
         size_t n;
         char *text = unhex(hex, &n);
-        int r = hf__cel_compile(&declarations, text, n, &message, &program);
+        int r = hf__cel_compile(&declarations, text, n, &message, &program, NULL);
 
         if (r > 0)
                 print_line("?", message.data, message.n);
         else
-                hf__cel_eval(program, inputs, NULL, &arena, ret_value, ret_cost);
+                hf__cel_eval(program, inputs, NULL, &arena, ret_value, ret_usage);
         hf__strbuf_done(&message);
         free(text);
         return program;
@@ -92,8 +92,8 @@ static void declare(char *name, const char *type, const char *hex) {
 static void answer(const char *hex) {
         struct hf__strbuf text = {0};
         struct hf__cel_value value;
-        uint64_t cost = 0;
-        struct hf__cel_program *program = evaluate(hex, &value, &cost);
+        struct hf__cel_usage usage = {0};
+        struct hf__cel_program *program = evaluate(hex, &value, &usage);
 
         if (program && hf__cel_is_error(value)) {
                 print_line("!", value.as.text, strlen(value.as.text));
@@ -101,7 +101,7 @@ static void answer(const char *hex) {
                 hf__cel_print(&text, value);
                 hf__strbuf_putc(&text, '\t');
                 hf__cel_type_print(&text, hf__cel_program_type(program));
-                hf__strbuf_printf(&text, "\t%llu\t%llu", (unsigned long long)cost,
+                hf__strbuf_printf(&text, "\t%llu\t%llu", (unsigned long long)usage.cost,
                                   (unsigned long long)hf__cel_estimate(program));
                 print_line("=", text.data, text.n);
         }

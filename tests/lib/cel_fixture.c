@@ -47,7 +47,8 @@ static void open_bench(struct bench *b) {
                 const char *type = variables[i].type;
 
                 assert_int_equal(hf__cel_compile(&b->declarations, variables[i].expression,
-                                                 strlen(variables[i].expression), NULL, &kept[i]),
+                                                 strlen(variables[i].expression), NULL, &kept[i],
+                                                 NULL),
                                  0);
                 assert_int_equal(hf__cel_eval(kept[i], NULL, NULL, &b->arena, &b->inputs[i], NULL),
                                  0);
@@ -70,8 +71,8 @@ static void describe(struct bench *b, const char *expression, struct hf__strbuf 
         struct hf__cel_program *program = NULL;
         struct hf__cel_value value;
 
-        if (hf__cel_compile(&b->declarations, expression, strlen(expression), &message, &program) !=
-            0) {
+        if (hf__cel_compile(&b->declarations, expression, strlen(expression), &message, &program,
+                            NULL) != 0) {
                 const char *text = message.data + strlen("ERROR: <input>:");
 
                 hf__strbuf_printf(out, "? %.*s", (int)strcspn(text, "\n"), text);
@@ -107,7 +108,7 @@ void cel_check(const struct cel_case *cases, size_t n) { check(cases, n, true); 
 void cel_check_strict(const struct cel_case *cases, size_t n) { check(cases, n, false); }
 
 static int evaluate(const char *expression, const struct hf__cel_limits *limits,
-                    uint64_t *ret_cost) {
+                    struct hf__cel_usage *ret_usage) {
         struct hf__strbuf message = {0};
         struct hf__cel_program *program = NULL;
         struct hf__cel_value value;
@@ -115,20 +116,36 @@ static int evaluate(const char *expression, const struct hf__cel_limits *limits,
         int r;
 
         open_bench(&b);
-        r = hf__cel_compile(&b.declarations, expression, strlen(expression), &message, &program);
+        r = hf__cel_compile(&b.declarations, expression, strlen(expression), &message, &program,
+                            NULL);
         if (r == 0)
-                r = hf__cel_eval(program, b.inputs, limits, &b.arena, &value, ret_cost);
+                r = hf__cel_eval(program, b.inputs, limits, &b.arena, &value, ret_usage);
         hf__cel_program_free(program);
         hf__strbuf_done(&message);
         close_bench(&b);
         return r;
 }
 
-unsigned long long cel_cost(const char *expression) {
-        uint64_t cost;
+unsigned long long cel_compile_work(const char *expression) {
+        struct hf__strbuf message = {0};
+        struct hf__cel_program *program = NULL;
+        struct bench b;
+        uint64_t work;
 
-        assert_int_equal(evaluate(expression, NULL, &cost), 0);
-        return cost;
+        open_bench(&b);
+        (void)hf__cel_compile(&b.declarations, expression, strlen(expression), &message, &program,
+                              &work);
+        hf__cel_program_free(program);
+        hf__strbuf_done(&message);
+        close_bench(&b);
+        return work;
+}
+
+unsigned long long cel_cost(const char *expression) {
+        struct hf__cel_usage usage;
+
+        assert_int_equal(evaluate(expression, NULL, &usage), 0);
+        return usage.cost;
 }
 
 int cel_result(const char *expression, const struct hf__cel_limits *limits) {

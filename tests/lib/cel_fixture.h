@@ -17,6 +17,8 @@ struct cel_case {
 void cel_check(const struct cel_case *cases, size_t n);
 /* The same under Kubernetes' rule that a literal does not mix types. */
 void cel_check_strict(const struct cel_case *cases, size_t n);
+/* The work of compiling an expression, which may have mistakes. */
+unsigned long long cel_compile_work(const char *expression);
 /* The cost of an expression. */
 unsigned long long cel_cost(const char *expression);
 /* What hf__cel_compile or hf__cel_eval returns, with these limits; 0 is the default. */

@@ -17,6 +17,7 @@
 #include "base/strbuf.h"
 #include "server/admission/admission.h"
 #include "server/admission/expressions/match_conditions.h"
+#include "server/admission/turn.h"
 #include "server/auth/user.h"
 #include "server/resources/resource.h"
 #include "server/resources/rows/resource_table.h"
@@ -267,6 +268,53 @@ static void test_all_expressions_share_a_budget(void **state) {
                        "resulted in error: operation cancelled: actual cost limit exceeded");
 }
 
+/* Evaluates with what a thread that serves connections may spend. Returns what the evaluation
+ * returns; *ret_spent: whether it must be repeated on another thread. */
+static int eval_inline(struct fixture *f, const char *text, bool *ret_spent) {
+        struct hfd_expression_allowance allowance = {.left = HFD_ADMISSION_INLINE_COST};
+        const struct hfd_expression *e = compile(f, text, HFD_RESULT_BOOL);
+        struct hf__strbuf message = {0};
+        struct hfd_expression_run run;
+        struct hf__cel_value value;
+
+        hfd_expression_run_init(&run, f->set, &f->input, HFD_EXPRESSIONS_BUDGET);
+        run.allowance = &allowance;
+        int r = hfd_expression_eval(&run, e, &value, &message);
+        *ret_spent = allowance.spent;
+        hf__strbuf_done(&message);
+        hfd_expression_run_done(&run);
+        return r;
+}
+
+/* An object with a text of 60,000 bytes. A search for the pattern in it costs 31,506, but takes a
+ * step of work for each byte. */
+static struct hf__json *long_object(void) {
+        struct hf__json *object = parse("{\"data\":{}}");
+        char *text = calloc(1, 60001);
+
+        assert_non_null(text);
+        memset(text, 'x', 60000);
+        assert_int_equal(hf__json_set_string(object, "data.k", text), 0);
+        free(text);
+        return object;
+}
+
+static void test_work_beyond_the_allowance_is_no_error_of_the_expression(void **state) {
+        static const char searched[] =
+                "!object.data.exists(k, object.data[k].matches('BEGIN RSA PRIVATE KEY'))";
+        struct fixture *f = *state;
+        struct hf__json *object = long_object();
+        bool spent;
+
+        assert_int_equal(eval_inline(f, searched, &spent), 0);
+        assert_false(spent);
+        f->input.object = object;
+        assert_int_equal(eval_inline(f, searched, &spent), HF_E_TOO_LARGE);
+        assert_true(spent);
+        assert_outcome(f, searched, "true");
+        hf__json_free(object);
+}
+
 static void test_expressions_ask_for_rights(void **state) {
         struct fixture *f = *state;
 
@@ -375,6 +423,33 @@ static void test_a_condition_that_is_false_decides(void **state) {
                             "expression 'object.r == 1' resulted in error: no such key: r]");
 }
 
+static void test_a_turn_ends_by_its_work(void **state) {
+        struct fixture *f = *state;
+        struct hf__json *object = long_object();
+        struct hf__json *json =
+                parse("[{\"name\":\"a\",\"expression\":\"!object.data.k.matches('BEGIN RSA "
+                      "PRIVATE KEY')\"},{\"name\":\"b\",\"expression\":\"true\"}]");
+        struct hfd_match_progress progress = {0};
+        struct hfd_match_conditions *conditions;
+        struct hf__strbuf text = {0};
+        struct hfd_expression_run run;
+        uint64_t turn_left = 50000;
+
+        f->input.object = object;
+        assert_int_equal(hfd_match_conditions_new(f->set, json, 0, &conditions), 0);
+        hfd_expression_run_init(&run, f->set, &f->input, HFD_MATCH_BUDGET);
+        assert_int_equal(hfd_match_conditions_go_on(conditions, &run, &progress, &turn_left, NULL,
+                                                    &text),
+                         HFD_MATCH_MORE);
+        assert_int_equal(progress.next, 1);
+        hfd_expression_run_done(&run);
+        hfd_match_progress_done(&progress);
+        hf__strbuf_done(&text);
+        free(conditions);
+        hf__json_free(json);
+        hf__json_free(object);
+}
+
 static void test_mutations_construct_objects(void **state) {
         struct fixture *f = *state;
         const struct hfd_expression *e;
@@ -415,8 +490,10 @@ int main(void) {
                 TEST(test_composed_variables_are_lazy_and_typed),
                 TEST(test_a_chain_of_variables_ends),
                 TEST(test_all_expressions_share_a_budget),
+                TEST(test_work_beyond_the_allowance_is_no_error_of_the_expression),
                 TEST(test_expressions_ask_for_rights),
                 TEST(test_a_condition_that_is_false_decides),
+                TEST(test_a_turn_ends_by_its_work),
                 TEST(test_mutations_construct_objects),
         };
 

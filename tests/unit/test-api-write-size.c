@@ -22,6 +22,7 @@
 #include "base/strbuf.h"
 #include "server/controllers/roles/role_aggregation.h"
 #include "server/resources/causes.h"
+#include "server/resources/custom/schema/compile/effort.h"
 #include "server/resources/custom/schema/structural.h"
 #include "server/resources/rows/resource_table.h"
 #include "server/resources/strategies/strategies.h"
@@ -166,9 +167,10 @@ static void check_conditions(const struct hf__json *json) {
 
 static void check_keys(const struct hf__json *json) {
         static struct hfd_causes causes;
+        struct hfd_schema_effort effort = {0};
 
         hfd_causes_init(&causes);
-        hfd_structural_validate(json, "s", &causes);
+        hfd_structural_validate(json, "s", &effort, &causes);
         assert_int_equal(causes.n, HFD_CAUSES_MAX);
 }
 

@@ -183,9 +183,13 @@ static void test_the_memory_of_patterns_is_limited(void **state) {
 
         assert_result("", one, "", 1, 0);
         assert_result("", one, one + strlen("true"), 10, HF_E_INVALID);
-        assert_int_equal(cel_result("lists.range(2).all(i, !s.matches(" CLASSES "))", &limits), 0);
-        assert_int_equal(cel_result("lists.range(5).all(i, !s.matches(" CLASSES "))", &limits),
+        assert_int_equal(cel_result("lists.range(2).all(i, !s.matches(string(i) + " CLASSES "))",
+                                    &limits),
+                         0);
+        assert_int_equal(cel_result("lists.range(5).all(i, !s.matches(string(i) + " CLASSES "))",
+                                    &limits),
                          HF_E_TOO_LARGE);
+        assert_int_equal(cel_result("lists.range(50).all(i, !s.matches(" CLASSES "))", &limits), 0);
         /* Small programs, and patterns that are refused, take little memory or none. */
         assert_int_equal(cel_result("lists.range(1000).all(i, !s.matches(s + string(i)))", NULL),
                          0);
@@ -202,12 +206,13 @@ static void test_the_memory_of_patterns_is_limited(void **state) {
 /* Thousands of empty groups, which need no instruction, 4,900 times. */
 #define EMPTY_GROUPS "'((a' + lists.range(4900).map(c, '()').join() + '){70}){70}'"
 
-/* Searches n times for a pattern that is made once, and may be invalid. */
+/* Compiles a pattern, which may be invalid, n times: each time with another number before it. */
 static int result_of_pattern(const char *pattern, unsigned n) {
         char text[400];
         int length =
                 snprintf(text, sizeof text,
-                         "[%s].all(p, lists.range(%u).all(i, s.matches(p) || true))", pattern, n);
+                         "[%s].all(p, lists.range(%u).all(i, s.matches(string(i) + p) || true))",
+                         pattern, n);
 
         assert_in_range(length, 0, sizeof text - 1);
         return cel_result(text, NULL);
@@ -232,6 +237,32 @@ static void test_the_time_of_patterns_is_limited(void **state) {
         }
 }
 
+static void test_a_pattern_is_compiled_once(void **state) {
+        static const char inner[] = "lists.range(100).all(x, lists.range(100).all(y, "
+                                    "!s.matches('^' + string(x) + '0000001$')))";
+        static const char outer[] = "lists.range(100).all(y, lists.range(100).all(x, "
+                                    "!s.matches('^' + string(x) + '0000001$')))";
+        static const char invalid[] = "lists.range(20000).all(x, s.matches(s + '(') || true)";
+        static const struct cel_case cases[] = {
+                {"[1, 2, 1, 3, 2].map(i, ['1', '2', '3'].map(t, t.matches(string(i))))",
+                 "= [[true, false, false], [false, true, false], [true, false, false], "
+                 "[false, false, true], [false, true, false]]"},
+                /* More than the first table has room for. */
+                {"lists.range(300).all(i, lists.range(300).all(j, i % 37 != 0 || j % 37 != 0 || "
+                 "string(i).matches('^' + string(j) + '$') == (i == j)))",
+                 "= true"},
+                {"lists.range(300).all(i, ('a' + string(i)).matches('^a' + string(i) + '$') && "
+                 "'a0'.matches('^a' + string(i) + '$') == (i == 0))",
+                 "= true"},
+                {"'a'.find('[' + 'ab]') + 'b'.find('[' + 'ab]')", "= 'ab'"},
+        };
+
+        CEL_CHECK(cases);
+        assert_int_equal(cel_result(inner, NULL), 0);
+        assert_int_equal(cel_result(outer, NULL), 0);
+        assert_int_equal(cel_result(invalid, NULL), HF_E_TOO_LARGE);
+}
+
 /* The programs are small. */
 static void test_the_time_of_literal_patterns_is_limited(void **state) {
         char *classes = repeat("", " && !s.matches(r'(?i)1", "[\\x{0}-\\x{10ffff}]", 17);
@@ -241,6 +272,24 @@ static void test_the_time_of_literal_patterns_is_limited(void **state) {
         assert_result("", "true", one, 200, HF_E_INVALID);
         free(one);
         free(classes);
+}
+
+/* A definition has many expressions, and the steps of all of them have a limit. */
+static void test_what_a_compilation_takes_is_known(void **state) {
+        char *classes = repeat("", "!s.matches(r'(?i)1", "[\\x{0}-\\x{10ffff}]", 17);
+        char *valid = repeat("", classes, "')", 1);
+        char *wrong = repeat("", classes, "(')", 1);
+        char *types = repeat("", "[1]", ".map(v, {v: v})", 30);
+
+        assert_in_range(cel_compile_work("i + 1 > 2 && s.matches('a') && l.all(x, x > 0)"), 1, 500);
+        assert_true(cel_compile_work(valid) > 5000);
+        assert_true(cel_compile_work(wrong) > 5000);
+        assert_true(cel_compile_work(types) > 5000);
+        assert_int_equal(cel_compile_work("1 +"), 0);
+        free(classes);
+        free(valid);
+        free(wrong);
+        free(types);
 }
 
 static void test_unclosed_texts_take_linear_time(void **state) {
@@ -296,7 +345,9 @@ int main(void) {
                 cmocka_unit_test(test_the_patterns_of_a_program_are_limited_in_all),
                 cmocka_unit_test(test_the_memory_of_patterns_is_limited),
                 cmocka_unit_test(test_the_time_of_patterns_is_limited),
+                cmocka_unit_test(test_a_pattern_is_compiled_once),
                 cmocka_unit_test(test_the_time_of_literal_patterns_is_limited),
+                cmocka_unit_test(test_what_a_compilation_takes_is_known),
                 cmocka_unit_test(test_unclosed_texts_take_linear_time),
                 cmocka_unit_test(test_costs_are_those_of_kubernetes),
         };

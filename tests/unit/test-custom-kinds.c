@@ -164,7 +164,8 @@ static void test_a_kind_stays_while_its_definition_stays(void **state) {
         hfd_custom_kind_unref(first);
 }
 
-static atomic_uint n_too_many, n_invalid, n_valid_refused; /* lines of the log */
+/* lines of the log */
+static atomic_uint n_too_many, n_invalid, n_valid_refused, n_without_schema;
 
 static void note_line(void *ctx, enum hf_log_level level, const char *component,
                       const char *message) {
@@ -175,6 +176,9 @@ static void note_line(void *ctx, enum hf_log_level level, const char *component,
                 atomic_fetch_add(&n_valid_refused, 1);
         else if (strstr(message, " is not served: the stored definition is not valid"))
                 atomic_fetch_add(&n_invalid, 1);
+        else if (strcmp(message, "gadgets.example.com is served without the schema of v1: the "
+                                 "stored schema is not valid") == 0)
+                atomic_fetch_add(&n_without_schema, 1);
 }
 
 /* The names of definitions begin with the plural, but kinds are found by their group first. */
@@ -229,6 +233,17 @@ static void test_definitions_that_cannot_be_are_not_served(void **state) {
         struct hfd_custom_kind *kind = served(f);
         assert_non_null(kind);
         hfd_custom_kind_unref(kind);
+}
+
+static void test_a_lost_schema_is_logged(void **state) {
+        struct api_fixture *f = *state;
+
+        f->host.log.write = note_line;
+        put_definition(f, DEFINITION(VERSION("v1", "true", "first")));
+        PATIENCE_AWAIT(n_served(f) == 1);
+        assert_int_equal(atomic_load(&n_without_schema), 0);
+        put_other(f, CRD, "\"type\":\"string\"", "\"type\":\"file\"");
+        PATIENCE_AWAIT(atomic_load(&n_without_schema) == 1);
 }
 
 /* The names of a kind are in the head of each of its objects, without escapes and with a limit, and
@@ -463,6 +478,8 @@ int main(void) {
                 cmocka_unit_test_setup_teardown(
                         test_kinds_are_found_whatever_the_order_of_their_names,
                         api_fixture_set_up_custom, api_fixture_tear_down),
+                cmocka_unit_test_setup_teardown(test_a_lost_schema_is_logged,
+                                                api_fixture_set_up_custom, api_fixture_tear_down),
                 cmocka_unit_test_setup_teardown(test_definitions_that_cannot_be_are_not_served,
                                                 api_fixture_set_up_custom, api_fixture_tear_down),
                 cmocka_unit_test_setup_teardown(

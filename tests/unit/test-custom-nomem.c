@@ -18,6 +18,7 @@
 #include "custom_schema_fixture.h"
 #include "failing_memory.h"
 #include "server/resources/custom/rules/custom_rules.h"
+#include "server/resources/custom/schema/compile/effort.h"
 #include "server/resources/custom/schema/structural.h"
 #include "server/schema/strict.h"
 
@@ -44,6 +45,7 @@ static void use(const struct hfd_custom_schema *schema) {
 static void life(int n) {
         static struct hfd_causes causes;
         struct hfd_custom_schema *schema = NULL;
+        struct hfd_schema_effort effort = {0};
 
         failing_memory_arm(n);
         int r = hfd_custom_schema_new_named(props, "com.example.v1.Widget", &schema);
@@ -54,7 +56,7 @@ static void life(int n) {
                 assert_null(schema);
         }
         hfd_causes_init(&causes);
-        hfd_structural_validate(broken_props, "s", &causes);
+        hfd_structural_validate(broken_props, "s", &effort, &causes);
         failing_memory_disarm();
         assert_true(causes.n > 0 || causes.error == -ENOMEM);
         hfd_custom_schema_free(schema);
@@ -159,7 +161,7 @@ static void test_a_shortage_breaks_no_rule(void **state) {
         (void)state;
         props = json_of("{'type':'object','properties':{'spec':{'type':'string','format':'byte',"
                         "'maxLength':9,'x-kubernetes-validations':[{'rule':'size(self) == 3'}]}}}");
-        assert_int_equal(hfd_custom_rules_new(props, "s", NULL, &rules), 0);
+        assert_int_equal(hfd_custom_rules_new(props, "s", NULL, NULL, &rules), 0);
         object = json_of("{'spec':'YWJj'}");
         failing_memory_try_all(rules_life, 1);
         hfd_custom_rules_free(rules);

@@ -20,6 +20,7 @@
 #include "server/resources/custom/rules/rule.h"
 #include "server/resources/custom/rules/rule_library.h"
 #include "server/resources/custom/rules/values/declared.h"
+#include "server/resources/custom/schema/compile/effort.h"
 
 static struct hf__json *parse(const char *text) {
         struct hf__json *json = NULL;
@@ -185,10 +186,11 @@ static void test_estimates_are_those_of_kubernetes(void **state) {
 static void check(const char *schema, const char *expected) {
         struct hf__json *props = parse(schema);
         struct hfd_custom_rules *rules = NULL;
+        struct hfd_schema_effort effort = {0};
         struct hfd_causes causes = {.n = 0};
         struct hf__strbuf text = {0};
 
-        assert_int_equal(hfd_custom_rules_new(props, PATH, &causes, &rules), 0);
+        assert_int_equal(hfd_custom_rules_new(props, PATH, &effort, &causes, &rules), 0);
         hf__strbuf_puts(&text, "");
         for (size_t i = 0; i < causes.n; i++)
                 hf__strbuf_printf(&text, "%s: %s\n", causes.items[i].field, causes.items[i].text);

@@ -14,6 +14,7 @@
 #include "base/strbuf.h"
 #include "server/resources/causes.h"
 #include "server/resources/custom/rules/custom_rules.h"
+#include "server/resources/custom/schema/compile/effort.h"
 
 #define PATH "spec.versions[0].schema.openAPIV3Schema"
 
@@ -51,6 +52,7 @@ static void *run_deep(void *ctx) {
         struct hf__json *object;
         struct hf__json *old;
         struct hfd_custom_rules *rules = NULL;
+        struct hfd_schema_effort effort = {0};
         struct hfd_causes causes;
 
         hfd_causes_init(&causes);
@@ -78,7 +80,7 @@ static void *run_deep(void *ctx) {
         add_times(&text, "}", PARTS + 1);
         object = parse(text.data);
         old = parse(text.data);
-        assert_int_equal(hfd_custom_rules_new(schema, PATH, &causes, &rules), 0);
+        assert_int_equal(hfd_custom_rules_new(schema, PATH, &effort, &causes, &rules), 0);
         assert_non_null(rules);
         hfd_causes_init(&causes);
         assert_int_equal(hfd_custom_rules_check(rules, object, old, &causes), 0);

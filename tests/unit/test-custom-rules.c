@@ -15,6 +15,7 @@
 #include "base/strbuf.h"
 #include "server/resources/causes.h"
 #include "server/resources/custom/rules/custom_rules.h"
+#include "server/resources/custom/schema/compile/effort.h"
 
 #define PATH "spec.versions[0].schema.openAPIV3Schema"
 
@@ -56,10 +57,11 @@ struct definition {
 static void check_definition(const struct definition *c) {
         struct hf__json *schema = parse(c->schema);
         struct hfd_custom_rules *rules = NULL;
+        struct hfd_schema_effort effort = {0};
         struct hfd_causes causes;
 
         hfd_causes_init(&causes);
-        assert_int_equal(hfd_custom_rules_new(schema, PATH, &causes, &rules), 0);
+        assert_int_equal(hfd_custom_rules_new(schema, PATH, &effort, &causes, &rules), 0);
         assert_causes(&causes, c->causes, c->schema);
         hfd_custom_rules_free(rules);
         hf__json_free(schema);
@@ -141,12 +143,63 @@ static void test_mistakes_of_definitions_have_kubernetes_messages(void **state) 
                 check_definition(&cases[i]);
 }
 
+/* A schema with n rules, each with a pattern that takes more than 100,000 steps to compile.
+ * `wrong`: the patterns are not valid. */
+static struct hf__json *dear_schema(unsigned n, bool wrong) {
+        struct hf__strbuf text = {0};
+        struct hf__json *schema;
+
+        hf__strbuf_puts(&text, "{\"type\":\"object\",\"properties\":{\"f\":{\"type\":\"string\","
+                               "\"maxLength\":9,\"x-kubernetes-validations\":[");
+        for (unsigned i = 0; i < n; i++) {
+                hf__strbuf_printf(&text, "%s{\"rule\":\"!self.matches(r'(?i)%u[", i > 0 ? "," : "",
+                                  i);
+                for (int k = 0; k < 30; k++)
+                        hf__strbuf_puts(&text, "\\\\pL");
+                hf__strbuf_printf(&text, "]%s')\"}", wrong ? "(" : "");
+        }
+        hf__strbuf_puts(&text, "]}}}");
+        assert_int_equal(text.error, 0);
+        schema = parse(text.data);
+        hf__strbuf_done(&text);
+        return schema;
+}
+
+static void test_the_work_of_all_rules_is_limited(void **state) {
+        struct hfd_custom_rules *rules = NULL;
+        static struct hfd_causes causes;
+
+        for (int wrong = 0; wrong < 2; wrong++) {
+                struct hf__json *schema = dear_schema(120, wrong == 1);
+                struct hfd_schema_effort effort = {0};
+
+                hfd_causes_init(&causes);
+                assert_int_equal(hfd_custom_rules_new(schema, PATH, &effort, &causes, &rules), 0);
+                assert_null(rules);
+                assert_true(causes.n > 0);
+                if (wrong == 0)
+                        assert_causes(&causes,
+                                      PATH
+                                      ".properties[f].x-kubernetes-validations: Forbidden: the "
+                                      "patterns and rules of the definition take more than "
+                                      "10,000,000 steps of work to compile in all",
+                                      "many rules");
+                assert_true(effort.work > HFD_SCHEMA_WORK_MAX);
+                assert_true(effort.work < HFD_SCHEMA_WORK_MAX + 400000);
+                /* A stored definition has no limit. */
+                assert_int_equal(hfd_custom_rules_new(schema, PATH, NULL, NULL, &rules), 0);
+                assert_non_null(rules);
+                hfd_custom_rules_free(rules);
+                hf__json_free(schema);
+        }
+}
+
 static void test_a_schema_without_rules_makes_none(void **state) {
         struct hf__json *schema = parse("{\"type\":\"object\",\"properties\":{\"a\":{}}}");
         struct hfd_custom_rules *rules = NULL;
         struct hfd_causes causes = {.n = 0};
 
-        assert_int_equal(hfd_custom_rules_new(schema, PATH, NULL, &rules), 0);
+        assert_int_equal(hfd_custom_rules_new(schema, PATH, NULL, NULL, &rules), 0);
         assert_null(rules);
         assert_int_equal(hfd_custom_rules_check(NULL, schema, NULL, &causes), 0);
         assert_int_equal(causes.n, 0);
@@ -171,7 +224,7 @@ static void check_object(const struct object_case *c) {
         char subject[600];
 
         snprintf(subject, sizeof subject, "%s\n%s\n%s", c->schema, c->object, c->old ? c->old : "");
-        assert_int_equal(hfd_custom_rules_new(schema, PATH, NULL, &rules), 0);
+        assert_int_equal(hfd_custom_rules_new(schema, PATH, NULL, NULL, &rules), 0);
         hf__json_free(schema);
         assert_non_null(rules);
         assert_int_equal(hfd_custom_rules_check(rules, object, old, &causes), 0);
@@ -461,7 +514,7 @@ static void test_a_very_wrong_object_is_not_evaluated(void **state) {
         struct hfd_custom_rules *rules = NULL;
         struct hfd_causes causes = {.n = 0};
 
-        assert_int_equal(hfd_custom_rules_new(schema, PATH, NULL, &rules), 0);
+        assert_int_equal(hfd_custom_rules_new(schema, PATH, NULL, NULL, &rules), 0);
         hfd_cause_required(&causes, "g", NULL);
         assert_int_equal(hfd_custom_rules_check(rules, object, NULL, &causes), 0);
         assert_causes(&causes,
@@ -492,6 +545,8 @@ static void test_an_evaluation_has_limits(void **state) {
         char *object = list_of("{\"f\":[", "1", 1000, "]}");
         char *objects = list_of("{\"f\":[", "[1,2,3,4,5,6,7,8,9,10]", 4000, "]}");
         char *url = list_of("{\"f\":\"/", "a", 20000, "\"}");
+        char *texts = list_of("{\"f\":[", "\"a\"", 5000, "]}");
+        char *text = list_of("{\"f\":\"", "a", 100000, "\"}");
         const struct object_case cases[] = {
                 {FIELD("\"type\":\"array\",\"items\":{\"type\":\"integer\"}",
                        "{\"rule\":\"self.all(a, self.all(b, a == b))\",\"message\":\"m\"}"),
@@ -515,19 +570,32 @@ static void test_an_evaluation_has_limits(void **state) {
                  "f: Invalid value: \"string\": 'operation cancelled: actual cost limit exceeded': "
                  "no further validation rules will be run due to call cost exceeds limit for "
                  "rule: m"},
+                /* Compiling twenty patterns of many classes costs little, but takes 12 ms. */
+                {"{\"type\":\"object\",\"properties\":{\"f\":{\"type\":\"array\",\"items\":{"
+                 "\"type\":\"string\",\"x-kubernetes-validations\":[{\"rule\":"
+                 "\"lists.range(20).all(i, !self.matches(string(i) + lists.range(30).map(c, "
+                 "r'\\\\pL').join()))\"}]}}}}",
+                 texts, NULL,
+                 "f[25]: Invalid value: \"string\": validation failed due to running out of cost "
+                 "budget, no further validation rules will be run"},
+                /* Kubernetes accepts this: each of the searches costs a fifth of its steps. */
+                {FIELD("\"type\":\"string\",\"maxLength\":500000",
+                       "{\"rule\":\"lists.range(20).all(i, !self.matches('secret'))\"}"),
+                 text, NULL, ""},
         };
 
-        check_object(&cases[0]);
-        check_object(&cases[1]);
-        check_object(&cases[2]);
+        CHECK_OBJECTS(cases);
         free(object);
         free(objects);
         free(url);
+        free(texts);
+        free(text);
 }
 
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_mistakes_of_definitions_have_kubernetes_messages),
+                cmocka_unit_test(test_the_work_of_all_rules_is_limited),
                 cmocka_unit_test(test_a_schema_without_rules_makes_none),
                 cmocka_unit_test(test_a_broken_rule_has_its_message_and_reason),
                 cmocka_unit_test(test_values_have_the_types_of_their_schemas),

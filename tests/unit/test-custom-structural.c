@@ -13,6 +13,7 @@
 
 #include "base/strbuf.h"
 #include "custom_schema_fixture.h"
+#include "server/resources/custom/schema/compile/effort.h"
 #include "server/resources/custom/schema/structural.h"
 
 struct row {
@@ -31,8 +32,9 @@ static void check_rows(const struct row *rows, size_t n) {
                         (void)snprintf(text, sizeof text, "{'type':'object','properties':{'f':%s}}",
                                        rows[i].props);
                 struct hf__json *props = json_of(text);
+                struct hfd_schema_effort effort = {0};
                 struct hfd_causes causes = {.n = 0};
-                hfd_structural_validate(props, "s", &causes);
+                hfd_structural_validate(props, "s", &effort, &causes);
                 expect_causes(&causes, rows[i].causes);
                 hf__json_free(props);
         }
@@ -271,6 +273,7 @@ static void test_defaults(void **state) {
  * look-ups would compare up to 20000 names. */
 static void test_large_schemas_are_checked(void **state) {
         struct hf__strbuf text = {0};
+        struct hfd_schema_effort effort = {0};
         struct hfd_causes causes = {.n = 0};
         struct hf__json *props;
 
@@ -284,10 +287,56 @@ static void test_large_schemas_are_checked(void **state) {
                                   i > 0 ? "," : "", 19999 - i);
         hf__strbuf_puts(&text, "]}");
         assert_int_equal(hf__json_parse(text.data, text.n, &props, NULL), 0);
-        hfd_structural_validate(props, "s", &causes);
+        hfd_structural_validate(props, "s", &effort, &causes);
         assert_int_equal(causes.n, 0);
         hf__json_free(props);
         hf__strbuf_done(&text);
+}
+
+/* Checks a schema of n fields whose patterns have 30 classes, which takes more than 100,000 steps.
+ */
+static void check_dear_patterns(unsigned n, bool differ, struct hfd_schema_effort *effort,
+                                struct hfd_causes *causes) {
+        struct hf__strbuf text = {0};
+        struct hf__json *props;
+
+        hf__strbuf_puts(&text, "{\"type\":\"object\",\"properties\":{");
+        for (unsigned i = 0; i < n; i++) {
+                hf__strbuf_printf(&text, "%s\"f%u\":{\"type\":\"string\",\"pattern\":\"(?i)%u[",
+                                  i > 0 ? "," : "", i, differ ? i : 0);
+                for (int k = 0; k < 30; k++)
+                        hf__strbuf_puts(&text, "\\\\pL");
+                hf__strbuf_puts(&text, "]\"}");
+        }
+        hf__strbuf_puts(&text, "}}");
+        props = json_of(text.data);
+        hfd_structural_validate(props, "s", effort, causes);
+        hf__json_free(props);
+        hf__strbuf_done(&text);
+}
+
+static void test_the_work_of_all_patterns_is_limited(void **state) {
+        static struct hfd_causes causes;
+        struct hfd_schema_effort effort = {0};
+
+        (void)state;
+        hfd_causes_init(&causes);
+        check_dear_patterns(10, true, &effort, &causes);
+        assert_int_equal(causes.n, 0);
+        assert_true(effort.work > 2000000);
+        /* Another schema of the definition. */
+        check_dear_patterns(4000, true, &effort, &causes);
+        assert_true(effort.work > HFD_SCHEMA_WORK_MAX);
+        assert_true(effort.work < HFD_SCHEMA_WORK_MAX + 300000);
+        assert_int_equal(causes.n, 1);
+        assert_string_equal(causes.items[0].text,
+                            "Forbidden: the patterns and rules of the definition take more than "
+                            "10,000,000 steps of work to compile in all");
+        hfd_causes_init(&causes);
+        effort = (struct hfd_schema_effort){0};
+        check_dear_patterns(4000, false, &effort, &causes);
+        assert_int_equal(causes.n, 0);
+        assert_true(effort.work < 600000);
 }
 
 int main(void) {
@@ -299,6 +348,7 @@ int main(void) {
                 cmocka_unit_test(test_list_and_map_types),
                 cmocka_unit_test(test_defaults),
                 cmocka_unit_test(test_large_schemas_are_checked),
+                cmocka_unit_test(test_the_work_of_all_patterns_is_limited),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

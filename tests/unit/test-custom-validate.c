@@ -86,6 +86,11 @@ static const struct row texts[] = {
         {S("'pattern':'^[a-z]+$'"), "'aBc'",
          "spec: Invalid value: \"aBc\": spec in body should match '^[a-z]+$'"},
         {S("'pattern':'b'"), "'abc'", ""},
+        {S("'pattern':'+'"), "'foo'",
+         "spec: Invalid value: \"foo\": spec in body should match '+, but pattern is invalid: "
+         "error "
+         "parsing regexp: missing argument to repetition operator: `+`'"},
+        {S("'not':{'pattern':'+'}"), "'foo'", ""},
         {S("'minLength':5,'pattern':'^b'"), "'abc'",
          "spec: Invalid value: \"abc\": spec in body should be at least 5 chars long"},
         {S("'enum':['a','b']"), "'b'", ""},

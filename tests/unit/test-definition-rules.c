@@ -334,6 +334,76 @@ static void test_an_unchanged_schema_is_not_checked_again(void **state) {
         hf__json_free(old);
 }
 
+/* A version with n patterns, each of 96 KiB. The caller frees it. */
+static char *version_of_patterns(const char *name, unsigned n) {
+        struct hf__strbuf text = {0};
+
+        hf__strbuf_printf(&text,
+                          "{'name':'%s','served':true,'storage':%s,'schema':{'openAPIV3Schema':"
+                          "{'type':'object','properties':{",
+                          name, strcmp(name, "v1") == 0 ? "true" : "false");
+        for (unsigned i = 0; i < n; i++)
+                hf__strbuf_printf(&text, "%s'f%u':{'type':'string','pattern':'^%u(x{1000}){4}'}",
+                                  i > 0 ? "," : "", i, i);
+        hf__strbuf_puts(&text, "}}}}");
+        assert_int_equal(text.error, 0);
+        return text.data;
+}
+
+/* Patches *object so that it has these versions; b NULL = only a. */
+static void set_versions(struct hf__json **object, const char *a, const char *b) {
+        struct hf__strbuf text = {0};
+
+        hf__strbuf_printf(&text, "{'spec':{'versions':[%s%s%s]}}", a, b ? "," : "", b ? b : "");
+        assert_int_equal(text.error, 0);
+        patch(object, text.data);
+        hf__strbuf_done(&text);
+}
+
+#define TOO_LARGE "the compiled patterns of the definition take more than 8 MiB in all"
+#define SECOND    "spec.versions[1].schema.openAPIV3Schema: Forbidden: "
+
+/* The limit is for all versions together, also if one of them is as it was. A stored definition
+ * beyond the limit can be changed as long as its schemas stay. */
+static void test_what_the_schemas_take_is_limited(void **state) {
+        char *v1 = version_of_patterns("v1", 50), *v2 = version_of_patterns("v2", 51);
+        char *copy = version_of_patterns("v2", 50);
+        struct hf__json *old = parse(good), *object = parse(good);
+        struct hfd_causes causes = {0};
+
+        set_versions(&old, v1, NULL);
+        assert_int_equal(hfd_definition_prepare(old, NULL), 0);
+        hfd_definition_validate(old, NULL, &causes);
+        expect(&causes, "one version", "");
+        set_versions(&object, v1, v2);
+        assert_int_equal(hfd_definition_prepare(object, NULL), 0);
+        hfd_definition_validate(object, NULL, &causes);
+        expect(&causes, "create", SECOND TOO_LARGE);
+        causes.n = 0;
+        hfd_definition_validate(object, old, &causes);
+        expect(&causes, "a second version", SECOND TOO_LARGE);
+        causes.n = 0;
+        set_versions(&object, v2, v1);
+        hfd_definition_validate(object, old, &causes);
+        expect(&causes, "a second version before the first", SECOND TOO_LARGE);
+        causes.n = 0;
+        set_versions(&object, v1, copy);
+        hfd_definition_validate(object, old, &causes);
+        expect(&causes, "the same schema twice",
+               "spec.validation.openAPIV3Schema: Forbidden: " TOO_LARGE);
+        causes.n = 0;
+        hf__json_free(old);
+        old = hf__json_dup(object);
+        patch(&object, "{'spec':{'names':{'shortNames':['ct']}}}");
+        hfd_definition_validate(object, old, &causes);
+        expect(&causes, "short names", "");
+        hf__json_free(object);
+        hf__json_free(old);
+        free(v1);
+        free(v2);
+        free(copy);
+}
+
 #define SELECTED                                                                                   \
         "{'type':'object','properties':{'spec':{'type':'object','properties':{'a':{'type':"        \
         "'string'},'b':{'type':'array','items':{'type':'string'}},'m':{'type':'object',"           \
@@ -529,6 +599,7 @@ int main(void) {
                 cmocka_unit_test(test_a_status_forbids_what_concerns_it_at_the_root),
                 cmocka_unit_test(test_schemas_and_their_rules_are_checked),
                 cmocka_unit_test(test_an_unchanged_schema_is_not_checked_again),
+                cmocka_unit_test(test_what_the_schemas_take_is_limited),
                 cmocka_unit_test(test_selectable_fields_follow_the_rules),
                 cmocka_unit_test(test_conversions_follow_the_rules),
                 cmocka_unit_test(test_groups_of_kubernetes_need_an_approval),

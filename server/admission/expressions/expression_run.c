@@ -41,6 +41,7 @@ void hfd_expression_run_init(struct hfd_expression_run *run, const struct hfd_ex
         run->budget = budget;
         run->allowance = NULL;
         run->memos = NULL;
+        run->used = 0;
         run->variables_cost = 0;
         run->depth = 0;
         memset(run->made, 0, sizeof run->made);
@@ -168,19 +169,34 @@ static bool pay_cost(struct hfd_expression_run *run, uint64_t cost) {
         return true;
 }
 
-/* Whether the cost is within the allowance of the request; if so, it is taken from it. */
-static bool is_allowed(struct hfd_expression_run *run, uint64_t cost) {
+/* Whether what was used is within the allowance of the request; if so, it is taken from it. */
+static bool is_allowed(struct hfd_expression_run *run, uint64_t used) {
         struct hfd_expression_allowance *allowance = run->allowance;
 
         if (!allowance)
                 return true;
-        if (cost > allowance->left || allowance->spent) {
+        if (used > allowance->left || allowance->spent) {
                 allowance->spent = true;
                 return false;
         }
-        assert(cost <= allowance->left && !allowance->spent);
-        allowance->left -= cost;
+        assert(used <= allowance->left && !allowance->spent);
+        allowance->left -= used;
         return true;
+}
+
+/* The limits of one evaluation. With an allowance it ends soon after that is spent: then more was
+ * used than is left, which is_allowed sees, so no such end is taken for an error of the expression.
+ */
+static struct hf__cel_limits limits_of(const struct hfd_expression_run *run) {
+        struct hf__cel_limits limits = {.cost = HFD_EXPRESSION_COST, .work = HFD_EXPRESSION_WORK};
+        uint64_t left = run->allowance ? run->allowance->left : UINT64_MAX;
+
+        /* A limit of 0 would mean the default limit. */
+        if (left < limits.cost)
+                limits.cost = left + 1;
+        if (left < limits.work)
+                limits.work = left + 1;
+        return limits;
 }
 
 /* 0; -ENOMEM; -EDQUOT: the allowance or the budget of the run is spent; or another error of
@@ -188,17 +204,14 @@ static bool is_allowed(struct hfd_expression_run *run, uint64_t cost) {
 static int evaluate_expression(struct hfd_expression_run *run,
                                const struct hfd_expression *expression,
                                struct hf__cel_value *ret_value) {
-        struct hf__cel_limits limits = {.cost = HFD_EXPRESSION_COST};
-        uint64_t cost = 0;
+        struct hf__cel_usage usage = {0};
+        struct hf__cel_limits limits;
+        uint64_t used;
         int r;
 
         if (!is_allowed(run, 0))
                 return -EDQUOT;
-        /* Ends the evaluation soon after the allowance is spent. A limit of 0 would mean the
-         * default limit. */
-        if (run->allowance && run->allowance->left < limits.cost)
-                limits.cost = run->allowance->left + 1;
-
+        limits = limits_of(run);
         for (unsigned i = 0; i < HFD_SLOTS_OF_EXPRESSION; i++)
                 if (!run->made[i] && hf__cel_program_uses(expression->program, i)) {
                         run->values[i] = make_value(run, i);
@@ -207,21 +220,24 @@ static int evaluate_expression(struct hfd_expression_run *run,
         if (run->arena.failed)
                 return -ENOMEM;
         run->depth += expression->depth;
-        r = hf__cel_eval(expression->program, run->values, &limits, &run->arena, ret_value, &cost);
+        r = hf__cel_eval(expression->program, run->values, &limits, &run->arena, ret_value, &usage);
         assert(run->depth >= expression->depth);
         run->depth -= expression->depth;
         if (run->arena.failed)
                 return -ENOMEM;
-        if (!is_allowed(run, cost))
+        /* Allowances and turns are about time, so work counts as much as cost does. */
+        used = usage.cost > usage.work ? usage.cost : usage.work;
+        run->used += used;
+        if (!is_allowed(run, used))
                 return -EDQUOT;
         /* The cost of a variable is charged to the expression that reads it. */
         if (run->depth > 0) {
-                run->variables_cost += cost;
+                run->variables_cost += usage.cost;
                 return r;
         }
-        cost += run->variables_cost;
+        usage.cost += run->variables_cost;
         run->variables_cost = 0;
-        if (!pay_cost(run, cost))
+        if (!pay_cost(run, usage.cost))
                 return -EDQUOT;
         return r;
 }

@@ -21,17 +21,21 @@ struct hf__strbuf;
 
 /* The limits of the cost of one expression; of all validations in one evaluation of a policy, of
  * all its audit annotations, or of one mutation; and of all matchConditions. As in Kubernetes. */
-#define HFD_EXPRESSION_COST      UINT64_C(1000000)
-#define HFD_EXPRESSIONS_BUDGET   UINT64_C(10000000)
-#define HFD_MATCH_BUDGET         UINT64_C(2500000)
+#define HFD_EXPRESSION_COST    UINT64_C(1000000)
+#define HFD_EXPRESSIONS_BUDGET UINT64_C(10000000)
+#define HFD_MATCH_BUDGET       UINT64_C(2500000)
+/* The limit of the work of one expression, which Kubernetes does not have: less than 0.2 s. It lets
+ * a pattern be searched in the longest text of a request (3 MiB): who may write an object must not
+ * be able to make a policy fail, and so to escape it, merely by the length of what he writes. */
+#define HFD_EXPRESSION_WORK      UINT64_C(10000000)
 #define HFD_EXPRESSION_DEPTH_SUM 240 /* levels of expressions that variables nest */
 
 struct hfd_expression_memo;
 
 /*
- * The cost that all runs of a request may have together on a thread that also serves other
- * requests. Beyond it all further evaluations fail, `spent` is set, and the caller starts over on
- * another thread.
+ * What all runs of a request may use together on a thread that also serves other requests: of each
+ * evaluation, the larger of its cost and its work. Beyond it all further evaluations fail, `spent`
+ * is set, and the caller starts over on another thread.
  */
 struct hfd_expression_allowance {
         uint64_t left;
@@ -49,6 +53,7 @@ struct hfd_expression_run {
         struct hf__cel_authorizer authorizer;
         struct hf__cel_map variables;
         struct hfd_expression_memo *memos; /* of each variable; of the arena */
+        uint64_t used;           /* by all evaluations so far; as an allowance counts it */
         uint64_t variables_cost; /* the cost of variables since the last expression began */
         unsigned depth;          /* levels of the expressions that are being evaluated */
 };

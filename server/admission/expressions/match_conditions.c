@@ -116,13 +116,14 @@ enum hfd_match hfd_match_conditions_go_on(const struct hfd_match_conditions *con
                 if (*turn_left == 0)
                         return HFD_MATCH_MORE;
                 const struct hfd_match_condition *condition = &conditions->items[progress->next];
+                uint64_t used = run->used;
                 progress->budget = run->budget;
                 enum hfd_match match =
                         check_condition(condition, run, progress, ret_failed, reterr_message);
                 if (match != HFD_MATCH_MORE)
                         return match;
-                uint64_t cost = progress->budget - run->budget;
-                *turn_left -= cost < *turn_left ? cost : *turn_left;
+                used = run->used - used;
+                *turn_left -= used < *turn_left ? used : *turn_left;
                 progress->budget = run->budget;
                 progress->next++;
         }

@@ -54,9 +54,9 @@ enum hfd_match hfd_match_conditions_check(const struct hfd_match_conditions *con
                                           struct hfd_expression_run *run, const char **ret_failed,
                                           struct hf__strbuf *reterr_message);
 /*
- * The same in turns: continues after `progress`, and returns MORE once the conditions have cost
- * *turn_left. Their cost is subtracted from *turn_left. If the allowance of the run is spent, the
- * progress stays before the condition that has spent it.
+ * The same in turns: continues after `progress`, and returns MORE once the conditions have used
+ * *turn_left, of cost or of work. What they have used is subtracted from it. If the allowance of
+ * the run is spent, the progress stays before the condition that has spent it.
  */
 enum hfd_match hfd_match_conditions_go_on(const struct hfd_match_conditions *conditions,
                                           struct hfd_expression_run *run,

@@ -76,14 +76,14 @@ int hfd_webhook_call_see(struct hfd_webhook_call *call);
 void hfd_webhook_call_begin(struct hfd_webhook_call *call);
 /* Frees what the call owns, once it has ended or if it never began. Idempotent. */
 void hfd_webhook_call_done(struct hfd_webhook_call *call);
-/* The cost that the matchConditions of a request may have. All webhooks that are checked in one go
- * share it. */
+/* What the matchConditions of a request may use, of cost or of work. All webhooks that are checked
+ * in one go share it. */
 struct hfd_webhook_effort {
         /* On a thread of the pool it limits no condition; `spent` then says that the turn is over
          * and conditions are left. */
         struct hfd_expression_allowance allowance;
         const struct hfd_work_task *task; /* the turn on the pool (turn.h); NULL = none */
-        uint64_t turn_left;               /* the cost after which the turn ends */
+        uint64_t turn_left;               /* after which the turn ends */
 };
 /* The effort of a turn, or of another thread (task NULL). */
 struct hfd_webhook_effort hfd_webhook_effort(const struct hfd_work_task *task);

@@ -63,6 +63,17 @@ static struct hfd_custom_kind *find_old(const struct hfd_custom_set *old, const 
         return hfd_custom_set_find(old, *dot ? dot + 1 : "", plural); /* no kind has group "" */
 }
 
+/* Says which versions have lost their schemas: their objects are neither validated nor pruned. */
+static void report_lost_schemas(const struct hfd_kind_feed *feed, const struct hfd_object *object,
+                                const struct hfd_custom_kind *kind) {
+        for (size_t i = 0; i < kind->n_versions; i++)
+                if (kind->versions[i].lacks_schema)
+                        hf_log(&feed->host->log, HF_LOG_ERROR, "definitions",
+                               "%s is served without the schema of %s: the stored schema is not "
+                               "valid",
+                               object->path, kind->versions[i].row.version);
+}
+
 /* Makes the kind of a definition that is new or has changed; *ret_kind NULL = it is not served. 0
  * or -ENOMEM. */
 static int make_kind(struct hfd_kind_feed *feed, const struct hfd_object *object,
@@ -84,6 +95,8 @@ static int make_kind(struct hfd_kind_feed *feed, const struct hfd_object *object
         if (r == 0)
                 r = hfd_custom_kind_new(definition, object->bytes, slot, object->revision,
                                         ret_kind);
+        if (r == 0)
+                report_lost_schemas(feed, object, *ret_kind);
         if (r == HF_E_INVALID)
                 hf_log(&feed->host->log, HF_LOG_ERROR, "definitions",
                        "%s is not served: the stored definition is not valid", object->path);

@@ -181,13 +181,15 @@ static int make_schema(struct hfd_custom_version *version, const struct hf__json
         if (r == 0)
                 r = hfd_custom_schema_new_named(preserve ? NULL : props, name.data,
                                                 &version->schema);
-        /* A stored definition may be older than the rules of structural schemas. If its schema
-         * cannot be compiled, the version is served as if it had none. */
+        /* A stored definition may be older than the rules of structural schemas, or was written by
+         * another program. If its schema cannot be compiled, the version is served as if it had
+         * none. */
+        version->lacks_schema = r == HF_E_INVALID;
         if (r == HF_E_INVALID)
                 r = hfd_custom_schema_new_named(NULL, name.data, &version->schema);
         hf__strbuf_done(&name);
         if (r == 0 && props)
-                r = hfd_custom_rules_new(props, "", NULL, &version->rules);
+                r = hfd_custom_rules_new(props, "", NULL, NULL, &version->rules);
         return r;
 }
 

@@ -31,8 +31,10 @@ struct hfd_custom_version {
         struct hfd_custom_kind *kind; /* which contains the version */
         bool served;
         struct hfd_custom_schema *schema; /* owned; never NULL */
-        struct hfd_custom_rules *rules;   /* owned; NULL = none */
-        struct hfd_column *columns;       /* owned; their paths are JSON paths: ".spec.size" */
+        /* The schema in the definition cannot be compiled, so that this one keeps everything. */
+        bool lacks_schema;
+        struct hfd_custom_rules *rules; /* owned; NULL = none */
+        struct hfd_column *columns;     /* owned; their paths are JSON paths: ".spec.size" */
         size_t n_columns;
         const struct hf__json *selectable; /* borrowed; an array of {"jsonPath"}; NULL = none */
         char *warning; /* owned; the text of the warning to clients; NULL = not deprecated */

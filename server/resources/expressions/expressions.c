@@ -179,7 +179,7 @@ static int compile_expression(struct hfd_expressions *set, struct hfd_expression
                 return -ENOMEM;
         hf__strbuf_puts(&message, "compilation failed: ");
         r = hf__cel_compile(&scope->declarations, expression->text, strlen(expression->text),
-                            &message, &expression->program);
+                            &message, &expression->program, NULL);
         if (r == 0) {
                 hf__strbuf_reset(&message);
                 if (check_result(hf__cel_program_type(expression->program), result, &message)) {

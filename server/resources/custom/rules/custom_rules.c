@@ -22,6 +22,7 @@
 #include "server/resources/custom/rules/rule_schema.h"
 #include "server/resources/custom/rules/rule_texts.h"
 #include "server/resources/custom/rules/values/declared.h"
+#include "server/resources/custom/schema/compile/effort.h"
 #include "server/resources/custom/schema/structure/structure.h"
 
 #define RULES "x-kubernetes-validations"
@@ -31,8 +32,9 @@ struct walker {
         struct hfd_custom_rules *rules; /* what is made; its arena owns all nodes */
         struct hfd_declaring declaring;
         struct hfd_rule_issues issues;
-        struct hfd_structure members; /* finds the declared properties */
-        bool failed;                  /* out of memory */
+        struct hfd_structure members;     /* finds the declared properties */
+        struct hfd_schema_effort *effort; /* of the definition; NULL: there is no limit */
+        bool failed;                      /* out of memory */
 };
 
 /* A part of the schema. */
@@ -81,6 +83,11 @@ static const char *copy_text(struct walker *w, const char *text) {
 
 /* ---- the rules of one part ---- */
 
+/* Whether no further rule may be compiled. */
+static bool is_spent(const struct walker *w) {
+        return w->effort && hfd_schema_effort_problem(w->effort);
+}
+
 /* Compiles a rule into the next place of node->rules, and reports its mistakes. */
 static void add_rule(struct walker *w, const struct part *part, struct hfd_rule_node *node,
                      const struct hfd_rule_scope *scope, const struct hf__json *json) {
@@ -89,6 +96,8 @@ static void add_rule(struct walker *w, const struct part *part, struct hfd_rule_
 
         if (hfd_rule_init(rule, &w->rules->arena, scope, part->props, json, &findings) != 0)
                 w->failed = true;
+        if (w->effort)
+                w->effort->work += findings.work;
         rule->next = w->rules->all;
         w->rules->all = rule;
         if (!w->failed)
@@ -103,7 +112,7 @@ static void add_rules(struct walker *w, const struct part *part, struct hfd_rule
         const struct hf__json *list = hf__json_get(part->checks, RULES);
         struct hfd_rule_scope *scope;
 
-        if (!hf__json_first(list) || w->failed)
+        if (!hf__json_first(list) || w->failed || is_spent(w))
                 return;
         if (!part->declared) {
                 hfd_rule_issues_undeclared(&w->issues, &part->place);
@@ -116,9 +125,11 @@ static void add_rules(struct walker *w, const struct part *part, struct hfd_rule
                 return;
         if (hfd_rule_scope_init(scope, &w->rules->arena, w->rules->library, part->declared) != 0)
                 w->failed = true;
-        for (const struct hf__json *rule = hf__json_first(list); rule && !w->failed;
+        for (const struct hf__json *rule = hf__json_first(list); rule && !w->failed && !is_spent(w);
              rule = hf__json_next(rule))
                 add_rule(w, part, node, scope, rule);
+        if (is_spent(w) && !w->failed)
+                hfd_rule_issues_spent(&w->issues, hfd_schema_effort_problem(w->effort));
 }
 
 /* ---- the parts below ---- */
@@ -283,10 +294,12 @@ static struct hfd_rule_node *walk_schema(struct walker *w, struct part *part) {
 /* ---- the whole ---- */
 
 static int make_rules(struct hfd_custom_rules *rules, const struct hf__json *props,
-                      const char *path, struct hfd_causes *causes) {
+                      const char *path, struct hfd_schema_effort *effort,
+                      struct hfd_causes *causes) {
         struct walker w = {.rules = rules,
                            .declaring = {.arena = &rules->arena},
-                           .issues = {.causes = causes}};
+                           .issues = {.causes = causes},
+                           .effort = effort};
         struct part root = {.props = props, .checks = props, .as = HFD_DECLARE_RESOURCE};
         size_t n_causes = causes ? causes->n : 0;
 
@@ -308,7 +321,8 @@ static int make_rules(struct hfd_custom_rules *rules, const struct hf__json *pro
         return w.failed ? -ENOMEM : 0;
 }
 
-int hfd_custom_rules_new(const struct hf__json *props, const char *path, struct hfd_causes *causes,
+int hfd_custom_rules_new(const struct hf__json *props, const char *path,
+                         struct hfd_schema_effort *effort, struct hfd_causes *causes,
                          struct hfd_custom_rules **ret) {
         struct hfd_custom_rules *rules;
         int r;
@@ -322,8 +336,9 @@ int hfd_custom_rules_new(const struct hf__json *props, const char *path, struct 
         hf__arena_init(&rules->arena);
         r = hfd_rule_library_ref(&rules->library);
         if (r == 0)
-                r = make_rules(rules, props, path, causes);
-        if (r != 0 || !rules->root)
+                r = make_rules(rules, props, path, effort, causes);
+        /* A rule that was not compiled would be passed over for every object. */
+        if (r != 0 || !rules->root || (effort && hfd_schema_effort_problem(effort)))
                 rules = hfd_custom_rules_free(rules);
         *ret = rules;
         return r;

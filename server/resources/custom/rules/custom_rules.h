@@ -15,6 +15,7 @@
 struct hf__json;
 struct hfd_causes;
 struct hfd_custom_rules;
+struct hfd_schema_effort;
 
 #define HFD_CUSTOM_RULES_STACK ((size_t)128 * 1024)
 
@@ -24,9 +25,13 @@ struct hfd_custom_rules;
  * "spec.versions[0].schema.openAPIV3Schema". causes gets what is wrong with the rules, their
  * estimated cost included. causes NULL = mistakes are not reported (a stored definition): a rule
  * that does not compile then refuses every object that has its part, and a rule of a part that
- * expressions cannot see is left out. *ret NULL = there are none. 0 or -ENOMEM.
+ * expressions cannot see is left out. effort: of a definition that is validated
+ * (schema/compile/effort.h); what compiling takes is added, and once that is too much no rule is
+ * compiled any more, and causes gets one that says so. NULL = there is no limit. *ret NULL = there
+ * are none, or the limit was exceeded. 0 or -ENOMEM.
  */
-int hfd_custom_rules_new(const struct hf__json *props, const char *path, struct hfd_causes *causes,
+int hfd_custom_rules_new(const struct hf__json *props, const char *path,
+                         struct hfd_schema_effort *effort, struct hfd_causes *causes,
                          struct hfd_custom_rules **ret);
 struct hfd_custom_rules *hfd_custom_rules_free(struct hfd_custom_rules *rules); /* accepts NULL */
 

@@ -111,16 +111,19 @@ static int set_field_path(struct hfd_rule *rule, struct hf__arena *arena,
 
 /* Compiles an expression that must have the type `wanted`. failed: the beginning of the message if
  * it cannot be compiled; other_type: the message for another type. 0: *ret_program is the program,
- * or NULL, and then `error` has the message; or -ENOMEM. */
+ * or NULL, and then `error` has the message; or -ENOMEM. What it takes is added to *work. */
 static int compile_text(const struct hf__cel_declarations *declarations, const char *text,
                         enum hf__cel_kind wanted, const char *failed, const char *other_type,
-                        struct hf__strbuf *error, struct hf__cel_program **ret_program) {
+                        struct hf__strbuf *error, uint64_t *work,
+                        struct hf__cel_program **ret_program) {
         struct hf__cel_program *program = NULL;
+        uint64_t taken;
         int r;
 
         *ret_program = NULL;
         hf__strbuf_puts(error, failed);
-        r = hf__cel_compile(declarations, text, strlen(text), error, &program);
+        r = hf__cel_compile(declarations, text, strlen(text), error, &program, &taken);
+        *work += taken;
         if (r < 0 || error->error != 0)
                 goto out;
         if (r > 0)
@@ -151,7 +154,7 @@ static int compile_message(struct hfd_rule *rule, struct hf__arena *arena,
         r = compile_text(declarations, text, HF__CEL_STRING,
                          "messageExpression compilation failed: ",
                          "messageExpression must evaluate to a string", &findings->message_error,
-                         &rule->message_program);
+                         &findings->work, &rule->message_program);
         if (rule->message_program) {
                 findings->message_cost = hf__cel_estimate(rule->message_program);
                 rule->message_uses_old = hf__cel_program_uses(rule->message_program, OLD_SELF);
@@ -173,7 +176,7 @@ int hfd_rule_init(struct hfd_rule *rule, struct hf__arena *arena,
         declarations = rule->optional_old ? &scope->optional_declarations : &scope->declarations;
         r = compile_text(declarations, text, HF__CEL_BOOL,
                          "compilation failed: ", "cel expression must evaluate to a bool",
-                         &findings->error, &rule->program);
+                         &findings->error, &findings->work, &rule->program);
         if (r == 0 && !rule->program) {
                 rule->error = hf__arena_text(arena, findings->error.data, findings->error.n);
                 return rule->error ? 0 : -ENOMEM;

@@ -54,6 +54,7 @@ struct hfd_rule_findings {
         struct hf__strbuf message_error;
         uint64_t cost; /* estimated, of one evaluation */
         uint64_t message_cost;
+        uint64_t work; /* of compiling both expressions */
 };
 
 /* The scope of a part. 0 or -ENOMEM. */

@@ -130,6 +130,16 @@ void hfd_rule_issues_add(struct hfd_rule_issues *issues, const struct hfd_rule_p
         hfd_rule_path_cut(&issues->path, n);
 }
 
+void hfd_rule_issues_spent(struct hfd_rule_issues *issues, const char *problem) {
+        size_t n = issues->path.n;
+
+        if (!issues->causes)
+                return;
+        hf__strbuf_puts(&issues->path, ".x-kubernetes-validations");
+        hfd_cause_forbidden(issues->causes, issues->path.data ? issues->path.data : "", problem);
+        hfd_rule_path_cut(&issues->path, n);
+}
+
 void hfd_rule_issues_undeclared(struct hfd_rule_issues *issues,
                                 const struct hfd_rule_place *place) {
         size_t n = issues->path.n;

@@ -36,5 +36,7 @@ void hfd_rule_place_enter(struct hfd_rule_place *place, const struct hf__json *p
 void hfd_rule_issues_add(struct hfd_rule_issues *issues, const struct hfd_rule_place *place,
                          size_t index, const struct hfd_rule *rule, const struct hf__json *json,
                          const struct hfd_rule_findings *findings, int64_t min_size);
+/* Reports why no further rule is compiled, at the rules of the part. */
+void hfd_rule_issues_spent(struct hfd_rule_issues *issues, const char *problem);
 /* Reports that the part has rules, but expressions cannot see it. */
 void hfd_rule_issues_undeclared(struct hfd_rule_issues *issues, const struct hfd_rule_place *place);

@@ -2,9 +2,9 @@
 /*
  * Evaluates the rules of one part of an object, and writes causes.
  *
- * Invariants: an evaluation costs at most CALL_COST_MAX. The first one that the budget of the
- * object does not cover stops the run. Values and evaluations use memory that is freed before the
- * next part.
+ * Invariants: an evaluation costs at most CALL_COST_MAX, and takes CALL_WORK_MAX steps. The first
+ * one that the budgets of the object do not cover stops the run. Values and evaluations use memory
+ * that is freed before the next part.
  */
 #include "server/resources/custom/rules/rule_run.h"
 
@@ -22,7 +22,10 @@
 #include "server/resources/custom/rules/rule_node.h"
 #include "server/resources/custom/rules/values/rule_value.h"
 
-#define CALL_COST_MAX 1000000    /* Kubernetes' limit for one evaluation */
+#define CALL_COST_MAX 1000000 /* Kubernetes' limit for one evaluation */
+/* Steps of one evaluation, which Kubernetes does not limit: enough to search the longest text of a
+ * request (3 MiB) a few times, and less than 0.2 s. */
+#define CALL_WORK_MAX 10000000
 #define MESSAGE_MAX   (5 * 1024) /* bytes of a message that an expression made, as in Kubernetes */
 #define SPACE         " \t\n\v\f\r"
 
@@ -133,17 +136,19 @@ static bool is_unchanged(struct hfd_rule_run *run, struct hfd_rule_correlation c
 
 /* ---- evaluation ---- */
 
-/* Evaluates, and takes the cost from the budget. 0, HF_E_INVALID, HF_E_TOO_LARGE or -ENOMEM, as
- * hf__cel_eval; *ret_over: the budget does not suffice. */
+/* Evaluates, and takes what was used from the budgets. 0, HF_E_INVALID, HF_E_TOO_LARGE or -ENOMEM,
+ * as hf__cel_eval; *ret_over: a budget does not suffice. */
 static int evaluate_program(struct subject *s, const struct hf__cel_program *program,
                             struct hf__cel_value *ret_value, bool *ret_over) {
-        const struct hf__cel_limits limits = {.cost = CALL_COST_MAX};
-        uint64_t cost = 0;
-        int r = hf__cel_eval(program, s->values, &limits, &s->run->evaluation, ret_value, &cost);
+        const struct hf__cel_limits limits = {.cost = CALL_COST_MAX, .work = CALL_WORK_MAX};
+        struct hf__cel_usage usage;
+        int r = hf__cel_eval(program, s->values, &limits, &s->run->evaluation, ret_value, &usage);
 
-        *ret_over = cost > INT64_MAX || (int64_t)cost > s->run->budget;
-        if (!*ret_over)
-                s->run->budget -= (int64_t)cost;
+        *ret_over = usage.cost > s->run->budget || usage.work > s->run->work_budget;
+        if (!*ret_over) {
+                s->run->budget -= usage.cost;
+                s->run->work_budget -= usage.work;
+        }
         return r;
 }
 
@@ -309,7 +314,7 @@ void hfd_rule_run_node(struct hfd_rule_run *run, const struct hfd_rule_node *nod
 
         if (node->n_rules == 0 || run->stopped)
                 return;
-        if (run->budget <= 0) {
+        if (run->budget == 0) {
                 refuse_type(&s, "validation failed due to running out of cost budget, no further "
                                 "validation rules will be run");
                 stop_run(run, 0);

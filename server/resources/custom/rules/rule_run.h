@@ -31,7 +31,8 @@ struct hfd_rule_correlation {
 struct hfd_rule_run {
         struct hfd_causes *causes;
         struct hf__strbuf path;      /* of the part; "" is the object itself */
-        int64_t budget;              /* cost that is left for the object */
+        uint64_t budget;             /* cost that is left for the object */
+        uint64_t work_budget;        /* the same for the steps of work (cel/cel.h) */
         bool stopped;                /* no further rule is evaluated */
         bool failed;                 /* out of memory, so the causes are incomplete */
         struct hf__arena values;     /* the values of the part */

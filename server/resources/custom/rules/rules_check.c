@@ -22,6 +22,10 @@
 /* kube-apiserver's limit for all rules of one object together. The estimates that limit the rules
  * of a definition do not know the object, and may be too low. */
 #define OBJECT_COST_MAX 10000000
+/* The same for steps of work, which have no cost: about half a second. A rule may be evaluated for
+ * each of thousands of elements, each time with much work and little cost. It is enough to search a
+ * whole object of 3 MiB for some ten patterns. */
+#define OBJECT_WORK_MAX 30000000
 
 /* The members of an object, or the elements of a list that is a map, in the order of their keys. */
 struct index {
@@ -256,7 +260,9 @@ static bool is_blocked(const struct hfd_causes *causes) {
 int hfd_custom_rules_check(const struct hfd_custom_rules *rules, const struct hf__json *object,
                            const struct hf__json *old, struct hfd_causes *causes) {
         struct hfd_rule_pair pair = {.object = object, .old = old};
-        struct hfd_rule_run run = {.causes = causes, .budget = OBJECT_COST_MAX};
+        struct hfd_rule_run run = {.causes = causes,
+                                   .budget = OBJECT_COST_MAX,
+                                   .work_budget = OBJECT_WORK_MAX};
 
         if (!rules)
                 return 0;

@@ -46,9 +46,11 @@ static int compile_schema(struct hfd_schema_compiler *compiler, const struct hf_
         return compiler->error;
 }
 
-int hfd_custom_schema_new_named(const struct hf__json *props, const char *definition,
-                                struct hfd_custom_schema **ret_schema) {
-        struct hfd_schema_compiler compiler = {.schema = calloc(1, sizeof *compiler.schema)};
+/* effort NULL: there are no limits. */
+static int new_schema(const struct hf__json *props, const char *definition,
+                      struct hfd_schema_effort *effort, struct hfd_custom_schema **ret_schema) {
+        struct hfd_schema_compiler compiler = {.schema = calloc(1, sizeof *compiler.schema),
+                                               .effort = effort};
         struct hfd_custom_schema *schema = compiler.schema;
         int r = -ENOMEM;
 
@@ -71,7 +73,18 @@ int hfd_custom_schema_new_named(const struct hf__json *props, const char *defini
 }
 
 int hfd_custom_schema_new(const struct hf__json *props, struct hfd_custom_schema **ret_schema) {
-        return hfd_custom_schema_new_named(props, NULL, ret_schema);
+        return new_schema(props, NULL, NULL, ret_schema);
+}
+
+int hfd_custom_schema_new_named(const struct hf__json *props, const char *definition,
+                                struct hfd_custom_schema **ret_schema) {
+        return new_schema(props, definition, NULL, ret_schema);
+}
+
+int hfd_custom_schema_new_limited(const struct hf__json *props, struct hfd_schema_effort *effort,
+                                  struct hfd_custom_schema **ret_schema) {
+        assert(effort);
+        return new_schema(props, NULL, effort, ret_schema);
 }
 
 struct hfd_custom_schema *hfd_custom_schema_free(struct hfd_custom_schema *schema) {

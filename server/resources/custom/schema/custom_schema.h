@@ -20,6 +20,7 @@ struct hf__json;
 struct hfd_causes;
 struct hfd_custom_schema;
 struct hfd_schema;
+struct hfd_schema_effort;
 struct hfd_strict;
 
 /* Values that the defaults of one object may add. Without a limit, a long list of empty objects
@@ -27,14 +28,19 @@ struct hfd_strict;
 #define HFD_CUSTOM_DEFAULTS_MAX 500000
 
 /*
- * props: the value of openAPIV3Schema; it is not used after the call. NULL = the version has no
- * schema, and everything is kept. 0, -ENOMEM, or HF_E_INVALID: props cannot be compiled, for
- * example because of an unknown type or a pattern that is too large. That props keep all structural
- * rules is not checked here (structural.h).
+ * Compiles a stored schema, without limits for the whole. props: the value of openAPIV3Schema; it
+ * is not used after the call. NULL = the version has no schema, and everything is kept. 0, -ENOMEM,
+ * or HF_E_INVALID: props cannot be compiled, for example because of an unknown type. A pattern that
+ * cannot be compiled refuses every text. That props keep all structural rules is not checked here
+ * (structural.h).
  */
 int hfd_custom_schema_new(const struct hf__json *props, struct hfd_custom_schema **ret_schema);
-/* The same; definition, which is copied, is the name of the root in OpenAPI ("com.example.v1.Foo").
- * NULL = none. */
+/* The same for a schema that is validated: a pattern that cannot be compiled is HF_E_INVALID, and
+ * what it takes is added to effort; HF_E_TOO_LARGE: that is beyond the limit (compile/effort.h). */
+int hfd_custom_schema_new_limited(const struct hf__json *props, struct hfd_schema_effort *effort,
+                                  struct hfd_custom_schema **ret_schema);
+/* hfd_custom_schema_new; definition, which is copied, is the name of the root in OpenAPI
+ * ("com.example.v1.Foo"). NULL = none. */
 int hfd_custom_schema_new_named(const struct hf__json *props, const char *definition,
                                 struct hfd_custom_schema **ret_schema);
 /* Accepts NULL, returns NULL. */

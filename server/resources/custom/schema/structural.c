@@ -12,7 +12,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <holdfast/error.h>
+
 #include "base/json.h"
+#include "server/resources/custom/schema/compile/effort.h"
 #include "server/resources/custom/schema/compile/node.h"
 #include "server/resources/custom/schema/custom_schema.h"
 #include "server/resources/custom/schema/formed_props.h"
@@ -34,15 +37,17 @@ static void sort_causes(struct hfd_causes *causes, size_t first) {
 }
 
 /* Compiles the schema, and checks the defaults in it. If it cannot be compiled although there is no
- * cause yet, for example because its patterns are too large together, it gets a cause that says so.
- */
+ * cause yet, it gets a cause that says so. */
 static void check_compiled(struct hfd_structure *structure, const struct hf__json *props,
+                           struct hfd_schema_effort *effort,
                            const struct hfd_structure_path *path) {
         struct hfd_custom_schema *schema = NULL;
-        int r = hfd_custom_schema_new(props, &schema);
+        int r = hfd_custom_schema_new_limited(props, effort, &schema);
 
         if (hfd_causes_check(structure->causes, r))
                 hfd_structure_check_defaults(structure, props, schema->root, path);
+        else if (r == HF_E_TOO_LARGE)
+                hfd_structure_forbid(structure, path, NULL, hfd_schema_effort_problem(effort));
         else if (r != -ENOMEM && structure->causes->n == 0)
                 hfd_structure_refuse_text(structure, path, NULL, "",
                                           "the schema cannot be compiled");
@@ -50,8 +55,8 @@ static void check_compiled(struct hfd_structure *structure, const struct hf__jso
 }
 
 void hfd_structural_validate(const struct hf__json *props, const char *path,
-                             struct hfd_causes *causes) {
-        assert(path && causes);
+                             struct hfd_schema_effort *effort, struct hfd_causes *causes) {
+        assert(path && effort && causes);
         const struct hfd_structure_path root = {.child = path};
         const size_t n_before = causes->n;
         struct hfd_structure structure;
@@ -59,6 +64,7 @@ void hfd_structural_validate(const struct hf__json *props, const char *path,
         if (!props || hf__json_is_null(props))
                 return;
         hfd_structure_init(&structure, causes);
+        structure.effort = effort;
         if (!hfd_schema_props_are_formed(props)) {
                 hfd_structure_refuse_text(&structure, &root, NULL, "", "must be a JSON schema");
                 return;
@@ -69,6 +75,6 @@ void hfd_structural_validate(const struct hf__json *props, const char *path,
         const bool is_structural = causes->n == n_before;
         hfd_structure_check_keywords(&structure, props, &root);
         if (is_structural)
-                check_compiled(&structure, props, &root);
+                check_compiled(&structure, props, effort, &root);
         hfd_structure_done(&structure);
 }

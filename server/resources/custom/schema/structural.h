@@ -7,10 +7,12 @@
  */
 struct hf__json;
 struct hfd_causes;
+struct hfd_schema_effort;
 
 /*
  * Adds a cause for each rule that props break. path: where props are, such as
- * "spec.versions[0].schema.openAPIV3Schema". props NULL: no schema, no causes.
+ * "spec.versions[0].schema.openAPIV3Schema". props NULL: no schema, no causes. effort: of the
+ * definition; what the schema takes is added, and a cause if that is too much (compile/effort.h).
  */
 void hfd_structural_validate(const struct hf__json *props, const char *path,
-                             struct hfd_causes *causes);
+                             struct hfd_schema_effort *effort, struct hfd_causes *causes);

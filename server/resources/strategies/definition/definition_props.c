@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Validates the schema of a version of a custom resource. This file has the rules for its root;
- * hfd_structural_validate and hfd_custom_rules_new check the rest.
+ * hfd_custom_props_check checks the rest.
  *
  * Invariant: the rows of `root_fields` are in the order of Kubernetes' struct, because only the
  * first mistake at the root is reported, and the message shows the struct.
@@ -12,8 +12,8 @@
 #include "base/json.h"
 #include "base/strbuf.h"
 #include "server/resources/causes.h"
-#include "server/resources/custom/rules/custom_rules.h"
-#include "server/resources/custom/schema/structural.h"
+#include "server/resources/custom/rules/custom_props.h"
+#include "server/resources/custom/schema/compile/effort.h"
 #include "server/resources/strategies/definition/definition_rules.h"
 
 /* ---- defaults ---- */
@@ -168,24 +168,9 @@ static void check_root_with_status(const struct hf__json *props, const char *pat
         }
 }
 
-/* The rules (CEL) refer to the structure of the schema, so they are compiled only if it is valid.
- */
-static void check_contents(const struct hf__json *props, const char *path,
-                           struct hfd_causes *causes) {
-        struct hfd_custom_rules *rules = NULL;
-        size_t n_before = causes->n;
-
-        hfd_structural_validate(props, path, causes);
-        if (causes->n > n_before || causes->n == HFD_CAUSES_MAX)
-                return;
-        /* A definition with wrong rules must not be stored: it would refuse every object. */
-        if (hfd_custom_rules_new(props, path, causes, &rules) != 0)
-                hfd_causes_no_memory(causes);
-        hfd_custom_rules_free(rules);
-}
-
 void hfd_definition_check_props(const struct hf__json *props, const char *path, bool has_status,
-                                bool unchanged, struct hfd_causes *causes) {
+                                bool unchanged, struct hfd_schema_effort *effort,
+                                struct hfd_causes *causes) {
         char field[HFD_DEFINITION_PATH_MAX];
 
         if (!props)
@@ -196,6 +181,11 @@ void hfd_definition_check_props(const struct hf__json *props, const char *path, 
                 (void)snprintf(field, sizeof field, "%s.nullable", path);
                 hfd_cause_forbidden(causes, field, "nullable cannot be true at the root");
         }
-        if (!unchanged)
-                check_contents(props, path, causes);
+        /* A limit that an earlier version has exceeded was reported there. */
+        if (!effort || hfd_schema_effort_problem(effort))
+                return;
+        if (unchanged)
+                hfd_custom_props_count(props, path, effort, causes);
+        else
+                hfd_custom_props_check(props, path, effort, causes);
 }

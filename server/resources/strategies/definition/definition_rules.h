@@ -15,6 +15,7 @@
 
 struct hf__json;
 struct hfd_causes;
+struct hfd_schema_effort;
 
 /* The string at a path; "" if there is none. */
 const char *hfd_definition_text(const struct hf__json *object, const char *path);
@@ -48,10 +49,13 @@ void hfd_definition_check_approval(const struct hf__json *object, const struct h
 /*
  * definition_props.c: a version's openAPIV3Schema. has_status: the version has the subresource
  * status. unchanged: an update leaves the schema as it is; then its contents are not checked again,
- * because a later server may refuse what an older one has accepted.
+ * because a later server may refuse what an older one has accepted. effort: of the definition, in
+ * which an unchanged schema is counted all the same (custom/schema/compile/effort.h); NULL: no
+ * schema has changed.
  */
 void hfd_definition_check_props(const struct hf__json *props, const char *path, bool has_status,
-                                bool unchanged, struct hfd_causes *causes);
+                                bool unchanged, struct hfd_schema_effort *effort,
+                                struct hfd_causes *causes);
 /* Whether there is a default anywhere in a schema. */
 bool hfd_definition_has_default(const struct hf__json *props);
 

@@ -20,6 +20,7 @@
 #include "base/json_index.h"
 #include "base/strbuf.h"
 #include "server/resources/causes.h"
+#include "server/resources/custom/schema/compile/effort.h"
 #include "server/resources/strategies/definition/definition_rules.h"
 #include "server/resources/strategies/strategies.h"
 #include "server/resources/validation/names.h"
@@ -36,6 +37,8 @@ struct check {
         struct hf__json_index names, old_names; /* the versions by their names */
         bool common[N_PARTS]; /* the part is the same in all versions, so it is in the spec */
         bool established;     /* before the update */
+        /* Of all schemas; NULL: an update that leaves them as they were. */
+        struct hfd_schema_effort *effort;
         struct hfd_causes *causes;
 };
 
@@ -97,6 +100,14 @@ static bool is_unchanged(const struct check *c, const struct hf__json *version, 
 
         return old && hfd_causes_equal(c->causes, hf__json_get(old->item, part_keys[part]),
                                        hf__json_get(version, part_keys[part]));
+}
+
+/* Whether a schema is new or other than before. */
+static bool changes_schema(const struct check *c) {
+        for (const struct hf__json *m = hf__json_first(c->versions); m; m = hf__json_next(m))
+                if (!is_unchanged(c, m, SCHEMA))
+                        return true;
+        return false;
 }
 
 /* ---- group, scope, schemas ---- */
@@ -198,7 +209,7 @@ static void check_version(const struct check *c, const struct hf__json *version,
         (void)snprintf(field, sizeof field, "%s.schema.openAPIV3Schema", path);
         hfd_definition_check_props(hf__json_get(own_part(c, version, SCHEMA), "openAPIV3Schema"),
                                    field, has_status(version), is_unchanged(c, version, SCHEMA),
-                                   c->causes);
+                                   c->effort, c->causes);
         (void)snprintf(field, sizeof field, "%s.subresources", path);
         hfd_definition_check_subresources(own_part(c, version, SUBRESOURCES), field, c->causes);
         hfd_definition_check_columns(own_part(c, version, COLUMNS), path, c->causes);
@@ -294,7 +305,17 @@ static void check_names(const struct check *c) {
         hfd_definition_check_names(names, "spec.names", c->causes);
 }
 
+/* Each version keeps a schema of its own in memory, also if all are equal and were checked once. */
+static void count_copies(const struct check *c, const struct hf__json *props, const char *path) {
+        if (!c->effort || !props || hfd_schema_effort_problem(c->effort))
+                return;
+        hfd_schema_effort_multiply(c->effort, hf__json_count(c->versions));
+        if (hfd_schema_effort_problem(c->effort))
+                hfd_cause_forbidden(c->causes, path, hfd_schema_effort_problem(c->effort));
+}
+
 static void check_common(const struct check *c) {
+        static const char path[] = "spec.validation.openAPIV3Schema";
         const struct hf__json *first = hf__json_first(c->versions),
                               *props = hf__json_get(common_part(c, SCHEMA), "openAPIV3Schema"),
                               *selectable = common_part(c, SELECTABLE);
@@ -302,8 +323,9 @@ static void check_common(const struct check *c) {
 
         for (const struct hf__json *m = first; m; m = hf__json_next(m))
                 status = status || has_status(m);
-        hfd_definition_check_props(props, "spec.validation.openAPIV3Schema", status,
-                                   is_unchanged(c, first, SCHEMA), c->causes);
+        hfd_definition_check_props(props, path, status, is_unchanged(c, first, SCHEMA), c->effort,
+                                   c->causes);
+        count_copies(c, props, path);
         hfd_definition_check_subresources(common_part(c, SUBRESOURCES), "spec.subresources",
                                           c->causes);
         hfd_definition_check_columns(common_part(c, COLUMNS), "spec", c->causes);
@@ -401,9 +423,12 @@ static void check_spec(const struct check *c) {
 
 void hfd_definition_validate(const struct hf__json *object, const struct hf__json *old,
                              struct hfd_causes *causes) {
+        struct hfd_schema_effort effort = {0};
         struct check c;
 
         init_check(&c, object, old, causes);
+        if (changes_schema(&c))
+                c.effort = &effort;
         if (!old)
                 check_name(&c, object);
         check_spec(&c);

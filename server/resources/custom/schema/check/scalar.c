@@ -129,6 +129,26 @@ static int64_t count_characters(const char *text) {
         return n;
 }
 
+/* Nothing matches a pattern that cannot be compiled. */
+static bool check_pattern(struct hfd_check *check, const struct hfd_custom_pattern *pattern,
+                          const struct hfd_checked *checked) {
+        const char *text = hf__json_text(checked->value);
+
+        if (pattern->regex &&
+            hf__cel_regex_find(pattern->regex, &check->run, text, strlen(text), 0, NULL, NULL))
+                return true;
+        if (!checked->records)
+                return false;
+        if (pattern->regex)
+                hfd_check_report_invalid(&check->report, checked->place, checked->value,
+                                         "should match '%s'", pattern->text);
+        else
+                hfd_check_report_invalid(&check->report, checked->place, checked->value,
+                                         "should match '%s, but pattern is invalid: %s'",
+                                         pattern->text, pattern->error);
+        return false;
+}
+
 /* Checks the length and the pattern. Kubernetes reports only the first mistake. at: the position
  * among the node's limits, which are in the order of their kinds (hfd_next_limit). */
 static bool check_shape(struct hfd_check *check, const struct hfd_custom_node *node,
@@ -151,14 +171,7 @@ static bool check_shape(struct hfd_check *check, const struct hfd_custom_node *n
                 return false;
         }
         limit = hfd_next_limit(node, at, HFD_LIMIT_PATTERN);
-        if (limit && !hf__cel_regex_find(limit->as.pattern->regex, &check->run, text, strlen(text),
-                                         0, NULL, NULL)) {
-                if (checked->records)
-                        hfd_check_report_invalid(&check->report, checked->place, checked->value,
-                                                 "should match '%s'", limit->as.pattern->text);
-                return false;
-        }
-        return true;
+        return !limit || check_pattern(check, limit->as.pattern, checked);
 }
 
 bool hfd_check_text(struct hfd_check *check, const struct hfd_custom_node *node,

@@ -1,24 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /* The compilation of the schema of a custom resource's version (custom_schema.h), and its state,
- * which compile.c and value_limits.c share. Thread: owner only. */
+ * which the files of this folder share. Thread: owner only. */
 #include <stdbool.h>
 
+#include "server/resources/custom/schema/compile/effort.h"
 #include "server/resources/custom/schema/compile/keep.h"
 #include "server/resources/custom/schema/compile/node.h"
-
-/* Bytes of the programs of all different patterns of a schema, with their sets of characters: a
- * short pattern may have a large program. A plain character takes 80 bytes, so these are patterns
- * of 50,000 characters. */
-#define HFD_CUSTOM_PROGRAMS_MAX (4u << 20)
 
 struct hfd_schema_compiler {
         struct hfd_custom_schema *schema;
         struct hfd_keeper keeper;
         void *patterns; /* a tree of <search.h>: struct hfd_custom_pattern by text */
         void *values;   /* the same of the defaults and enums, by JSON text */
-        size_t n_program_bytes;
-        int error; /* the first one: -ENOMEM or HF_E_INVALID */
+        struct hfd_schema_effort *effort; /* borrowed; NULL: a stored schema, without limits */
+        int error; /* the first one: -ENOMEM, HF_E_INVALID or HF_E_TOO_LARGE */
 };
 
 /* The node of props; of a value validation it has no fields. NULL: compiler->error is set. */
@@ -29,6 +25,10 @@ const struct hfd_custom_node *hfd_compile_node(struct hfd_schema_compiler *compi
 const struct hfd_schema *hfd_compile_root_fields(struct hfd_schema_compiler *compiler,
                                                  const struct hf__json *props,
                                                  const char *definition);
+/* The compiled pattern, which is made when the schema has it for the first time. One of a stored
+ * schema may be without a program. NULL: compiler->error is set. */
+const struct hfd_custom_pattern *hfd_compile_pattern(struct hfd_schema_compiler *compiler,
+                                                     const char *text);
 /* Sets the limits of node. */
 void hfd_compile_limits(struct hfd_schema_compiler *compiler, const struct hf__json *props,
                         struct hfd_custom_node *node);
@@ -45,9 +45,8 @@ void hfd_compile_fail(struct hfd_schema_compiler *compiler, int error);
 void hfd_compile_patterns_done(struct hfd_schema_compiler *compiler);
 void hfd_compile_values_done(struct hfd_schema_compiler *compiler);
 
-/* Compiles a pattern into arena, and adds the size of its program to *n_bytes. 0, -ENOMEM, or
- * HF_E_INVALID with a message: the pattern is not valid or too large, or *n_bytes now exceeds
- * HFD_CUSTOM_PROGRAMS_MAX. */
-int hfd_custom_pattern_compile(struct hf__arena *arena, const char *text, size_t *n_bytes,
+/* Compiles a pattern into arena. 0, -ENOMEM, or HF_E_INVALID with a message: the pattern is not
+ * valid or too large. *ret_work is set in any case. */
+int hfd_custom_pattern_compile(struct hf__arena *arena, const char *text,
                                const struct hf__cel_regex **ret_regex, char *reterr_message,
-                               size_t max_message);
+                               size_t max_message, uint64_t *ret_work);

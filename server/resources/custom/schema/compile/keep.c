@@ -104,6 +104,7 @@ static const void *keep_piece(struct hfd_keeper *keeper, const void *piece, size
         if (!copy || !kept)
                 return NULL;
         memcpy(copy, piece, n);
+        keeper->n_bytes += is_text ? n : padded;
         *kept = (struct kept){n, copy, is_text};
         return tsearch(kept, &keeper->tree, compare_pieces) ? copy : NULL;
 }

@@ -65,7 +65,8 @@ enum hfd_custom_limit_kind {
 
 struct hfd_custom_pattern {
         const char *text;
-        const struct hf__cel_regex *regex;
+        const struct hf__cel_regex *regex; /* NULL: it cannot be compiled, and nothing matches it */
+        const char *error;                 /* why; NULL = no error */
 };
 
 struct hfd_custom_limit {

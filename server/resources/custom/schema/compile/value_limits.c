@@ -3,19 +3,15 @@
  * Compiles the value validations of a node: lengths, ranges, patterns, enums, and what is below
  * allOf, anyOf, oneOf and not.
  *
- * Invariants: the limits of a node are in the order of enum hfd_custom_limit_kind. What compiles a
- * pattern has large variables, so it is not inlined into the functions that recurse.
+ * Invariant: the limits of a node are in the order of enum hfd_custom_limit_kind.
  */
 #include <errno.h>
-#include <search.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <holdfast/error.h>
 
 #include "base/json.h"
-#include "cel/regex/regex.h"
-#include "cel/regex/regex_program.h"
 #include "server/resources/custom/schema/compile/compile.h"
 #include "server/resources/custom/schema/formats/formats.h"
 
@@ -35,134 +31,6 @@ static struct hfd_custom_limit *add_limit(struct limits *limits, enum hfd_custom
 
         limit->kind = (unsigned char)kind;
         return limit;
-}
-
-/* ---- patterns ---- */
-
-/* The sum of all programs is limited, not only each pattern: a definition may have thousands. */
-int hfd_custom_pattern_compile(struct hf__arena *arena, const char *text, size_t *n_bytes,
-                               const struct hf__cel_regex **ret_regex, char *reterr_message,
-                               size_t max_message) {
-        size_t n = strlen(text);
-        uint64_t work;
-        int r = HF_E_TOO_LARGE;
-
-        if (n <= HF__CEL_PATTERN_MAX)
-                r = hf__cel_regex_compile(arena, text, n, ret_regex, reterr_message, max_message,
-                                          &work);
-        if (r == 0)
-                *n_bytes += (*ret_regex)->n_bytes;
-        if (r == 0 && *n_bytes > HFD_CUSTOM_PROGRAMS_MAX)
-                r = HF_E_TOO_LARGE;
-        if (r == HF_E_TOO_LARGE) {
-                static const char message[] = "expression too large";
-                if (max_message >= sizeof message)
-                        memcpy(reterr_message, message, sizeof message);
-                r = HF_E_INVALID;
-        }
-        return r;
-}
-
-/* For tsearch: patterns by their texts. */
-static int compare_patterns(const void *a, const void *b) {
-        const struct hfd_custom_pattern *x = a, *y = b;
-
-        return strcmp(x->text, y->text);
-}
-
-/* Copies a set of characters into kept pieces. NULL: compiler->error is set. */
-static const struct hf__cel_set *keep_set(struct hfd_schema_compiler *compiler,
-                                          const struct hf__cel_set *set) {
-        struct hf__cel_set copy;
-
-        memset(&copy, 0, sizeof copy);
-        copy.n = copy.space = set->n;
-        memcpy(copy.ascii, set->ascii, sizeof copy.ascii);
-        if (set->n > 0) {
-                /* Nothing changes a finished set. */
-                copy.ranges =
-                        (struct hf__cel_range *)hfd_compile_keep(compiler, set->ranges,
-                                                                 set->n * sizeof set->ranges[0]);
-        }
-        return hfd_compile_keep(compiler, &copy, sizeof copy);
-}
-
-/* The same for a program, without what only its compilation needed. Repeated sets are kept once. */
-static const struct hf__cel_regex *keep_regex(struct hfd_schema_compiler *compiler,
-                                              const struct hf__cel_regex *regex) {
-        struct hf__cel_instruction *list = calloc(regex->n, sizeof *list);
-        const struct hf__cel_set *last = NULL, *last_kept = NULL;
-        const struct hf__cel_regex *kept = NULL;
-        struct hf__cel_regex copy;
-
-        memset(&copy, 0, sizeof copy);
-        if (!list)
-                hfd_compile_fail(compiler, -ENOMEM);
-        for (uint32_t i = 0; list && i < regex->n && compiler->error == 0; i++) {
-                list[i] = regex->instructions[i];
-                if (list[i].kind != HF__CEL_DO_SET || !list[i].set)
-                        continue;
-                /* A repetition that was written out has the same set many times. */
-                if (list[i].set != last) {
-                        last = list[i].set;
-                        last_kept = keep_set(compiler, last);
-                }
-                list[i].set = last_kept;
-        }
-        if (compiler->error == 0) {
-                copy.instructions =
-                        (struct hf__cel_instruction *)hfd_compile_keep(compiler, list,
-                                                                       regex->n * sizeof *list);
-                copy.n = regex->n;
-                copy.anchored = regex->anchored;
-                kept = hfd_compile_keep(compiler, &copy, sizeof copy);
-        }
-        free(list);
-        return kept;
-}
-
-/* Compiles a pattern in memory of its own, because the program is a small part of what it needs. */
-__attribute__((noinline)) static const struct hf__cel_regex *
-compile_regex(struct hfd_schema_compiler *compiler, const char *text) {
-        const struct hf__cel_regex *regex = NULL;
-        struct hf__arena arena;
-        char message[128];
-
-        hf__arena_init(&arena);
-        int r = hfd_custom_pattern_compile(&arena, text, &compiler->n_program_bytes, &regex,
-                                           message, sizeof message);
-        if (r == 0)
-                regex = keep_regex(compiler, regex);
-        else
-                hfd_compile_fail(compiler, r);
-        hf__arena_deinit(&arena);
-        return r == 0 ? regex : NULL;
-}
-
-/* The compiled pattern, which is made once, because patterns often occur many times in a schema.
- * NULL: compiler->error is set. */
-static const struct hfd_custom_pattern *find_pattern(struct hfd_schema_compiler *compiler,
-                                                     const char *text) {
-        struct hfd_custom_pattern wanted = {.text = text};
-        void *found = tfind(&wanted, &compiler->patterns, compare_patterns);
-
-        if (found)
-                return *(const struct hfd_custom_pattern **)found;
-        wanted.text = hfd_compile_text(compiler, text);
-        wanted.regex = compile_regex(compiler, text);
-        if (compiler->error != 0)
-                return NULL;
-        const struct hfd_custom_pattern *pattern =
-                hfd_compile_keep(compiler, &wanted, sizeof wanted);
-        if (pattern && !tsearch(pattern, &compiler->patterns, compare_patterns))
-                hfd_compile_fail(compiler, -ENOMEM);
-        return pattern;
-}
-
-void hfd_compile_patterns_done(struct hfd_schema_compiler *compiler) {
-        while (compiler->patterns)
-                (void)tdelete(*(struct hfd_custom_pattern **)compiler->patterns,
-                              &compiler->patterns, compare_patterns);
 }
 
 /* ---- limits of values ---- */
@@ -212,7 +80,7 @@ static void add_text_limits(struct limits *limits, const struct hfd_custom_node 
         add_count(limits, "minLength", HFD_LIMIT_MIN_LENGTH);
         if (pattern && *pattern)
                 add_limit(limits, HFD_LIMIT_PATTERN)->as.pattern =
-                        find_pattern(limits->compiler, pattern);
+                        hfd_compile_pattern(limits->compiler, pattern);
         if (format && format_applies(format, node))
                 add_limit(limits, HFD_LIMIT_FORMAT)->as.format =
                         hfd_compile_text(limits->compiler, format);

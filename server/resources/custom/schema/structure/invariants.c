@@ -9,13 +9,9 @@
  * the form of is_int_or_string. The texts of the causes and their order are those of
  * kube-apiserver.
  */
-#include <errno.h>
-#include <stdio.h>
 #include <string.h>
 
-#include "base/arena.h"
 #include "base/json.h"
-#include "server/resources/custom/schema/compile/compile.h"
 #include "server/resources/custom/schema/structure/structure.h"
 
 /* Where a schema of the structure is: at the root, below items, or below another keyword. */
@@ -35,28 +31,6 @@ static bool is_int_or_string(const struct hf__json *props) {
         return hf__json_is_array(list) && b && !hf__json_next(b) && hf__json_count(a) == 1 &&
                hf__json_count(b) == 1 && hf__json_has_text(a, "type", "integer") &&
                hf__json_has_text(b, "type", "string");
-}
-
-/* Compiles the pattern, to find out whether it is valid. The program is thrown away. */
-static void check_pattern(struct hfd_structure *structure, const struct hf__json *props,
-                          const struct hfd_structure_path *path) {
-        const char *pattern = hfd_structure_text(props, "pattern");
-        const struct hf__cel_regex *regex;
-        char message[200] = "", detail[300];
-        struct hf__arena arena;
-        size_t n_bytes = 0;
-
-        if (!*pattern)
-                return;
-        hf__arena_init(&arena);
-        int r = hfd_custom_pattern_compile(&arena, pattern, &n_bytes, &regex, message,
-                                           sizeof message);
-        hf__arena_deinit(&arena);
-        if (hfd_causes_check(structure->causes, r) || r == -ENOMEM)
-                return;
-        (void)snprintf(detail, sizeof detail, "must be a valid regular expression, but isn't: %s",
-                       message);
-        hfd_structure_refuse_text(structure, path, "pattern", pattern, detail);
 }
 
 /* Checks the schemas in a list. skips_first_any_of: the anyOf of the first one is not checked. */
@@ -85,7 +59,7 @@ static void check_validations(struct hfd_structure *structure, const struct hf__
                 const struct hfd_structure_path step = hfd_step(path, "not");
                 check_validation(structure, hf__json_get(props, "not"), false, &step);
         }
-        check_pattern(structure, props, path);
+        hfd_structure_check_pattern(structure, props, path);
 }
 
 /* Keywords that a value validation must not have, in the order in which they are reported. */

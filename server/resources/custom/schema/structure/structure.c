@@ -128,6 +128,7 @@ void hfd_structure_done(struct hfd_structure *structure) {
                 hf__json_index_done(&indexed->index);
                 free(indexed);
         }
+        hfd_structure_patterns_done(structure);
 }
 
 /* The index of object, which is made when it is first needed. NULL: out of memory. */

@@ -18,6 +18,7 @@
 
 struct hf__json;
 struct hfd_custom_node;
+struct hfd_schema_effort;
 
 /* A path is a list of steps like `.properties[name]`, `.allOf[0]` or `.items`. Each step is on the
  * stack of the function that takes it, and valid until that returns. */
@@ -32,11 +33,16 @@ struct hfd_structure_path {
 struct hfd_structure {
         struct hfd_causes *causes; /* borrowed */
         void *indices; /* owned; a tree of <search.h> with the indices of large objects */
+        /* For hfd_structure_check_pattern: of the definition, borrowed; and a tree of <search.h>,
+         * owned, with the patterns that are valid. */
+        struct hfd_schema_effort *effort;
+        void *patterns;
 };
 
 /* The definition must not change until hfd_structure_done: indices borrow from it. */
 void hfd_structure_init(struct hfd_structure *structure, struct hfd_causes *causes);
 void hfd_structure_done(struct hfd_structure *structure);
+void hfd_structure_patterns_done(struct hfd_structure *structure); /* a part of it */
 
 /* A step below a path. */
 struct hfd_structure_path hfd_step(const struct hfd_structure_path *up, const char *child);
@@ -82,6 +88,10 @@ void hfd_structure_check_invariants(struct hfd_structure *structure, const struc
 /* Every field that a value validation names must also be declared in the structure. */
 void hfd_structure_check_completeness(struct hfd_structure *structure, const struct hf__json *props,
                                       const struct hfd_structure_path *path);
+/* Whether the pattern of a schema, if it has one, is valid. Each text is compiled once, and only
+ * while that is within the limit of the work. */
+void hfd_structure_check_pattern(struct hfd_structure *structure, const struct hf__json *props,
+                                 const struct hfd_structure_path *path);
 /* Rules for single keywords. */
 void hfd_structure_check_keywords(struct hfd_structure *structure, const struct hf__json *props,
                                   const struct hfd_structure_path *path);
