@@ -15,8 +15,8 @@
 
 #include <holdfast/bootstrap.h>
 
-#include "bootstrap/phase_run.h"
 #include "bootstrap/phase.h"
+#include "bootstrap/phase_run.h"
 #include "phase_fixture.h"
 #include "text_asserts.h"
 
