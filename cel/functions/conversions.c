@@ -5,6 +5,7 @@
  * Invariant: a conversion never wraps. It returns the same value, the whole part of a double, the
  * double nearest to an integer, or an error.
  */
+#include <errno.h>
 #include <string.h>
 
 #include "base/strbuf.h"
@@ -128,10 +129,11 @@ static struct hf__cel_value to_string(struct hf__cel_run *run, const struct hf__
         case HF__CEL_TIMESTAMP: hf__cel_timestamp_print(&text, args[0]); break;
         default: hf__cel_duration_print(&text, args[0].as.i); break;
         }
+        /* No operator may absorb a lack of memory, so it is no error of the expression. */
         if (text.error != 0)
-                value = hf__cel_error_text("out of memory");
-        else
-                value = hf__cel_copy_string(run, text.data, text.n);
+                run->failed = -ENOMEM;
+        value = text.error == 0 ? hf__cel_copy_string(run, text.data, text.n)
+                                : hf__cel_failure(run);
         hf__strbuf_done(&text);
         return value;
 }

@@ -111,7 +111,7 @@ static int compare_pairs(const void *a, const void *b) {
  * Kubernetes sorts, and its results are the same each time. */
 static void put_map(struct format *f, const struct hf__cel_map *map, unsigned depth) {
         struct hf__strbuf outer = f->out;
-        struct pair *pairs = hf__cel_alloc(f->run, (map->n + 1) * sizeof *pairs);
+        struct pair *pairs = hf__cel_alloc(f->run, map->n * sizeof *pairs);
 
         if (!pairs)
                 return;
@@ -430,9 +430,13 @@ static struct hf__cel_value call_format(struct hf__cel_run *run, const struct hf
 
         /* The text is built outside of the arena, and its length is not known before. So it may
          * become as long as what the run may still allocate; n_bytes never exceeds the limit. The
-         * length of a value has 32 bits. */
+         * length of a value has 32 bits. A max of 0 would mean that there is no limit. */
         f.out.max = run->bytes_limit - run->n_bytes < UINT32_MAX ? run->bytes_limit - run->n_bytes
                                                                  : UINT32_MAX;
+        if (f.out.max == 0) {
+                (void)hf__cel_reserve(run, 1); /* fails the run */
+                return hf__cel_failure(run);
+        }
         put_clauses(&f, args[0], args[1].as.list);
         if (f.out.error == -ENOMEM)
                 run->failed = -ENOMEM;

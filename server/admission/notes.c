@@ -43,8 +43,10 @@ static uint32_t *find_place(const struct hfd_note_index *index, const char *base
 
         for (;; at++) {
                 uint32_t *place = &index->places[at & (index->space - 1)];
+                if (*place == 0)
+                        return place;
                 const char *found = base + *place - 1;
-                if (*place == 0 || (strncmp(found, text, n) == 0 && found[n] == end))
+                if (strncmp(found, text, n) == 0 && found[n] == end)
                         return place;
         }
 }

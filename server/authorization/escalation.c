@@ -17,12 +17,15 @@
 
 #include "base/json.h"
 #include "base/strbuf.h"
+#include "base/strbuf_cut.h"
 #include "server/rbac/coverage.h"
 #include "server/rbac/decision.h"
 #include "server/rbac/rule_list.h"
 #include "server/resources/resource.h"
 
-#define REST_MAX 2048 /* bytes of a message that are kept for the text after the missing rights */
+/* Bytes of a message that names of roles may take: enough for all that hfd_rbac_missing_roles
+ * describes. But a binding may name what is too long for a role. */
+#define NAMES_MAX 6144
 
 bool hfd_escalation_concerns(const struct hfd_resource *resource) {
         return strcmp(resource->group, HFD_RBAC_API) == 0;
@@ -93,10 +96,19 @@ static void put_introduction(struct hf__strbuf *why, const struct hfd_subject *s
         hf__strbuf_puts(why, "]) is attempting to grant RBAC permissions not currently held:\n");
 }
 
-/* The lines of the missing rights, as far as there is room for them: whole lines only. A message
- * that is cut says more than an error about its length. */
-static void put_missing(struct hf__strbuf *why, const struct hf__strbuf *missing) {
-        size_t n = missing->n, used = why->n + REST_MAX;
+/* The end of the message: the roles that bindings of the user name, but that do not exist. They
+ * may be why rights are missing. */
+static void put_unresolved(struct hf__strbuf *out, const char *unresolved) {
+        hf__strbuf_puts(out, "; resolution errors: [");
+        hf__strbuf_add_cut(out, unresolved, strlen(unresolved), NAMES_MAX);
+        hf__strbuf_putc(out, ']');
+}
+
+/* The lines of the missing rights, as far as there is room for them before n_end more bytes: whole
+ * lines only. A message that is cut says more than an error about its length. */
+static void put_missing(struct hf__strbuf *why, const struct hf__strbuf *missing, size_t n_end) {
+        static const char cut[] = "\n...";
+        size_t n = missing->n, used = why->n + n_end + sizeof cut - 1;
 
         if (why->max > 0 && n + used > why->max) {
                 n = why->max > used ? why->max - used : 0;
@@ -106,26 +118,27 @@ static void put_missing(struct hf__strbuf *why, const struct hf__strbuf *missing
         if (n > 0)
                 hf__strbuf_add(why, missing->data, n);
         if (n < missing->n)
-                hf__strbuf_puts(why, "\n...");
+                hf__strbuf_puts(why, cut);
 }
 
 /* Checks that the user holds all rules. 0, -ENOMEM or HF_E_FORBIDDEN. */
 static int check_rules(const struct hfd_escalation *e, const struct hfd_rbac_index *index,
                        const struct hf__json *rules, struct hf__strbuf *why) {
-        struct hf__strbuf missing = {0};
-        char *unresolved = NULL;
+        struct hf__strbuf missing = {0}, end = {0};
         bool covered = false;
         int r = hfd_rbac_covers(index, e->subject, e->ns, rules, &covered, &missing);
 
         if (r == 0 && !covered) {
-                unresolved = hfd_rbac_missing_roles(index, e->subject, e->ns);
-                put_introduction(why, e->subject);
-                put_missing(why, &missing);
+                char *unresolved = hfd_rbac_missing_roles(index, e->subject, e->ns);
                 if (unresolved)
-                        hf__strbuf_printf(why, "; resolution errors: [%s]", unresolved);
-                r = HF_E_FORBIDDEN;
+                        put_unresolved(&end, unresolved);
+                free(unresolved);
+                put_introduction(why, e->subject);
+                put_missing(why, &missing, end.n);
+                hf__strbuf_add(why, end.data ? end.data : "", end.n);
+                r = end.error == 0 ? HF_E_FORBIDDEN : -ENOMEM;
         }
-        free(unresolved);
+        hf__strbuf_done(&end);
         hf__strbuf_done(&missing);
         return r;
 }
@@ -175,8 +188,11 @@ static int check_binding(const struct hfd_escalation *e, const struct hfd_rbac_i
         if (is_allowed(e, "bind", plural, name))
                 return 0;
         int r = hfd_rbac_index_role_rules(index, kind, e->ns, name, &rules);
-        if (r == HF_E_NOT_FOUND)
-                hf__strbuf_printf(why, "%s.%s \"%s\"", plural, HFD_RBAC_API, name);
+        if (r == HF_E_NOT_FOUND) {
+                hf__strbuf_printf(why, "%s.%s \"", plural, HFD_RBAC_API);
+                hf__strbuf_add_cut(why, name, strlen(name), NAMES_MAX);
+                hf__strbuf_putc(why, '"');
+        }
         if (r == 0)
                 r = check_rules(e, index, rules, why);
         hf__json_free(rules);

@@ -26,7 +26,8 @@ struct hfd_escalation {
 bool hfd_escalation_concerns(const struct hfd_resource *resource);
 /*
  * 0; -ENOMEM; HF_E_FORBIDDEN: `why` names the missing rights, in the words of Kubernetes;
- * HF_E_NOT_FOUND: the role of a binding does not exist, and `why` has its resource and name. A
- * message that exceeds a limit of `why` is -ENOMEM, too.
+ * HF_E_NOT_FOUND: the role of a binding does not exist, and `why` has its resource and name. The
+ * message is cut to the limit of `why`, if it has one, which must have room for the user's groups
+ * and 8 KiB.
  */
 int hfd_escalation_check(const struct hfd_escalation *escalation, struct hf__strbuf *why);

@@ -123,16 +123,19 @@ static int set_name(const struct hfd_id_token_rules *rules, const struct hf__jso
         return 0;
 }
 
-/* False: the group does not fit, or is empty. */
+/* False: the group does not fit. As in Kubernetes, it may be empty: no binding names such a group.
+ */
 static bool add_group(const struct hfd_id_token_rules *rules, const struct hf__json *claim,
                       struct hfd_user *user) {
+        const char *text = hf__json_text(claim); /* NULL: it is null */
         char group[sizeof user->groups[0]];
-        int n = snprintf(group, sizeof group, "%s%s", rules->groups_prefix, hf__json_text(claim));
+        int n = snprintf(group, sizeof group, "%s%s", rules->groups_prefix, text ? text : "");
 
-        return n > 0 && (size_t)n < sizeof group && hfd_user_add_group(user, group);
+        return n >= 0 && (size_t)n < sizeof group && hfd_user_add_group(user, group);
 }
 
-/* Reads the groups: a string, or a list of strings. As Go reads it, null is an empty list. */
+/* Reads the groups: a string, or a list of strings. As Go reads them, null is an empty list, and
+ * within a list an empty string. */
 static int set_groups(const struct hfd_id_token_rules *rules, const struct hf__json *claims,
                       struct hfd_user *user, struct hf_status *reterr_status) {
         const char *name = rules->groups_claim;
@@ -151,7 +154,7 @@ static int set_groups(const struct hfd_id_token_rules *rules, const struct hf__j
         } else {
                 for (const struct hf__json *m = hf__json_first(claim); m && fits;
                      m = hf__json_next(m)) {
-                        if (!hf__json_is_string(m))
+                        if (!hf__json_is_string(m) && !hf__json_is_null(m))
                                 return REFUSE("oidc: parse groups claim \"%.60s\": a group is not "
                                               "a string",
                                               name);

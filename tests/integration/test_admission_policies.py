@@ -86,6 +86,40 @@ def test_a_policy_refuses_on_all_instances_until_it_is_gone(servers):
         wait_until("the policy to be gone", lambda s=server: refused(s, bad) is None)
 
 
+def test_a_message_that_is_too_long_is_cut(servers):
+    a, _ = servers
+    long = "[" + "'0123456789', " * 2000 + "'']"  # 28000 bytes
+    cases = {"long-message": {"expression": "false", "message": "m" * 20000}, "long-expression": f"object.metadata.name in {long}",
+             "long-failure": f"{long}[99999] == ''"}
+    for name, validation in cases.items():
+        policy(a, name, validation, constraints=selects(name))
+        bind(a, name)
+    denied = {}
+    for name in cases:
+        denied[name] = wait_refused(a, configmap("x", labels={"test": name}))
+        assert (denied[name]["code"], denied[name]["reason"]) == (422, "Invalid")
+        assert denied[name]["message"].startswith(f"configmaps \"x\" is forbidden: ValidatingAdmissionPolicy '{name}' with binding '{name}' denied request: ")
+        assert len(denied[name]["message"].encode()) <= 16 << 10
+    assert "request: mmm" in denied["long-message"]["message"] and denied["long-message"]["message"].endswith("mmm...")
+    assert "request: failed expression: object.metadata.name in ['0" in denied["long-expression"]["message"]
+    assert denied["long-expression"]["message"].endswith("...")
+    assert denied["long-failure"]["message"].endswith("...' resulted in error: index out of bounds: 99999")
+    policy(a, "warned-long", cases["long-message"], constraints=selects("warned-long"))
+    bind(a, "warned-long", ("Warn",))
+    body = json.dumps(configmap("x", labels={"test": "warned-long"}))
+    assert ": mmm" in wait_until("a warning", lambda: a.kubectl("create", "--dry-run=server", "-f", "-", stdin=body).stderr)
+
+
+def test_a_mutation_with_a_long_expression_is_refused_with_its_failure(servers):
+    a, _ = servers
+    long = "[" + "'0123456789', " * 2000 + "'']"
+    mutation(a, "long-mutation", ("ApplyConfiguration", "Object{data: {'a': " + long + "[99999]}}"), rules=[{**RULE, "resourceNames": ["long-mutation"]}],
+             matchConditions=[{"name": "it", "expression": "object.metadata.name == 'long-mutation'"}])
+    status = wait_refused(a, configmap("long-mutation"))
+    assert (status["code"], status["message"][:75]) == (403, "policy 'long-mutation' with binding 'long-mutation' denied request: express")
+    assert status["message"].endswith("...' resulted in error: index out of bounds: 99999")
+
+
 def test_failures_warn_and_are_audited(servers):
     a, _ = servers
     policy(a, "warned", "object.metadata.name.startsWith('ok-')", constraints=selects("warned"))

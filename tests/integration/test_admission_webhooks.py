@@ -3,6 +3,7 @@
 import concurrent.futures
 import http.client
 import json
+import os
 import pathlib
 import subprocess
 import tempfile
@@ -10,7 +11,7 @@ import threading
 
 import pytest
 
-from holdfastd import HOLDFASTD, wait_until
+from holdfastd import HOLDFASTD, Cluster, wait_until
 from memory_server import MemoryServer
 from webhook_server import WebhookServer, make_certificate, patch
 
@@ -402,6 +403,39 @@ def test_a_change_counts_on_the_other_instance(cluster, hooks):
     wait_until("the webhook on both instances", lambda: refused(one) and refused(other))
     assert other.request("DELETE", CONFIGURATIONS + "validatingwebhookconfigurations/both")[0] == 200
     wait_until("no webhook on both instances", lambda: not refused(one) and not refused(other))
+
+
+def test_a_stored_address_without_https_is_a_failure_of_the_webhook(hooks):
+    """No client can write one, but a store may have been restored from another server. The failurePolicy decides."""
+    def etcdctl(*args, value=None):
+        return subprocess.run(["etcdctl", f"--endpoints={cluster.etcd.url}", *args], input=value, capture_output=True, timeout=60, check=True,
+                              env={**os.environ, "ETCDCTL_API": "3"}).stdout
+
+    with Cluster(with_witness=False) as cluster:
+        server = cluster.instance("a").wait_ready()
+        hooks.answers["/deny"] = lambda _: {"allowed": False}
+        for name, policy in (("closed", "Fail"), ("open", "Ignore")):
+            webhook = {"name": f"{name}.example.com", "admissionReviewVersions": ["v1"], "sideEffects": "None", "clientConfig": hooks.client("/deny"),
+                       "rules": [RULE], "failurePolicy": policy, "objectSelector": {"matchLabels": {"on": name}}}
+            code, text = server.request("POST", CONFIGURATIONS + "validatingwebhookconfigurations", {"metadata": {"name": name}, "webhooks": [webhook]})
+            assert code == 201, text
+
+        def create(on):
+            return server.request("POST", MAPS + "?dryRun=All", config_map("a", on=on))
+        wait_until("both webhooks to be in force", lambda: create("closed")[0] == create("open")[0] == 400)
+        for name in ("closed", "open"):
+            key = f"/registry/validatingwebhookconfigurations/{name}"
+            stored = etcdctl("get", "--print-value-only", key)[:-1]
+            assert b'"https://' in stored
+            etcdctl("put", key, value=stored.replace(b'"https://', b'"http://'))
+        wait_until("the failure to be ignored", lambda: create("open")[0] == 201)
+
+        def refusal():
+            code, text = create("closed")
+            return code == 500 and json.loads(text)["message"]
+        wait_until("the failure to count", refusal)
+        assert refusal() == ('Internal error occurred: failed calling webhook "closed.example.com": could not get REST client: '
+                             'the URL is not one of https')
 
 
 def test_a_plugin_in_c_changes_and_refuses_objects(tmp_path):

@@ -340,6 +340,29 @@ def test_nobody_grants_more_than_they_hold(pair, ns):
         assert ask(at, "granter", "POST", bindings, binding(f"bind2-{at.name}", "edit", user("x"), kind="ClusterRole"))[0] == 403
 
 
+def test_a_refusal_with_long_names_is_a_refusal(pair, ns):
+    """The rights and the roles that are missing may need more room than a message has. Then the message is cut."""
+    roles, bindings = f"{RBAC}/namespaces/{ns}/roles", f"{RBAC}/namespaces/{ns}/rolebindings"
+    pair.admin("POST", roles, role("writer", rule(["create"], ["roles", "rolebindings"], groups=["rbac.authorization.k8s.io"])))
+    pair.admin("POST", bindings, binding("writer", "writer", user("granter")))
+    for i in range(15):
+        pair.admin("POST", bindings, binding(f"b{i}", f"{i:x}" + "n" * 252, user("granter")))
+    many = role("many", rule(["get"], [f"{i}" + "r" * 200 for i in range(150)]))
+
+    def refusal(at):
+        code, status = ask(at, "granter", "POST", roles, many)
+        assert code == 403, status
+        return status["message"]
+
+    everywhere(pair, "a refusal that names the roles", lambda at: refusal(at).count("not found") == 15)
+    for at in pair.both:
+        assert "\n...; resolution errors: [[role." in refusal(at) and refusal(at).endswith("n\" not found]]")
+    pair.admin("POST", bindings, binding("longer", "n" * 7000, user("granter")))
+    everywhere(pair, "the name of no role to be cut", lambda at: refusal(at).endswith("n...]"))
+    code, status = ask(pair.a, "granter", "POST", bindings, binding("longest", "n" * 40000, user("x")))
+    assert code == 404 and status["message"].endswith('nn..." not found'), status
+
+
 def test_an_aggregation_needs_all_rights(pair, ns):
     pair.admin("POST", f"{RBAC}/clusterroles", role(ns, rule(["*"], ["clusterroles", "clusterrolebindings"], groups=["rbac.authorization.k8s.io"])))
     grants = role(f"{ns}-2", rule(["create"], ["clusterroles"], groups=["rbac.authorization.k8s.io"]))

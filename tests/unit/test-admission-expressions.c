@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The expressions of policies and webhooks: variables, budgets, rights and matchConditions. */
 #undef NDEBUG
+#include <malloc.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,10 +14,12 @@
 
 #include <holdfast/error.h>
 
+#include "base/arena.h"
 #include "base/json.h"
 #include "base/strbuf.h"
 #include "server/admission/admission.h"
 #include "server/admission/expressions/match_conditions.h"
+#include "server/admission/expressions/request_value.h"
 #include "server/admission/turn.h"
 #include "server/auth/user.h"
 #include "server/resources/resource.h"
@@ -42,7 +45,7 @@ static struct hf__json *parse(const char *text) {
 
 static int setup(void **state) {
         struct fixture *f = calloc(1, sizeof *f);
-        static const char extra[] = "scope\0a\0scope\0b\0other\0c";
+        static const char extra[] = "scope\0b\0other\0c\0scope\0a";
 
         assert_non_null(f);
         f->groups[0] = "system:masters";
@@ -134,7 +137,7 @@ static void test_variables_have_the_values_of_the_request(void **state) {
         assert_outcome(f, "request.userInfo.username == 'jane' && request.userInfo.uid == 'u1'",
                        "true");
         assert_outcome(f, "'developers' in request.userInfo.groups", "true");
-        assert_outcome(f, "request.userInfo.extra == {'scope': ['a', 'b'], 'other': ['c']}",
+        assert_outcome(f, "request.userInfo.extra == {'scope': ['b', 'a'], 'other': ['c']}",
                        "true");
         assert_outcome(f, "request.options.fieldManager == 'kubectl'", "true");
         assert_outcome(f,
@@ -145,6 +148,27 @@ static void test_variables_have_the_values_of_the_request(void **state) {
         assert_outcome(f, "object.spec.replicas > 1",
                        "expression 'object.spec.replicas > 1' resulted in error: no such key: "
                        "spec");
+}
+
+/* The values of extra come from the client (Impersonate-Extra-...). */
+static void test_extra_takes_memory_in_proportion_to_its_size(void **state) {
+        struct fixture *f = *state;
+        char extra[HFD_USER_EXTRA] = "";
+        size_t n = 0;
+        struct hf__arena arena;
+
+        for (; n + 5 <= sizeof extra; n += 5) /* the value of each key is "" */
+                (void)snprintf(extra + n, 4, "%03zu", n / 5);
+        f->user.extra = extra;
+        f->user.n_extra = n;
+        assert_outcome(f, "request.userInfo.extra.size() == 204", "true");
+        assert_outcome(f, "request.userInfo.extra.all(k, request.userInfo.extra[k] == [''])",
+                       "true");
+        hf__arena_init(&arena);
+        size_t before = mallinfo2().uordblks;
+        assert_int_equal(hfd_request_value(&arena, &f->input).kind, HF__CEL_MAP);
+        assert_true(mallinfo2().uordblks - before < 200 * HFD_USER_EXTRA);
+        hf__arena_deinit(&arena);
 }
 
 static void test_mistakes_have_the_words_of_kubernetes(void **state) {
@@ -486,6 +510,7 @@ static void test_mutations_construct_objects(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 TEST(test_variables_have_the_values_of_the_request),
+                TEST(test_extra_takes_memory_in_proportion_to_its_size),
                 TEST(test_mistakes_have_the_words_of_kubernetes),
                 TEST(test_composed_variables_are_lazy_and_typed),
                 TEST(test_a_chain_of_variables_ends),

@@ -241,6 +241,37 @@ static void test_types_are_checked_with_the_schemas_of_kinds(void **state) {
         hf__json_free(policy);
 }
 
+/* Params are of the kind ConfigMap, as the objects, or of a kind that is not served. */
+static void test_types_of_params_are_checked_too(void **state) {
+        static const char policy_text[] =
+                "{\"spec\":{\"paramKind\":{\"apiVersion\":\"v1\",\"kind\":\"%s\"},"
+                "\"matchConstraints\":{\"resourceRules\":[{\"apiGroups\":[\"\"],\"apiVersions\":"
+                "[\"v1\"],\"resources\":[\"configmaps\"]}]},\"validations\":[{\"expression\":"
+                "\"params.spec.x > 1\"},{\"expression\":\"object.data == params.data\"},"
+                "{\"expression\":\"params == null || params.metadata.name == 'a'\"}]}}";
+        static const struct {
+                const char *kind, *checking;
+        } cases[] = {
+                {"ConfigMap", "{\"expressionWarnings\":[{\"fieldRef\":\"spec.validations[0]."
+                              "expression\",\"warning\":\"/v1, Kind=ConfigMap: ERROR: "
+                              "<input>:1:7: undefined field 'spec'\\n | params.spec.x > 1\\n | "
+                              "......^\\n\"}]}"},
+                {"Nothing", "{}"},
+        };
+
+        for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+                struct hf__json *checking = NULL;
+                char text[1000];
+
+                (void)snprintf(text, sizeof text, policy_text, cases[i].kind);
+                struct hf__json *policy = parse(text);
+                assert_int_equal(hfd_policy_type_check(policy, NULL, &checking), 0);
+                assert_json(checking, cases[i].checking);
+                hf__json_free(checking);
+                hf__json_free(policy);
+        }
+}
+
 /* The types of every kind can be built, even of kinds that contain themselves. */
 static void test_all_kinds_have_types(void **state) {
         for (size_t i = 0; i < hfd_resources_count(); i++) {
@@ -304,6 +335,7 @@ int main(void) {
                 cmocka_unit_test(test_an_apply_configuration_is_merged),
                 cmocka_unit_test(test_a_json_patch_is_applied_or_its_test_fails),
                 cmocka_unit_test(test_types_are_checked_with_the_schemas_of_kinds),
+                cmocka_unit_test(test_types_of_params_are_checked_too),
                 cmocka_unit_test(test_all_kinds_have_types),
                 cmocka_unit_test(test_names_of_objects_are_segments_of_paths),
         };

@@ -12,6 +12,8 @@
 #include <time.h>
 
 #include <cmocka.h>
+#include <openssl/crypto.h>
+#include <openssl/err.h>
 
 #include "pki_dir.h"
 #include "server/auth/files.h"
@@ -239,6 +241,43 @@ static void test_nothing_is_issued_by_a_ca_that_has_expired_or_from_no_request(v
         free(ca);
 }
 
+/* ---- without memory ---- */
+
+/* Allocations of OpenSSL until one fails; negative = none fails. */
+static int allocations_left = -1;
+
+static bool fails(void) { return allocations_left >= 0 && allocations_left-- == 0; }
+
+static void *allocate(size_t n, const char *file, int line) { return fails() ? NULL : malloc(n); }
+
+static void *reallocate(void *block, size_t n, const char *file, int line) {
+        return fails() ? NULL : realloc(block, n);
+}
+
+static void release(void *block, const char *file, int line) { free(block); }
+
+static void test_a_shortage_leaves_no_error_in_the_queue(void **state) {
+        make_ca_and_request();
+        issue(time(NULL), 600);
+        char *pem = contents("issued.pem"), *request = contents("request.pem");
+        int n_shortages = 0;
+
+        for (bool fails_later = true; fails_later; n_shortages++) {
+                allocations_left = n_shortages;
+                const char *fault = hfd_pki_certificates_fault(pem, strlen(pem));
+                /* Without memory the certificate is not refused. */
+                assert_true(allocations_left >= 0 || !fault || !*fault);
+                assert_true(ERR_peek_error() == 0);
+                (void)hfd_pki_request_fault(request, strlen(request));
+                assert_true(ERR_peek_error() == 0);
+                fails_later = allocations_left < 0;
+                allocations_left = -1;
+        }
+        assert_true(n_shortages > 2);
+        free(pem);
+        free(request);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_keys_of_all_usual_kinds_are_accepted),
@@ -249,6 +288,8 @@ int main(void) {
                 cmocka_unit_test(test_the_certificate_does_not_outlive_its_ca),
                 cmocka_unit_test(
                         test_nothing_is_issued_by_a_ca_that_has_expired_or_from_no_request),
+                cmocka_unit_test(test_a_shortage_leaves_no_error_in_the_queue),
         };
+        assert_int_equal(CRYPTO_set_mem_functions(allocate, reallocate, release), 1);
         return cmocka_run_group_tests(tests, pki_dir_make, pki_dir_remove);
 }

@@ -13,6 +13,7 @@
 
 #include "base/buf.h"
 #include "base/strbuf.h"
+#include "base/strbuf_cut.h"
 
 static void test_text_is_appended(void **state) {
         struct hf__strbuf s = {0};
@@ -91,12 +92,44 @@ static void test_a_reached_limit_refuses_further_text(void **state) {
         hf__strbuf_done(&s);
 }
 
+static void test_a_text_is_cut_to_the_room_there_is(void **state) {
+        static const struct {
+                size_t max;
+                const char *text;
+        } cases[] = {
+                {0, "> a\xc3\xa9\xf0\x9f\x98\x80z"},
+                {10, "> a\xc3\xa9\xf0\x9f\x98\x80z"},
+                {9, "> a\xc3\xa9..."},
+                {8, "> a\xc3\xa9..."},
+                {7, "> a..."},
+                {6, "> a..."},
+                {5, "> ..."},
+                {4, "> .."},
+                {2, "> "},
+        };
+
+        for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+                struct hf__strbuf s = {.max = cases[i].max}, t = {0};
+                hf__strbuf_puts(&s, "> ");
+                hf__strbuf_puts_cut(&s, "a\xc3\xa9\xf0\x9f\x98\x80z");
+                assert_string_equal(s.data, cases[i].text);
+                assert_int_equal(s.error, 0);
+                hf__strbuf_done(&s);
+                hf__strbuf_add_cut(&t, cases[0].text, strlen(cases[0].text),
+                                   cases[i].max > 0 ? cases[i].max : SIZE_MAX);
+                assert_true(cases[i].max == 0 || t.n <= cases[i].max);
+                assert_int_equal(t.error, 0);
+                hf__strbuf_done(&t);
+        }
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_text_is_appended),
                 cmocka_unit_test(test_a_byte_is_escaped_at_every_place),
                 cmocka_unit_test(test_numbers_and_joined_text_fit_their_arrays),
                 cmocka_unit_test(test_a_reached_limit_refuses_further_text),
+                cmocka_unit_test(test_a_text_is_cut_to_the_room_there_is),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -16,6 +16,7 @@
 
 #include <holdfast/error.h>
 
+#include "cel/functions/tables.h"
 #include "cel/values/run.h"
 
 /* `n` times the first text, the second, and `n` times the third. The caller frees it. */
@@ -84,6 +85,17 @@ static void test_the_counted_bytes_never_exceed_the_limit(void **state) {
                 assert_true(run.n_bytes <= run.bytes_limit);
                 assert_int_equal(run.failed, fits ? 0 : HF_E_TOO_LARGE);
         }
+}
+
+static void test_without_memory_left_no_text_is_formatted(void **state) {
+        const struct hf__cel_value items[] = {hf__cel_int(1), hf__cel_int(2)};
+        const struct hf__cel_list list = {.n = 2, .items = items};
+        const struct hf__cel_value args[] = {hf__cel_string("%s %s", 5), hf__cel_list_value(&list)};
+        struct hf__cel_run run = {.bytes_limit = 200, .n_bytes = 200, .work_limit = 100};
+
+        assert_true(hf__cel_is_error(hf__cel_formats[0].call(&run, args, 2)));
+        assert_int_equal(run.failed, HF_E_TOO_LARGE);
+        assert_true(run.work == 0);
 }
 
 static void test_types_that_double_are_refused(void **state) {
@@ -338,6 +350,7 @@ int main(void) {
                 cmocka_unit_test(test_deep_and_large_expressions_are_refused),
                 cmocka_unit_test(test_the_characters_of_an_expression_are_limited),
                 cmocka_unit_test(test_the_counted_bytes_never_exceed_the_limit),
+                cmocka_unit_test(test_without_memory_left_no_text_is_formatted),
                 cmocka_unit_test(test_types_that_double_are_refused),
                 cmocka_unit_test(test_the_cost_limit_ends_an_evaluation),
                 cmocka_unit_test(test_large_values_are_refused),

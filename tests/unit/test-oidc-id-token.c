@@ -100,6 +100,16 @@ static void test_groups_are_a_text_or_a_list(void **state) {
         expect(&rules, CLAIMS(",\"groups\":[\"a\",\"b\"]"), ISSUER "#jane");
         assert_int_equal(user.n_groups, 2);
         assert_string_equal(user.groups[1], "g:b");
+        expect(&rules, CLAIMS(",\"groups\":[\"\",\"a\"]"), ISSUER "#jane");
+        assert_string_equal(user.groups[0], "g:");
+        rules.groups_prefix = "";
+        expect(&rules, CLAIMS(",\"groups\":[\"\",\"a\",null]"), ISSUER "#jane");
+        assert_int_equal(user.n_groups, 3);
+        assert_string_equal(user.groups[0], "");
+        assert_string_equal(user.groups[1], "a");
+        assert_string_equal(user.groups[2], "");
+        expect(&rules, CLAIMS(",\"groups\":\"\""), ISSUER "#jane");
+        assert_int_equal(user.n_groups, 1);
         refuse(&rules, CLAIMS(",\"groups\":[\"a\",1]"), "oidc: parse groups claim \"groups\"");
         refuse(&rules, CLAIMS(",\"groups\":{}"), "oidc: parse groups claim \"groups\"");
         hf__strbuf_puts(&many, "{\"iss\":\"" ISSUER

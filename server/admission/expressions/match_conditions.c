@@ -18,6 +18,8 @@
 
 #include "base/json.h"
 #include "base/strbuf.h"
+#include "base/strbuf_cut.h"
+#include "server/admission/expressions/explained_eval.h"
 
 #define MESSAGE_MAX 8192 /* bytes of the messages of all conditions together */
 
@@ -58,29 +60,22 @@ static enum hfd_match check_condition(const struct hfd_match_condition *conditio
                                       struct hfd_expression_run *run,
                                       struct hfd_match_progress *progress, const char **ret_failed,
                                       struct hf__strbuf *reterr_message) {
-        struct hf__strbuf *errors = &progress->errors;
-        size_t before = errors->n, start;
+        struct hf__strbuf message = {.max = MESSAGE_MAX};
         struct hf__cel_value value;
+        int r = hfd_explained_eval(run, condition->expression, &value, &message);
 
-        if (progress->n_errors > 0)
-                hf__strbuf_puts(errors, ", ");
-        start = errors->n;
-        int r = hfd_expression_eval(run, condition->expression, &value, errors);
         if (r == HF_E_INVALID) {
+                hf__strbuf_puts_cut(&progress->errors, progress->n_errors > 0 ? ", " : "");
+                hf__strbuf_puts_cut(&progress->errors, message.data ? message.data : "");
                 progress->n_errors++;
-                return HFD_MATCH_MORE;
+        } else if (r != 0) { /* the budget is spent or memory ran out: nothing else is evaluated */
+                hf__strbuf_puts(reterr_message, r == HF_E_TOO_LARGE && message.error == 0
+                                                        ? message.data
+                                                        : "out of memory");
         }
-        /* The budget is spent or memory ran out: nothing else is evaluated. */
-        if (r == HF_E_TOO_LARGE && errors->error == 0)
-                hf__strbuf_add(reterr_message, errors->data + start, errors->n - start);
-        else if (r != 0)
-                hf__strbuf_puts(reterr_message, "out of memory");
-        if (errors->n > before) {
-                errors->n = before;
-                errors->data[before] = 0;
-        }
+        hf__strbuf_done(&message);
         if (r != 0)
-                return HFD_MATCH_ERROR;
+                return r == HF_E_INVALID ? HFD_MATCH_MORE : HFD_MATCH_ERROR;
         if (value.kind != HF__CEL_BOOL || value.as.boolean)
                 return HFD_MATCH_MORE;
         if (ret_failed)

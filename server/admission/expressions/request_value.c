@@ -12,6 +12,7 @@
 #include "server/admission/expressions/request_value.h"
 
 #include <assert.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/arena.h"
@@ -98,48 +99,53 @@ static struct hf__cel_value groups_value(struct hf__arena *arena,
         return list_value(arena, items, subject->n_groups);
 }
 
-/* The values of the key `wanted` of extra, as a list. items: room for all pairs of extra. */
-static struct hf__cel_value extra_values(struct hf__arena *arena, const struct hfd_requester *user,
-                                         const char *wanted, struct hf__cel_value *items) {
+/* One key of extra with one of its values. */
+struct pair {
+        const char *key, *value;
+};
+
+/* By key, then in the order of extra, in which the values of a key stay. */
+static int compare_pairs(const void *a, const void *b) {
+        const struct pair *x = a, *y = b;
+        int r = strcmp(x->key, y->key);
+
+        return r != 0 ? r : (x->key > y->key) - (x->key < y->key);
+}
+
+/* Fills pairs, unless it is NULL. Returns how many pairs extra has. */
+static size_t read_extra(const struct hfd_requester *user, struct pair *pairs) {
         size_t n = 0;
 
-        for (const char *key = user->extra; key < user->extra + user->n_extra;) {
+        for (const char *key = user->extra; key < user->extra + user->n_extra; n++) {
                 const char *value = key + strlen(key) + 1;
 
-                if (strcmp(key, wanted) == 0)
-                        items[n++] = text_value(value);
+                if (pairs)
+                        pairs[n] = (struct pair){key, value};
                 key = value + strlen(value) + 1;
         }
-        return list_value(arena, items, n);
+        return n;
 }
 
 /* user->extra has pairs of texts, each with its NUL: key, value, key, value. A key may occur more
- * than once, so each becomes a key with a list of values. */
+ * than once, so each becomes a key with a list of values. All lists share one array, so memory and
+ * time stay in proportion to the pairs. */
 static struct hf__cel_value extra_value(struct hf__arena *arena, const struct hfd_requester *user) {
-        /* A key and a value have a NUL each, so a pair has at least two bytes. */
-        size_t max = user->n_extra / 2;
-        struct hf__cel_entry *entries = hf__arena_alloc(arena, max * sizeof *entries);
-        size_t n = 0;
+        size_t n = read_extra(user, NULL), n_keys = 0, end;
+        struct pair *pairs = hf__arena_alloc(arena, n * sizeof *pairs);
+        struct hf__cel_value *items = hf__arena_alloc(arena, n * sizeof *items);
+        struct hf__cel_entry *entries = hf__arena_alloc(arena, n * sizeof *entries);
 
-        if (!entries)
+        if (!pairs || !items || !entries)
                 return hf__cel_null();
-        for (const char *key = user->extra; key < user->extra + user->n_extra;) {
-                const char *value = key + strlen(key) + 1;
-                bool known = false;
-
-                for (size_t i = 0; i < n; i++)
-                        known = known || strcmp(entries[i].key.as.text, key) == 0;
-                if (!known) {
-                        struct hf__cel_value *items = hf__arena_alloc(arena, max * sizeof *items);
-
-                        if (!items)
-                                return hf__cel_null();
-                        entries[n].key = text_value(key);
-                        entries[n++].value = extra_values(arena, user, key, items);
-                }
-                key = value + strlen(value) + 1;
+        (void)read_extra(user, pairs);
+        qsort(pairs, n, sizeof *pairs, compare_pairs);
+        for (size_t i = 0; i < n; i = end) {
+                for (end = i; end < n && strcmp(pairs[end].key, pairs[i].key) == 0; end++)
+                        items[end] = text_value(pairs[end].value);
+                entries[n_keys].key = text_value(pairs[i].key);
+                entries[n_keys++].value = list_value(arena, items + i, end - i);
         }
-        return map_value(arena, entries, n);
+        return map_value(arena, entries, n_keys);
 }
 
 /* user NULL: the request is one of the server's own. */

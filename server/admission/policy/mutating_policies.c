@@ -19,12 +19,14 @@
 
 #include "base/json.h"
 #include "base/strbuf.h"
+#include "base/strbuf_cut.h"
+#include "server/admission/expressions/explained_eval.h"
 #include "server/admission/policy/mutation.h"
 #include "server/admission/policy/policy_params.h"
 #include "server/admission/webhooks/refusal.h"
 #include "server/resources/response.h"
 
-#define MESSAGE_MAX (16U << 10) /* bytes of a message, with the texts of a policy in it */
+#define MESSAGE_MAX (16U << 10) /* bytes of a message; a policy's texts in it are cut */
 
 /* The state that is kept for the second round. */
 struct rounds {
@@ -69,12 +71,12 @@ static void fail_policy(struct mutating *m, const char *reason, const char *befo
         if (m->policy->ignores_failure)
                 return;
         if (m->binding)
-                hf__strbuf_printf(&text, "policy '%s' with binding '%s' denied request: %s%s",
-                                  m->policy->name, m->binding->name, before,
-                                  why->data ? why->data : "");
+                hf__strbuf_printf(&text, "policy '%s' with binding '%s' denied request: %s",
+                                  m->policy->name, m->binding->name, before);
         else
-                hf__strbuf_printf(&text, "policy \"%s\" denied request: %s%s", m->policy->name,
-                                  before, why->data ? why->data : "");
+                hf__strbuf_printf(&text, "policy \"%s\" denied request: %s", m->policy->name,
+                                  before);
+        hf__strbuf_puts_cut(&text, why->data ? why->data : "");
         if (text.error != 0) {
                 m->r = -ENOMEM;
         } else {
@@ -179,7 +181,7 @@ static void apply_mutation(struct mutating *m, const struct hfd_policy_mutation 
 
         hfd_expression_run_init(&run, m->policy->set, &input, HFD_EXPRESSIONS_BUDGET);
         run.allowance = m->c->allowance;
-        r = hfd_expression_eval(&run, mutation->expression, &value, &message);
+        r = hfd_explained_eval(&run, mutation->expression, &value, &message);
         if (r == 0) {
                 changed = hf__json_dup(m->c->object);
                 r = changed ? hfd_mutation_apply(input.kind, mutation->apply, value, &changed,

@@ -21,12 +21,11 @@ static bool is_kind(const struct hfd_resource *row, const char *group, size_t n_
                strcmp(row->version, version) == 0 && strcmp(row->kind, kind) == 0 && row->storage;
 }
 
-const struct hfd_resource *hfd_policy_params_kind(struct hfd_cacher *cacher,
-                                                  const char *api_version, const char *kind) {
+const struct hfd_resource *hfd_policy_params_kind_in(struct hfd_custom_table *table,
+                                                     const char *api_version, const char *kind) {
         const char *slash = strchr(api_version, '/');
         const char *version = slash ? slash + 1 : api_version;
         size_t n_group = slash ? (size_t)(slash - api_version) : 0;
-        struct hfd_custom_table *table = hfd_cacher_table(cacher);
         struct hfd_custom_set *set = table ? hfd_custom_table_set(table) : NULL;
         const struct hfd_resource *found = NULL;
 
@@ -43,4 +42,9 @@ const struct hfd_resource *hfd_policy_params_kind(struct hfd_cacher *cacher,
         found = hfd_resource_ref(found); /* first: the set keeps the rows of its kinds alive */
         hfd_custom_set_unref(set);
         return found;
+}
+
+const struct hfd_resource *hfd_policy_params_kind(struct hfd_cacher *cacher,
+                                                  const char *api_version, const char *kind) {
+        return hfd_policy_params_kind_in(hfd_cacher_table(cacher), api_version, kind);
 }

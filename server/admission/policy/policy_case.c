@@ -16,6 +16,7 @@
 
 #include "base/json.h"
 #include "base/strbuf.h"
+#include "base/strbuf_cut.h"
 #include "server/pool/work_pool.h"
 #include "server/resources/response.h"
 
@@ -148,7 +149,7 @@ static const char *name_of(const struct hfd_admission *a) {
         return name && name[0] ? name : "Unknown";
 }
 
-/* If the text is longer than MESSAGE_MAX, or memory runs out, the refusal has no message. */
+/* If memory runs out, the refusal has no message. */
 void hfd_policy_case_refuse(const struct hfd_policy_case *c, int code, const char *reason,
                             const char *message, bool bare, const struct hfd_causes *causes,
                             struct hfd_response *response) {
@@ -161,15 +162,13 @@ void hfd_policy_case_refuse(const struct hfd_policy_case *c, int code, const cha
         struct hf__strbuf text = {.max = MESSAGE_MAX};
         char qualified[HFD_QUALIFIED_MAX];
 
-        if (bare) {
-                hf__strbuf_puts(&text, message);
-        } else {
+        if (!bare) {
                 hfd_resource_qualified(resource, qualified);
-                hf__strbuf_printf(&text, "%s \"%s\" is forbidden: %s", qualified, details.name,
-                                  message);
+                hf__strbuf_printf(&text, "%s \"%s\" is forbidden: ", qualified, details.name);
                 details.cause_reason = "";
                 details.cause_text = message;
         }
+        hf__strbuf_puts_cut(&text, message);
         hfd_response_status(response, HF_E_FORBIDDEN, code, reason,
                             text.error == 0 ? text.data : "", &details);
         hf__strbuf_done(&text);

@@ -62,8 +62,8 @@ enum hfd_matcher_result hfd_policy_case_match(struct hfd_policy_case *c,
                                               const struct hfd_resource **ret_as,
                                               struct hf__strbuf *reterr_message);
 /* Makes the response of a refusal, with this code and reason. The message of its Status is
- * `<resource> "<name>" is forbidden: <message>`, or with `bare` the message alone. causes may be
- * NULL. */
+ * `<resource> "<name>" is forbidden: <message>`, or with `bare` the message alone; at its end what
+ * exceeds 16 KiB is cut. causes may be NULL. */
 void hfd_policy_case_refuse(const struct hfd_policy_case *c, int code, const char *reason,
                             const char *message, bool bare, const struct hfd_causes *causes,
                             struct hfd_response *response);

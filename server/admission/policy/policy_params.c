@@ -39,6 +39,15 @@ static void print_kind(struct hf__strbuf *out, const struct hfd_policy *policy) 
                           policy->param_api_version, policy->param_kind);
 }
 
+/* HF_E_NOT_FOUND. Whoever looked the kind up decides by that look-up alone: a second one might find
+ * a kind that is served only now. */
+static int fail_unserved(const struct hfd_policy *policy, struct hf__strbuf *reterr_message) {
+        hf__strbuf_puts(reterr_message, "failed to find resource referenced by paramKind: '");
+        print_kind(reterr_message, policy);
+        hf__strbuf_putc(reterr_message, '\'');
+        return HF_E_NOT_FOUND;
+}
+
 int hfd_policy_params_check(const struct hfd_policy *policy, struct hfd_cacher *cacher,
                             struct hf__strbuf *reterr_message) {
         const struct hfd_resource *row;
@@ -47,14 +56,10 @@ int hfd_policy_params_check(const struct hfd_policy *policy, struct hfd_cacher *
         if (!policy->param_kind)
                 return 0;
         row = hfd_policy_params_kind(cacher, policy->param_api_version, policy->param_kind);
-        if (row) {
-                hfd_resource_unref(row);
-                return 0;
-        }
-        hf__strbuf_puts(reterr_message, "failed to find resource referenced by paramKind: '");
-        print_kind(reterr_message, policy);
-        hf__strbuf_putc(reterr_message, '\'');
-        return HF_E_NOT_FOUND;
+        if (!row)
+                return fail_unserved(policy, reterr_message);
+        hfd_resource_unref(row);
+        return 0;
 }
 
 /* ---- objects ---- */
@@ -252,7 +257,7 @@ int hfd_policy_params_find(const struct hfd_policy_case *c, const struct hfd_pol
         }
         search.row = hfd_policy_params_kind(cacher, policy->param_api_version, policy->param_kind);
         if (!search.row)
-                return hfd_policy_params_check(policy, cacher, reterr_message);
+                return fail_unserved(policy, reterr_message);
         search.cacher = cacher;
         search.allowance = c->allowance;
         search.message = reterr_message;

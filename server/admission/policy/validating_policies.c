@@ -18,10 +18,12 @@
 
 #include "base/json.h"
 #include "base/strbuf.h"
+#include "base/strbuf_cut.h"
+#include "server/admission/expressions/explained_eval.h"
 #include "server/admission/policy/policy_params.h"
 #include "server/resources/response.h"
 
-#define MESSAGE_MAX            (16U << 10) /* bytes of a message, with a policy's texts in it */
+#define MESSAGE_MAX            (16U << 10) /* bytes of a message; a policy's texts in it are cut */
 #define MESSAGE_EXPRESSION_MAX 5120        /* bytes of what a messageExpression makes */
 #define ANNOTATION_MAX         10240       /* bytes of the value of an annotation */
 
@@ -54,19 +56,22 @@ static void deny_request(struct validating *v, const char *reason, const char *m
                 return;
         v->denied = true;
         v->reason = reason;
-        hf__strbuf_printf(&v->denial, "ValidatingAdmissionPolicy '%s'%s%s%s denied request: %s",
-                          v->policy->name, v->binding ? " with binding '" : "",
-                          v->binding ? v->binding->name : "", v->binding ? "'" : "", message);
+        hf__strbuf_printf(&v->denial,
+                          "ValidatingAdmissionPolicy '%s'%s%s%s denied request: ", v->policy->name,
+                          v->binding ? " with binding '" : "", v->binding ? v->binding->name : "",
+                          v->binding ? "'" : "");
+        hf__strbuf_puts_cut(&v->denial, message);
 }
 
 static void add_warning(struct validating *v, const char *message) {
-        struct hf__strbuf text = {.max = MESSAGE_MAX};
+        struct hf__strbuf text = {.max = HFD_ADMISSION_WARNINGS_MAX - 1}; /* a line ends each */
 
         assert(v->policy && v->binding);
         hf__strbuf_printf(&text,
-                          "Validation failed for ValidatingAdmissionPolicy '%s' with binding '%s': "
-                          "%s",
-                          v->policy->name, v->binding->name, message);
+                          "Validation failed for ValidatingAdmissionPolicy '%s' with binding "
+                          "'%s': ",
+                          v->policy->name, v->binding->name);
+        hf__strbuf_puts_cut(&text, message);
         if (text.error == 0)
                 hfd_admission_warn(v->notes, text.data);
         hf__strbuf_done(&text);
@@ -76,7 +81,7 @@ static void add_warning(struct validating *v, const char *message) {
  * only one failure, and of all failures of a request the first one stays, because the first value
  * of a key does (hfd_admission_annotate). */
 static void add_audit_failure(struct validating *v, size_t i, const char *message) {
-        struct hf__strbuf text = {.max = MESSAGE_MAX};
+        struct hf__strbuf text = {.max = HFD_ADMISSION_ANNOTATIONS_MAX};
 
         hf__strbuf_puts(&text, "[{\"message\":");
         hf__strbuf_json(&text, message, strlen(message));
@@ -118,7 +123,8 @@ static void act_on_configuration(struct validating *v, const char *what,
 
         if (v->policy->ignores_failure)
                 return;
-        hf__strbuf_printf(&text, "failed to configure %s: %s", what, why->data ? why->data : "");
+        hf__strbuf_printf(&text, "failed to configure %s: ", what);
+        hf__strbuf_puts_cut(&text, why->data ? why->data : "");
         deny_request(v, "Invalid", text.error == 0 ? text.data : what);
         hf__strbuf_done(&text);
 }
@@ -188,7 +194,7 @@ static void fail_validation(struct validating *v, struct hfd_expression_run *run
                 n = strlen(text);
                 trim_space(&text, &n);
         }
-        hf__strbuf_add(&message, text, n);
+        hf__strbuf_add_cut(&message, text, n, MESSAGE_MAX);
         if (message.error == 0)
                 act_on_failure(v, i, validation->reason, message.data);
         else
@@ -200,7 +206,7 @@ static void fail_validation(struct validating *v, struct hfd_expression_run *run
 static bool run_validation(struct validating *v, struct hfd_expression_run *run, size_t i) {
         struct hf__strbuf message = {.max = MESSAGE_MAX};
         struct hf__cel_value value;
-        int r = hfd_expression_eval(run, v->policy->validations[i].expression, &value, &message);
+        int r = hfd_explained_eval(run, v->policy->validations[i].expression, &value, &message);
 
         if (r < 0)
                 v->r = r;
@@ -243,7 +249,7 @@ static bool run_annotation(struct validating *v, struct hfd_expression_run *run,
         const struct hfd_policy_annotation *annotation = &v->policy->annotations[i];
         struct hf__strbuf message = {.max = MESSAGE_MAX};
         struct hf__cel_value value;
-        int r = hfd_expression_eval(run, annotation->expression, &value, &message);
+        int r = hfd_explained_eval(run, annotation->expression, &value, &message);
 
         if (r < 0) {
                 v->r = r;

@@ -329,6 +329,8 @@ void hfd_webhook_call_begin(struct hfd_webhook_call *call) {
                 refuse_busy(call);
         else if (r == HF_E_CLOSED)
                 fail_call(call, 503, "failed to call webhook: context canceled");
+        else if (r == HF_E_INVALID) /* the store has what the validation would refuse */
+                fail_call(call, 500, "could not get REST client: the URL is not one of https");
         else
                 fail_no_memory(call);
 }

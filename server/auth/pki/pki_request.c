@@ -68,6 +68,16 @@ static bool ran_out_of_memory(void) {
         return found;
 }
 
+/* Reads the next block. False: there is none, and the error queue says why. PEM_read_bio adds no
+ * error if it finds no memory for what it has decoded. */
+static bool read_block(BIO *bio, struct block *block) {
+        if (PEM_read_bio(bio, &block->name, &block->header, &block->data, &block->n) == 1)
+                return true;
+        if (ERR_peek_error() == 0)
+                ERR_raise(ERR_LIB_PEM, ERR_R_MALLOC_FAILURE);
+        return false;
+}
+
 /* The first block must be the request. As in Kubernetes, text after it is ignored. NULL: *ret_fault
  * is the reason, or NULL if memory ran out. Empties the error queue. */
 static X509_REQ *parse_request(const char *pem, size_t n, const char **ret_fault) {
@@ -76,8 +86,7 @@ static X509_REQ *parse_request(const char *pem, size_t n, const char **ret_fault
         X509_REQ *request = NULL;
 
         *ret_fault = "PEM block type must be CERTIFICATE REQUEST";
-        if (bio && PEM_read_bio(bio, &block.name, &block.header, &block.data, &block.n) == 1 &&
-            strcmp(block.name, PEM_STRING_X509_REQ) == 0) {
+        if (bio && read_block(bio, &block) && strcmp(block.name, PEM_STRING_X509_REQ) == 0) {
                 const unsigned char *at = block.data;
                 request = d2i_X509_REQ(NULL, &at, block.n);
                 *ret_fault = "asn1: structure error: it is not a certificate request";
@@ -87,7 +96,7 @@ static X509_REQ *parse_request(const char *pem, size_t n, const char **ret_fault
                         *ret_fault = "asn1: syntax error: trailing data";
                 }
         }
-        if (ran_out_of_memory() && !request)
+        if ((ran_out_of_memory() || !bio) && !request)
                 *ret_fault = NULL;
         return request;
 }
@@ -169,14 +178,15 @@ const char *hfd_pki_certificates_fault(const char *pem, size_t n) {
 
         while (bio) {
                 HF__CLEANUP(block_cleanup) struct block block = {0};
-                if (PEM_read_bio(bio, &block.name, &block.header, &block.data, &block.n) != 1)
+                if (!read_block(bio, &block))
                         break;
                 fault = block_fault(&block);
                 if (*fault)
                         break;
         }
-        /* A block that cannot be read ends the list. A lack of memory must not end it. */
-        return !bio || ran_out_of_memory() ? NULL : fault;
+        /* A block that cannot be read ends the list. A lack of memory must not end it. Without a
+         * bio the error queue is emptied, too. */
+        return ran_out_of_memory() || !bio ? NULL : fault;
 }
 
 /* ---- issuing ---- */

@@ -17,6 +17,7 @@
 #include "base/arena.h"
 #include "base/json.h"
 #include "base/strbuf.h"
+#include "server/admission/policy/param_kind.h"
 #include "server/admission/policy/types/schema_types.h"
 #include "server/resources/custom/custom_kind.h"
 #include "server/resources/custom/custom_table.h"
@@ -34,6 +35,7 @@ struct checking {
         struct hfd_expressions *sets[KINDS_MAX];    /* with the variables */
         size_t n_rows, n_lookups;
         bool has_params;
+        const struct hfd_resource *params_row;  /* a reference; its texts are in params_type */
         const struct hf__cel_type *params_type; /* NULL: dyn */
         struct hf__json *warnings;
         int r;
@@ -101,6 +103,26 @@ static int compare_rows(const void *a, const void *b) {
 static unsigned features_of(const struct checking *c) {
         return HFD_EXPRESSION_VARIABLES | HFD_EXPRESSION_AUTHORIZER |
                (c->has_params ? HFD_EXPRESSION_PARAMS : 0);
+}
+
+/* As in Kubernetes, params of a kind that is not served, or has no schema, have any type. 0 or
+ * -ENOMEM. */
+static int make_params_type(struct checking *c) {
+        const struct hf__json *wanted = hf__json_get(c->spec, "paramKind");
+        char name[200];
+
+        c->has_params = wanted != NULL;
+        if (!wanted)
+                return 0;
+        c->params_row =
+                hfd_policy_params_kind_in(c->table, text_of(hf__json_get(wanted, "apiVersion")),
+                                          text_of(hf__json_get(wanted, "kind")));
+        if (!c->params_row || !c->params_row->schema)
+                return 0;
+        /* The objects may be of a kind with the same name, and types with one name are one type. */
+        (void)snprintf(name, sizeof name, "params.%s", c->params_row->kind);
+        c->params_type = hfd_schema_type(&c->arena, c->params_row->schema, name);
+        return c->params_type ? 0 : -ENOMEM;
 }
 
 /* Makes one set of expressions for each kind, in which `object` has the type of that kind. A
@@ -197,12 +219,13 @@ int hfd_policy_type_check(const struct hf__json *policy, struct hfd_custom_table
         const struct hf__json *rules = hf__json_path(c.spec, "matchConstraints.resourceRules");
 
         hf__arena_init(&c.arena);
-        c.has_params = hf__json_get(c.spec, "paramKind") != NULL;
         for (const struct hf__json *m = hf__json_first(rules); m; m = hf__json_next(m))
                 add_rule(&c, m);
         if (c.n_rows > 0)
                 qsort((void *)c.rows, c.n_rows, sizeof c.rows[0], compare_rows);
-        c.r = checking ? make_sets(&c) : -ENOMEM;
+        c.r = checking ? make_params_type(&c) : -ENOMEM;
+        if (c.r == 0)
+                c.r = make_sets(&c);
         if (c.r == 0)
                 check_validations(&c);
         if (c.r == 0 && c.warnings) {
@@ -213,6 +236,7 @@ int hfd_policy_type_check(const struct hf__json *policy, struct hfd_custom_table
                 hfd_expressions_free(c.sets[i]);
                 hfd_resource_unref(c.rows[i]);
         }
+        hfd_resource_unref(c.params_row);
         hf__json_free(c.warnings);
         hf__arena_deinit(&c.arena);
         if (c.r != 0) {

@@ -128,10 +128,9 @@ static struct hf__cel_value key_of_map(struct hf__cel_run *run, const struct hf_
                         hf__strbuf_printf(&text, "%lld", (long long)key.as.i);
         }
         hf__strbuf_puts(&text, ""); /* without keys, data would be NULL */
-        if (text.error == 0)
-                key = hf__cel_copy_string(run, text.data, text.n);
-        else
-                key = hf__cel_error_text("out of memory");
+        if (text.error != 0)
+                run->failed = -ENOMEM;
+        key = text.error == 0 ? hf__cel_copy_string(run, text.data, text.n) : hf__cel_failure(run);
         hf__strbuf_done(&text);
         return key;
 }
