@@ -151,6 +151,17 @@ static size_t list(struct api_fixture *f, const char *query, bool protobuf) {
         return list_or_leave(f, query, protobuf, false);
 }
 
+/* Only the store has the state at this revision, because the cache was filled after a later one. */
+static const char *exactly_before_the_fill(struct api_fixture *f, const char *revision) {
+        static char query[80];
+
+        (void)snprintf(query, sizeof query, "resourceVersion=%s&resourceVersionMatch=Exact",
+                       revision);
+        api_fixture_make(f, api_workspaces, NULL, "{\"metadata\":{\"name\":\"later\"}}");
+        assert_int_equal(hfd_cacher_refill(f->cacher, hf_cancel_never()), 0);
+        return query;
+}
+
 static void test_only_the_pool_makes_large_lists(void **state) {
         static const char *const queries[] = {
                 "",                          /* goes on when the store has replied */
@@ -161,7 +172,6 @@ static void test_only_the_pool_makes_large_lists(void **state) {
                 "resourceVersion=0&labelSelector=parity%3Dnone",
         };
         struct api_fixture *f = *state;
-        char query[80];
 
         api_fixture_make_workspaces(f, N_OBJECTS);
         assert_int_equal(api_fixture_n_selected(f, NULL), N_OBJECTS);
@@ -171,12 +181,29 @@ static void test_only_the_pool_makes_large_lists(void **state) {
                         assert_true(atomic_load(&n_calls) > 0);
                         assert_int_equal(atomic_load(&n_elsewhere), 0);
                 }
-        /* Only the store has a state from before the cache was filled. */
-        (void)snprintf(query, sizeof query, "resourceVersion=%s&resourceVersionMatch=Exact",
-                       api_fixture_text_at(f, "metadata.resourceVersion"));
-        api_fixture_make(f, api_workspaces, NULL, "{\"metadata\":{\"name\":\"later\"}}");
-        assert_int_equal(hfd_cacher_refill(f->cacher, hf_cancel_never()), 0);
+        const char *query =
+                exactly_before_the_fill(f, api_fixture_text_at(f, "metadata.resourceVersion"));
         assert_true(list(f, query, false) > 0);
+        assert_true(atomic_load(&n_calls) > 0);
+        assert_int_equal(atomic_load(&n_elsewhere), 0);
+}
+
+static void test_only_the_pool_makes_lists_of_few_large_objects(void **state) {
+        enum { LARGE = 100 << 10 };
+        static char body[LARGE + 100], filler[LARGE];
+        struct api_fixture *f = *state;
+
+        memset(filler, 'x', sizeof filler - 1);
+        for (int i = 0; i < 2; i++) {
+                (void)snprintf(body, sizeof body,
+                               "{\"metadata\":{\"name\":\"w%d\",\"annotations\":{\"a\":\"%s\"}}}",
+                               i, filler);
+                api_fixture_make(f, api_workspaces, NULL, body);
+        }
+        assert_int_equal(api_fixture_n_selected(f, NULL), 2);
+        const char *query =
+                exactly_before_the_fill(f, api_fixture_text_at(f, "metadata.resourceVersion"));
+        assert_true(list(f, query, false) > LARGE);
         assert_true(atomic_load(&n_calls) > 0);
         assert_int_equal(atomic_load(&n_elsewhere), 0);
 }
@@ -194,6 +221,7 @@ static void test_a_client_may_leave_while_its_list_is_submitted(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 API_TEST(test_only_the_pool_makes_large_lists),
+                API_TEST(test_only_the_pool_makes_lists_of_few_large_objects),
                 API_TEST(test_a_client_may_leave_while_its_list_is_submitted),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
