@@ -81,9 +81,15 @@ static int check_definition(const struct wait *wait) {
         size_t n = 0;
 
         int r = hf_client_do(wait->client, &read, wait->token, &text, &n, wait->reterr_status);
-        if (r != 0) /* not found: the definition was deleted, so waiting is useless */
-                return r == HF_E_NOT_FOUND ? HF_E_CONFLICT : r;
+        if (r == HF_E_NOT_FOUND) /* waiting is useless */
+                return hf_fail(wait->reterr_status, HF_E_CONFLICT,
+                               "%s: it was deleted before it was served", wait->name);
+        if (r != 0)
+                return r;
         r = hf__json_parse(text, n, &definition, NULL);
+        if (r != 0)
+                (void)hf_fail(wait->reterr_status, r, "%s: the response is not JSON: %s",
+                              wait->name, hf_strerror(r));
         if (r == 0)
                 r = check_established(wait, definition);
         hf__json_free(definition);

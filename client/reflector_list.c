@@ -13,14 +13,13 @@
  * If the watch has already reached R, the probe changes nothing; a consistent one still counts as
  * such for the waiting threads. So the revision of an idle collection advances, and a busy one
  * never goes back. If a probe cannot be ordered against the watch, because more pages follow or its
- * version is not a number, it ends the watch and becomes the list before the next watch. A probe's
- * response that arrives after the watch was lost is ignored, because it may be older than the
- * store.
+ * version is not a number, it ends the watch and becomes the list before the next watch. So does
+ * one that fails while its objects are stored: the watch would deliver older states of some of
+ * them. A probe's response that arrives after the watch was lost is ignored, because it may be
+ * older than the store.
  *
- * Invariant: the store never returns to an older state, with two exceptions. If the server was
- * restored from a backup, the next complete list is authoritative (versions_reused). If a probe
- * fails after it has stored some of its objects, the watch may deliver older states of these once
- * more, before it reaches R.
+ * Invariant: the store never returns to an older state, unless the server was restored from a
+ * backup: then the next complete list is authoritative (versions_reused).
  */
 #include "client/reflector_list.h"
 
@@ -252,6 +251,9 @@ static int store_page(struct hf_informer *informer, const struct hf__buf *body, 
         }
         informer->reflector.continue_token = token;
         r = hf__informer_store_replace_page(informer, body->data, body->n);
+        /* Some objects of the probe may be stored, and watch_floor is not set. */
+        if (r != 0 && !informer->reflector.need_list)
+                hf__reflector_relist(informer);
         if (r != 0 || token)
                 return r;
         end_list(informer);

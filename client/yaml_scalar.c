@@ -9,6 +9,7 @@
 #include "client/yaml_scalar.h"
 
 #include <errno.h>
+#include <float.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdbool.h>
@@ -109,12 +110,12 @@ static bool is_float(const char *text) {
 }
 
 /* Writes the shortest text that reads as the same number. It has 17 digits at most. Fewer than 15
- * (precision 14) are not tried, because zeros at the end are cut. (Only for a subnormal number,
- * which is below 2.3e-308, a still shorter text may exist.) As in Go, only a number below 1e-6 or
- * from 1e21 on has an exponent, because decoders of integers refuse an exponent. */
+ * (precision 14) are tried only for a subnormal number: any other number that has such a text also
+ * has it with zeros at the end, which are cut. As in Go, only a number below 1e-6 or from 1e21 on
+ * has an exponent, because decoders of integers refuse an exponent. */
 static void format_float(double value, char json[HF__YAML_SCALAR_MAX]) {
         char text[32], digits[20];
-        int n = 0, precision = 14;
+        int n = 0, precision = fabs(value) < DBL_MIN ? 0 : 14;
 
         do
                 (void)snprintf(text, sizeof text, "%.*e", precision, fabs(value));

@@ -32,11 +32,12 @@
  *
  * Lock: one mutex guards what several threads change. It is held for lookups and for changes of
  * pointers: usually a few of them, at most some for each resource, each watch, each read that waits
- * or each change in a history. Two cases take longer, in proportion to the object: the last state
- * of a deleted object is copied, to get the revision of the deletion; and an object of a custom
- * kind whose form changed while its event was prepared, which is rare, is made anew. Callbacks and
- * requests to the store never run under the lock: the work is collected under it and done after it
- * is released. No code of the cacher takes another lock while it holds this one.
+ * or each change in a history. Two rare cases take longer, in proportion to the object: the last
+ * state of a deleted object is copied if the object changed after its deletion was prepared, or if
+ * an invalid value has replaced it; and an object of a custom kind whose form changed while its
+ * event was prepared is made anew. Callbacks and requests to the store never run under the lock:
+ * the work is collected under it and done after it is released. No code of the cacher takes another
+ * lock while it holds this one.
  *
  * Threads: the cacher has one thread, its timer (timer.h), and each feed has one. The store's
  * threads deliver replies and events. Any thread may call the functions below. Only wait_synced,

@@ -319,12 +319,16 @@ static int add_rules(struct parser *p, const struct hf__json *json) {
         size_t i = 0;
         int r = check_members(p, json, known);
 
+        if (r != 0)
+                return r;
+        r = hf__json_check_unique(json, &twice);
+        if (r == -ENOMEM)
+                return fail_memory(p);
         /* Nobody could say which of the two members was meant. */
-        if (r == 0 && hf__json_check_unique(json, &twice) != 0)
-                return refuse_config(p, "the field \"%.80s\" is given twice in one object",
-                                     twice ? twice : "");
-        if (r == 0 && (!hf__json_has_text(json, "apiVersion", API_VERSION) ||
-                       !hf__json_has_text(json, "kind", KIND)))
+        if (r != 0)
+                return refuse_config(p, "the field \"%.80s\" is given twice in one object", twice);
+        if (!hf__json_has_text(json, "apiVersion", API_VERSION) ||
+            !hf__json_has_text(json, "kind", KIND))
                 r = refuse_config(p, "it is not of apiVersion " API_VERSION " and kind " KIND);
         if (r == 0 && (!hf__json_is_array(list) || !hf__json_first(list)))
                 r = refuse_config(p, "resources: at least one rule is required");

@@ -104,7 +104,8 @@ static bool read_field(struct slice *in, struct wire *ret_wire) {
         return true;
 }
 
-/* Makes a NUL-terminated copy of data, which must not contain a NUL. NULL = out of memory. */
+/* Makes a NUL-terminated copy of data, which was read from the body and must not contain a NUL.
+ * NULL = out of memory. */
 static char *copy_text(const struct slice *data) {
         return strndup((const char *)data->at, (size_t)(data->end - data->at));
 }
@@ -177,11 +178,13 @@ static struct hf__json *get_or_create(struct hf__json *object, const char *name,
         return member;
 }
 
-/* Reads a Quantity: {1: text}. The decoder of JSON checks the text. False: malformed. */
+/* Reads a Quantity: {1: text}. The decoder of JSON checks the text. An empty message is Go's zero
+ * quantity, for example the divisor of a resourceFieldRef that has none. False: malformed. */
 static bool read_quantity(struct slice in, struct slice *ret_text) {
+        static const unsigned char zero[] = {'0'};
         struct wire wire;
 
-        *ret_text = (struct slice){0};
+        *ret_text = (struct slice){zero, zero + sizeof zero, in.depth};
         while (in.at < in.end) {
                 if (!read_field(&in, &wire) || !wire.bytes)
                         return false;
@@ -240,7 +243,7 @@ static int put_map_value(struct hf__json *map, const struct hfd_schema *items,
         if (r == 0 && is_quantity && !read_quantity(*value, &inner))
                 r = HF_E_INVALID;
         if (r == 0 && (items->type == HFD_SCHEMA_TEXT || is_quantity)) {
-                text = inner.at ? copy_text(&inner) : strdup("");
+                text = inner.at ? copy_text(&inner) : strdup(""); /* NULL: the value is missing */
                 r = text ? hf__json_add_string(map, key_text, text) : -ENOMEM;
         } else if (r == 0 && items->type == HFD_SCHEMA_LIST) {
                 r = put_texts(map, key_text, *value);

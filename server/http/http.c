@@ -267,7 +267,7 @@ void hfd_http_stop_accepting(struct hfd_http *http) {
                 (void)shutdown(http->listen_fd, SHUT_RDWR);
         http->stopped = true;
         pthread_mutex_unlock(&http->mu);
-        atomic_store_explicit(&http->draining, true, memory_order_release);
+        atomic_store(&http->draining, true); /* before wait_closed reads n_connections */
         wake_workers(http);
 }
 
@@ -300,7 +300,10 @@ int hfd_http_wait_closed(struct hfd_http *http, hf_nsec deadline) {
 
         assert(atomic_load_explicit(&http->draining, memory_order_relaxed));
         pthread_mutex_lock(&http->mu);
-        while (atomic_load_explicit(&http->n_connections, memory_order_acquire) > 0 && r == 0)
+        /* Sequentially consistent, like the store of `draining`: hfd_connection_uncount changes
+         * n_connections first, and then reads `draining`. If both sides read the old value, nobody
+         * would wake this thread before the deadline. */
+        while (atomic_load(&http->n_connections) > 0 && r == 0)
                 r = http->clock->wait(http->clock->ctx, &http->all_closed, &http->mu, deadline);
         pthread_mutex_unlock(&http->mu);
         return hfd_http_n_connections(http) > 0 ? HF_E_TIMEOUT : 0;

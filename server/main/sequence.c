@@ -72,8 +72,11 @@ void *hfd_sequence_thread(void *ctx) {
         assert(!atomic_load(&server->sequence_ended));
         int r = run_sequence(server, &status);
         if (r == HF_E_STUCK) {
-                hf_log(&server->host.log, HF_LOG_ERROR, "holdfastd",
-                       "%s; the lease is not released, exiting", status.message);
+                /* Another hook that is stuck does not prevent the release. */
+                const char *effect =
+                        atomic_load(&server->stuck) ? "the lease is not released, " : "";
+                hf_log(&server->host.log, HF_LOG_ERROR, "holdfastd", "%s; %sexiting",
+                       status.message, effect);
                 _exit(EXIT_STUCK);
         }
         if (r != 0)

@@ -24,8 +24,6 @@
 #include "server/outbound/failure_text.h"
 #include "server/outbound/https_url.h"
 
-#define MAX_HEADERS 32
-
 struct hfd_outbound_engine {
         struct hf__http_engine *http;
         const struct hf_clock *clock;
@@ -117,7 +115,7 @@ static void on_done(void *ctx, const struct hf__http_result *http) {
 /* id: the number of the request that this one repeats; 0 = it is the first. */
 static int submit_exchange(struct exchange *x, uint64_t id, uint64_t *ret_id) {
         const struct hfd_outbound_request *request = &x->request;
-        const char *headers[MAX_HEADERS + 1]; /* one more for Host */
+        const char *headers[HFD_OUTBOUND_MAX_HEADERS + 1]; /* one more for Host */
         size_t n = 0;
 
         for (; n < request->n_headers; n++)
@@ -177,7 +175,8 @@ static int send_call(struct hfd_outbound_engine *engine, const struct hfd_outbou
         struct hfd_https_url url;
         struct exchange *x = NULL;
 
-        if (!hfd_https_url_parse(request->url, &url) || request->n_headers > MAX_HEADERS)
+        if (!hfd_https_url_parse(request->url, &url) ||
+            request->n_headers > HFD_OUTBOUND_MAX_HEADERS)
                 return -EINVAL;
         x = calloc(1, sizeof *x);
         if (!x)

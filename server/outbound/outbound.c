@@ -116,6 +116,15 @@ static int send_to_module(struct hfd_outbound *outbound, struct hfd_outbound_cal
         return r;
 }
 
+/* For a call whose hfd_outbound_send has returned: a failure is its result. */
+static void send_or_end(struct hfd_outbound *outbound, struct hfd_outbound_call *call) {
+        int r = send_to_module(outbound, call);
+
+        if (r != 0)
+                end_unsent(call, HFD_OUTBOUND_LOCAL,
+                           r == -ENOMEM ? "out of memory" : hf_strerror(r));
+}
+
 static struct hfd_outbound_call *take_waiting(struct hfd_outbound *outbound) {
         struct hfd_outbound_call *call = outbound->waiting;
 
@@ -139,8 +148,8 @@ static void serve_waiting(struct hfd_outbound *outbound, bool loaded, const char
                         end_unsent(call, HFD_OUTBOUND_CANCELED, "context canceled");
                 else if (!loaded)
                         end_unsent(call, HFD_OUTBOUND_LOCAL, reason);
-                else if (send_to_module(outbound, call) != 0)
-                        end_unsent(call, HFD_OUTBOUND_LOCAL, "out of memory");
+                else
+                        send_or_end(outbound, call);
                 pthread_mutex_lock(&outbound->mu);
         }
         assert(outbound->state == LOADING);
@@ -218,7 +227,7 @@ int hfd_outbound_send(struct hfd_outbound *outbound, const struct hfd_outbound_r
         bool ready = false;
 
         if (!request->method || !request->url || !request->done || request->deadline <= 0 ||
-            request->deadline == HF_NSEC_NEVER)
+            request->deadline == HF_NSEC_NEVER || request->n_headers > HFD_OUTBOUND_MAX_HEADERS)
                 return -EINVAL;
         if (!hfd_https_url_parse(request->url, &url))
                 return HF_E_INVALID;

@@ -24,7 +24,8 @@
 #include <holdfast/host.h>
 
 /* How many calls may be under way at a time; more are refused (HF_E_TOO_MANY). */
-#define HFD_OUTBOUND_MAX_CALLS 4096
+#define HFD_OUTBOUND_MAX_CALLS   4096
+#define HFD_OUTBOUND_MAX_HEADERS 32 /* of a request */
 /* The longest response by default, bytes. */
 #define HFD_OUTBOUND_MAX_RESPONSE ((size_t)4 << 20)
 
@@ -74,7 +75,7 @@ struct hfd_outbound_request {
         const char *connect_to;
         const char *ca_pem;         /* the only CAs to trust, PEM; NULL or "" = the system's */
         const char *const *headers; /* "Name: value" */
-        size_t n_headers;
+        size_t n_headers;           /* at most HFD_OUTBOUND_MAX_HEADERS */
         const void *body;
         size_t n_body;
         hf_nsec deadline;    /* boot time; required, and no later than an hour from now */

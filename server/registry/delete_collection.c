@@ -182,17 +182,20 @@ static void finish_sweep(struct sweep *sweep) {
 
 /* ---- the deletes ---- */
 
-/* Copies the object's uid. If it has none, or one that is too long, or memory runs out, uid is "",
- * and the delete checks only the name. */
-static void copy_uid(const struct hfd_object *object, char uid[64]) {
+/* Copies the object's uid. If it has none, or one that is too long, uid is "", and the delete
+ * checks only the name. False: out of memory. */
+static bool copy_uid(const struct hfd_object *object, char uid[64]) {
         struct hf__buf *bytes = hfd_unpack(object->bytes);
-        struct hf__span text = {bytes ? bytes->data : "", bytes ? bytes->n : 0};
 
+        if (!bytes)
+                return false;
+        struct hf__span text = {bytes->data, bytes->n};
         *uid = '\0';
         if (hf__span_member(text, "metadata", &text) && hf__span_member(text, "uid", &text) &&
             text.n > 2 && text.n - 2 < 64) /* without its quotes */
                 (void)snprintf(uid, 64, "%.*s", (int)(text.n - 2), text.data + 1);
         hf__buf_unref(bytes);
+        return true;
 }
 
 /* Fails the sweep if its deadline has passed while there are objects to delete. */
@@ -223,11 +226,17 @@ static struct slot *next_slot_locked(struct sweep *sweep) {
         fail_if_late_locked(sweep);
         if (!slot || sweep->failed || sweep->next == sweep->n)
                 return NULL;
+        object = sweep->objects[sweep->next];
+        request = &slot->request;
+        if (!copy_uid(object, request->only_uid)) {
+                /* A delete that checks only the name might delete an object that was not listed. */
+                sweep->failed = true;
+                hfd_response_no_memory(&sweep->failure);
+                return NULL;
+        }
         sweep->free_slots = slot->next;
         sweep->n_running++;
         slot->index = sweep->next++;
-        object = sweep->objects[slot->index];
-        request = &slot->request;
         /* The client was told of mistakes in the body when the collection's request was read. */
         request->options = (struct hfd_options){.field_validation = HFD_FIELDS_IGNORE,
                                                 .dry_run = o->dry_run,
@@ -236,7 +245,6 @@ static struct slot *next_slot_locked(struct sweep *sweep) {
                                                 .orphan = o->orphan};
         (void)snprintf(request->ns, sizeof request->ns, "%.*s", (int)object->n_ns, object->path);
         (void)snprintf(request->name, sizeof request->name, "%s", hfd_object_name(object));
-        copy_uid(object, request->only_uid);
         return slot;
 }
 

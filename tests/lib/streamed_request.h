@@ -21,6 +21,7 @@ struct hfd_http_request {
         size_t n_text, n_pushed; /* the bytes in text, and all that were pushed */
         bool ended, freed;
         /* set before the request is served */
+        bool may_be_refused; /* false: a reply that is not streamed ends the test */
         void *context;
         void (*context_free)(void *context);
         void *gone_ctx;

@@ -21,6 +21,7 @@
 
 static const struct hf_resource priorities = {"scheduling.k8s.io", "v1", "priorityclasses"};
 static const struct hf_resource runtimes = {"node.k8s.io", "v1", "runtimeclasses"};
+static const struct hf_resource templates = {"", "v1", "podtemplates"};
 static const struct hf_resource services = {"apiregistration.k8s.io", "v1", "apiservices"};
 
 static int create(struct api_fixture *f, struct hf_resource resource, const char *body) {
@@ -264,6 +265,27 @@ static void test_protobuf_bodies_have_bytes_and_quantities(void **state) {
                         "{\"spec\":{\"caBundle\":\"YQ==\"}}");
 }
 
+/* Clients in Go send an empty message for a quantity that was never set. */
+static void test_an_empty_quantity_in_protobuf_is_zero(void **state) {
+        static const char runtime[] = "k8s\0\x12\x0e\x12\x01h\x1a\x09\x0a\x07\x0a\x03"
+                                      "cpu\x12\0";
+        static const char limit[] =
+                "k8s\0\x12\x0f\x12\x0d\x12\x0b\x0a\x09\x0a\x01v\x12\x04\x12\x02\x12\0";
+        static const char divisor[] =
+                "k8s\0\x12\x11\x12\x0f\x12\x0d\x12\x0b\x3a\x09\x1a\x07\x12\x05"
+                "\x12\x01r\x1a\0";
+
+        expect_protobuf(&runtimes, runtime, sizeof runtime - 1,
+                        "{\"handler\":\"h\",\"overhead\":{\"podFixed\":{\"cpu\":\"0\"}}}");
+        expect_protobuf(&templates, limit, sizeof limit - 1,
+                        "{\"template\":{\"spec\":{\"volumes\":[{\"name\":\"v\","
+                        "\"emptyDir\":{\"sizeLimit\":\"0\"}}]}}}");
+        /* The defaults add it to a field that is no pointer, as with a body in JSON. */
+        expect_protobuf(&templates, divisor, sizeof divisor - 1,
+                        "{\"template\":{\"spec\":{\"containers\":[{\"env\":[{\"valueFrom\":{"
+                        "\"resourceFieldRef\":{\"resource\":\"r\"}}}]}]}}}");
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 API_TEST(test_priority_classes_are_defaulted_and_validated),
@@ -273,6 +295,7 @@ int main(void) {
                 API_TEST(test_runtime_classes_are_validated),
                 API_TEST(test_api_services_are_defaulted_and_validated),
                 cmocka_unit_test(test_protobuf_bodies_have_bytes_and_quantities),
+                cmocka_unit_test(test_an_empty_quantity_in_protobuf_is_zero),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The deletion of collections, through the loopback client. */
+#include <errno.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -12,6 +14,16 @@
 #include <cmocka.h>
 
 #include "api_fixture.h"
+#include "base/buf.h"
+
+/* The next call fails, as if memory were short. */
+static atomic_bool unpack_fails;
+
+struct hf__buf *__real_hfd_unpack(const struct hf__buf *bytes);
+struct hf__buf *__wrap_hfd_unpack(const struct hf__buf *bytes);
+struct hf__buf *__wrap_hfd_unpack(const struct hf__buf *bytes) {
+        return atomic_exchange(&unpack_fails, false) ? NULL : __real_hfd_unpack(bytes);
+}
 
 static void make_many(struct api_fixture *f, int n) {
         char body[160];
@@ -81,10 +93,10 @@ static void test_deletecollection_refuses_what_it_cannot_do(void **state) {
         assert_int_equal(f->last.status.http_code, 405);
 }
 
-/* An object that was recreated after the list is not the object that was selected. */
-static void test_deletecollection_skips_objects_recreated_after_its_list(void **state) {
-        struct api_fixture *f = *state;
-        char at[64];
+/* Creates a and b, and then replaces a and creates c. Returns the query that selects the first two
+ * objects, in one static buffer. */
+static const char *replace_a_after_the_list(struct api_fixture *f) {
+        static char at[64];
 
         api_fixture_make(f, api_configmaps, "default", "{\"metadata\":{\"name\":\"a\"}}");
         api_fixture_make(f, api_configmaps, "default", "{\"metadata\":{\"name\":\"b\"}}");
@@ -94,11 +106,30 @@ static void test_deletecollection_skips_objects_recreated_after_its_list(void **
         assert_int_equal(api_fixture_delete(f, api_configmaps, "default", "a", NULL), 0);
         api_fixture_make(f, api_configmaps, "default", "{\"metadata\":{\"name\":\"a\"}}");
         api_fixture_make(f, api_configmaps, "default", "{\"metadata\":{\"name\":\"c\"}}");
-        assert_int_equal(sweep(f, at, NULL), 0);
+        return at;
+}
+
+/* An object that was recreated after the list is not the object that was selected. */
+static void test_deletecollection_skips_objects_recreated_after_its_list(void **state) {
+        struct api_fixture *f = *state;
+
+        assert_int_equal(sweep(f, replace_a_after_the_list(f), NULL), 0);
         assert_int_equal(api_fixture_count_at(f, "items"), 1);
         assert_int_equal(api_fixture_get(f, api_configmaps, "default", "a"), 0);
         assert_int_equal(api_fixture_get(f, api_configmaps, "default", "b"), HF_E_NOT_FOUND);
         assert_int_equal(api_fixture_get(f, api_configmaps, "default", "c"), 0);
+}
+
+/* The sweep cannot know then which objects were recreated. */
+static void test_deletecollection_deletes_nothing_by_name_if_memory_is_short(void **state) {
+        struct api_fixture *f = *state;
+        const char *selected = replace_a_after_the_list(f);
+
+        atomic_store(&unpack_fails, true);
+        assert_int_equal(sweep(f, selected, NULL), -ENOMEM);
+        assert_false(atomic_load(&unpack_fails));
+        assert_int_equal(f->last.status.http_code, 500);
+        assert_int_equal(n_left(f), 3);
 }
 
 static void make_mebibytes(struct api_fixture *f, int from, int to) {
@@ -220,6 +251,7 @@ int main(void) {
                 API_TEST(test_deletecollection_deletes_what_is_selected),
                 API_TEST(test_deletecollection_refuses_what_it_cannot_do),
                 API_TEST(test_deletecollection_skips_objects_recreated_after_its_list),
+                API_TEST(test_deletecollection_deletes_nothing_by_name_if_memory_is_short),
                 API_TEST(test_deletecollection_of_a_large_collection_returns_a_status),
                 API_TEST(test_deletecollection_stays_within_its_namespace),
                 API_TEST(test_deletecollection_compares_the_fence),

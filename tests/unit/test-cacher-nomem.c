@@ -22,9 +22,18 @@
 
 /* The linker redirects hfd_object_at here. */
 static atomic_bool is_short;
+static struct hfd_cacher *_Atomic observed; /* copies are made without its lock; NULL = none */
+static atomic_uint n_copies;                /* while a cacher is observed */
 struct hfd_object *__real_hfd_object_at(const struct hfd_object *object, uint64_t revision);
 struct hfd_object *__wrap_hfd_object_at(const struct hfd_object *object, uint64_t revision);
 struct hfd_object *__wrap_hfd_object_at(const struct hfd_object *object, uint64_t revision) {
+        struct hfd_cacher *cacher = atomic_load(&observed);
+
+        if (cacher) {
+                atomic_fetch_add(&n_copies, 1);
+                PATIENCE_AWAIT(pthread_mutex_trylock(&cacher->mu) == 0);
+                pthread_mutex_unlock(&cacher->mu);
+        }
         return atomic_load(&is_short) ? NULL : __real_hfd_object_at(object, revision);
 }
 
@@ -132,6 +141,19 @@ static void test_a_watch_ends_instead_of_losing_an_event(void **state) {
         watch_done(watcher, &seen);
 }
 
+/* A copy takes time in proportion to the object, and other requests need the lock. */
+static void test_a_deleted_object_is_copied_without_the_lock(void **state) {
+        struct api_fixture *f = *state;
+
+        api_fixture_make(f, api_configmaps, "default", "{\"metadata\":{\"name\":\"a\"}}");
+        assert_int_equal(api_fixture_get(f, api_configmaps, "default", "a"), 0);
+        atomic_store(&observed, f->cacher);
+        assert_int_equal(api_fixture_delete(f, api_configmaps, "default", "a", NULL), 0);
+        assert_int_equal(api_fixture_get(f, api_configmaps, "default", "a"), HF_E_NOT_FOUND);
+        atomic_store(&observed, NULL);
+        assert_int_equal(atomic_load(&n_copies), 1);
+}
+
 /* Whether a change begins or ends to match a selector is not known, so the watch ends. */
 static void test_a_watch_ends_instead_of_selecting_wrongly(void **state) {
         struct api_fixture *f = *state;
@@ -168,6 +190,7 @@ static void test_a_list_fails_instead_of_selecting_wrongly(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
+                API_TEST(test_a_deleted_object_is_copied_without_the_lock),
                 API_TEST(test_a_watch_ends_instead_of_selecting_wrongly),
                 API_TEST(test_a_list_fails_instead_of_selecting_wrongly),
                 API_TEST(test_a_watch_ends_instead_of_losing_an_event),

@@ -164,8 +164,11 @@ static void test_it_ends_when_the_kind_will_not_be_served(void **state) {
                          HF_E_CONFLICT);
         assert_string_equal(f.status.message, "things.g.com: its names are not accepted");
         assert_int_equal(ESTABLISH(KEPT, {HF_VERB_GET, HF_E_NOT_FOUND, NULL}), HF_E_CONFLICT);
+        assert_int_equal(f.status.error, HF_E_CONFLICT);
+        assert_string_equal(f.status.message, "things.g.com: it was deleted before it was served");
         assert_int_equal(ESTABLISH(KEPT, {HF_VERB_GET, HF_E_FORBIDDEN, NULL}), HF_E_FORBIDDEN);
         assert_int_equal(ESTABLISH(KEPT, {HF_VERB_GET, 0, "nonsense"}), HF_E_INVALID);
+        assert_int_equal(f.status.error, HF_E_INVALID);
         assert_int_equal(ESTABLISH(KEPT, {HF_VERB_GET, 0, WITH(ESTABLISHED)},
                                    {HF_VERB_LIST, HF_E_FORBIDDEN, NULL}),
                          HF_E_FORBIDDEN);

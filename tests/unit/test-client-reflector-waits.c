@@ -292,6 +292,24 @@ static void test_a_probe_in_pages_replaces_the_watch(void **state) {
         reflector_fixture_free(f);
 }
 
+/* Some of its objects are stored then, and the watch could take them back to older states. */
+static void test_a_probe_that_fails_halfway_replaces_the_watch(void **state) {
+        struct reflector_fixture *f = reflector_fixture_new_watching(false);
+        struct waiter waiter = {0};
+
+        step_wait(f, &waiter, "20", "list limit=500", REFLECTOR_NEVER);
+        reflector_fixture_list(f, 0, 0, REFLECTOR_LIST("9", REFLECTOR_THING("a", "9", "2") ",{}"),
+                               NULL, 100);
+        assert_string_equal(f->events, "added a;modified a;");
+        assert_true(f->watch_canceled);
+        reflector_fixture_time(f, "list limit=500", REFLECTOR_NEVER);
+        reflector_fixture_list(f, 0, 0, REFLECTOR_LIST("9", REFLECTOR_THING("a", "9", "2")),
+                               "watch 9", REFLECTOR_NEVER);
+        assert_string_equal(f->events, "added a;modified a;");
+        assert_waited(&waiter, 0);
+        reflector_fixture_free(f);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_a_consistent_list_that_begins_later_ends_a_wait),
@@ -305,6 +323,7 @@ int main(void) {
                 cmocka_unit_test(test_a_probe_of_more_than_a_page_comes_later),
                 cmocka_unit_test(test_a_watch_that_is_lost_during_a_probe_makes_a_new_list),
                 cmocka_unit_test(test_a_probe_in_pages_replaces_the_watch),
+                cmocka_unit_test(test_a_probe_that_fails_halfway_replaces_the_watch),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

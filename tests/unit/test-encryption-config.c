@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which EncryptionConfigurations are accepted, and the messages of refusals. */
 #undef NDEBUG
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,6 +16,7 @@
 
 #include <holdfast/error.h>
 
+#include "base/json.h"
 #include "server/encryption/encryption_config.h"
 #include "server/resources/rows/resource_table.h"
 
@@ -30,6 +32,14 @@ static struct hfd_encryption *parse(const char *text) {
         if (hfd_encryption_parse(text, strlen(text), &encryption, &status) != 0)
                 fail_msg("%s", status.message);
         return encryption;
+}
+
+/* The linker redirects hf__json_check_unique here. */
+static bool memory_is_short;
+int __real_hf__json_check_unique(const struct hf__json *json, const char **reterr_key);
+int __wrap_hf__json_check_unique(const struct hf__json *json, const char **reterr_key);
+int __wrap_hf__json_check_unique(const struct hf__json *json, const char **reterr_key) {
+        return memory_is_short ? -ENOMEM : __real_hf__json_check_unique(json, reterr_key);
 }
 
 static bool covers(const struct hfd_encryption *encryption, const char *plural) {
@@ -220,9 +230,25 @@ static void test_a_file_is_read_if_nobody_else_can_change_it(void **state) {
         assert_int_equal(hfd_encryption_read(path, &encryption, &status), HF_E_NOT_FOUND);
 }
 
+/* The administrator must not search a good file for a mistake. */
+static void test_a_shortage_of_memory_is_not_a_mistake_in_the_file(void **state) {
+        static const char text[] = "{" HEAD "\"resources\":[{\"resources\":[\"secrets\"],"
+                                   "\"providers\":[" GCM "]}]}";
+        struct hfd_encryption *encryption = NULL;
+        struct hf_status status = {0};
+
+        memory_is_short = true;
+        int r = hfd_encryption_parse(text, sizeof text - 1, &encryption, &status);
+        memory_is_short = false;
+        assert_int_equal(r, -ENOMEM);
+        assert_string_equal(status.message, "out of memory");
+        (void)hfd_encryption_unref(parse(text));
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_yaml_and_json_are_read),
+                cmocka_unit_test(test_a_shortage_of_memory_is_not_a_mistake_in_the_file),
                 cmocka_unit_test(test_resources_are_names_or_wildcards),
                 cmocka_unit_test(test_faults_of_keys_are_named),
                 cmocka_unit_test(test_faults_of_providers_are_named),

@@ -218,6 +218,22 @@ static void test_what_is_no_https_url_is_refused(void **state) {
         assert_int_equal(hfd_outbound_post_json(outbound, &request, NULL), HF_E_INVALID);
 }
 
+/* Also while the module is not loaded yet. */
+static void test_a_request_with_too_many_headers_is_refused_at_once(void **state) {
+        const char *headers[HFD_OUTBOUND_MAX_HEADERS + 1];
+        struct hfd_outbound_request request = request_of("echo", NULL);
+
+        for (size_t i = 0; i <= HFD_OUTBOUND_MAX_HEADERS; i++)
+                headers[i] = "X-Name: value";
+        request.method = "GET";
+        request.headers = headers;
+        for (int loaded = 0; loaded < 2; loaded++) {
+                request.n_headers = HFD_OUTBOUND_MAX_HEADERS + 1;
+                assert_int_equal(hfd_outbound_send(outbound, &request, NULL), -EINVAL);
+                (void)post(request_of("echo", NULL));
+        }
+}
+
 static void test_a_missing_module_is_named(void **state) {
         outbound = hfd_outbound_free(outbound);
         const struct hfd_outbound_config config = {.module = "/nonexistent/holdfastd-outbound.so"};
@@ -288,6 +304,7 @@ int main(void) {
                 TEST(test_an_answer_that_is_too_long_is_refused),
                 TEST(test_a_call_is_repeated_once_if_it_may_be),
                 TEST(test_what_is_no_https_url_is_refused),
+                TEST(test_a_request_with_too_many_headers_is_refused_at_once),
                 TEST(test_a_missing_module_is_named),
                 TEST(test_a_canceled_call_ends),
                 TEST(test_freeing_ends_all_calls),

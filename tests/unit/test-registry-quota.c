@@ -17,11 +17,13 @@
 #include <cmocka.h>
 
 #include "api_fixture.h"
+#include "base/json.h"
 #include "base/strbuf.h"
 #include "server/registry/base/quota_charges.h"
 #include "server/registry/base/quota_turns.h"
 #include "server/registry/loopback.h"
 #include "server/registry/write/quota/quota.h"
+#include "server/resources/objects/object.h"
 #include "time_units.h"
 
 static const struct hf_resource quotas = {"", "v1", "resourcequotas"};
@@ -245,6 +247,38 @@ static void racing_instances_fill_the_limit_and_never_exceed_it(void **state) {
         hfd_cacher_free(cacher);
 }
 
+/* Another instance has written the quota under an old key of the encryption. The watch of this
+ * instance delivers the object that the conflict has recorded, so the object must have the mark:
+ * without it, a write that changes nothing would be left out, and never encrypt the quota anew. */
+static void a_quota_from_a_conflict_stays_marked_as_stale(void **state) {
+        struct api_fixture *f = *state;
+        const struct hfd_resource *row = hfd_quota_resource();
+        struct hfd_quota_charges charges = {0};
+        char key[] = "/registry/resourcequotas/default/q";
+        bool synced;
+
+        make_quota(f, "q", LIMIT("2"), LIMIT("2"), LIMIT("0"));
+        struct hfd_object *old = hfd_cacher_newest(f->cacher, row, "default/q", &synced);
+        assert_non_null(old);
+        struct hf__json *json = hfd_object_parse(old);
+        const struct hfd_kv kv = {.key = key,
+                                  .value = hfd_object_encode(row, json),
+                                  .mod_revision = old->revision + 1,
+                                  .stale = true};
+        hf__json_free(json);
+        assert_non_null(kv.value);
+        hfd_quota_charges_set(&charges, &old, 1);
+        charges.of[0].key = strdup(key); /* without a version to be stored: the quota refuses */
+        assert_null(hfd_quota_charges_update(&charges, f->cacher, false, &kv, 1));
+        assert_int_equal(charges.of[0].object->revision, kv.mod_revision);
+        assert_true(charges.of[0].object->stale);
+        struct hfd_object *newest = hfd_cacher_newest(f->cacher, row, "default/q", &synced);
+        assert_ptr_equal(newest, charges.of[0].object);
+        hfd_object_unref(newest);
+        hfd_quota_charges_clear(&charges);
+        hf__buf_unref(kv.value);
+}
+
 /* ---- turns ---- */
 
 static void turns_go_in_order_within_a_namespace(void **state) {
@@ -278,6 +312,7 @@ int main(void) {
                 API_TEST(a_quota_may_count_quotas),
                 API_TEST(the_number_of_quotas_is_limited),
                 API_TEST(racing_instances_fill_the_limit_and_never_exceed_it),
+                API_TEST(a_quota_from_a_conflict_stays_marked_as_stale),
                 cmocka_unit_test(turns_go_in_order_within_a_namespace),
         };
 

@@ -86,6 +86,29 @@ void __wrap_hfd_list_page_from_store(struct hfd_list_page *page, const struct hf
 
 static struct hfd_http_request request;
 static struct hfd_rest_request rest;
+static atomic_bool leaves; /* the client leaves just before the list is submitted */
+
+/* The client leaves, and the last step, which that submits, ends before this returns. */
+static void leave(void) {
+        pthread_mutex_lock(&request.mu);
+        int before = request.refs;
+        pthread_mutex_unlock(&request.mu);
+        request.gone(request.gone_ctx);
+        pthread_mutex_lock(&request.mu);
+        PATIENCE_AWAIT_LOCKED(&request.cond, &request.mu, request.refs < before);
+        assert(request.refs > 0); /* the list is about to be used */
+        pthread_mutex_unlock(&request.mu);
+}
+
+bool __real_hfd_work_submit(struct hfd_work_pool *pool, struct hfd_work_task *task);
+bool __wrap_hfd_work_submit(struct hfd_work_pool *pool, struct hfd_work_task *task);
+bool __wrap_hfd_work_submit(struct hfd_work_pool *pool, struct hfd_work_task *task) {
+        if (atomic_load(&leaves) && (void *)task == rest.list) {
+                atomic_store(&leaves, false);
+                leave();
+        }
+        return __real_hfd_work_submit(pool, task);
+}
 
 static void on_done(struct hfd_request *of, const struct hfd_response *response) {
         assert(of == &rest.request && response->code == 200);
@@ -99,12 +122,14 @@ static void on_done(struct hfd_request *of, const struct hfd_response *response)
         hfd_rest_free(&rest);
 }
 
-/* Lists the Workspaces as rest.c does, and waits for the end of the response. Returns its bytes. */
-static size_t list(struct api_fixture *f, const char *query, bool protobuf) {
+/* Lists the Workspaces as rest.c does, and waits for the end of the response. Returns its bytes.
+ * refused: the client leaves before anything is sent. */
+static size_t list_or_leave(struct api_fixture *f, const char *query, bool protobuf, bool refused) {
         struct hfd_response response = {0};
 
         memset(&rest, 0, sizeof rest);
         streamed_request_init(&request);
+        request.may_be_refused = refused;
         rest.registry = f->registry;
         rest.http_request = &request;
         rest.request.verb = HFD_LIST;
@@ -122,6 +147,21 @@ static size_t list(struct api_fixture *f, const char *query, bool protobuf) {
         return request.n_pushed;
 }
 
+static size_t list(struct api_fixture *f, const char *query, bool protobuf) {
+        return list_or_leave(f, query, protobuf, false);
+}
+
+/* Only the store has the state at this revision, because the cache was filled after a later one. */
+static const char *exactly_before_the_fill(struct api_fixture *f, const char *revision) {
+        static char query[80];
+
+        (void)snprintf(query, sizeof query, "resourceVersion=%s&resourceVersionMatch=Exact",
+                       revision);
+        api_fixture_make(f, api_workspaces, NULL, "{\"metadata\":{\"name\":\"later\"}}");
+        assert_int_equal(hfd_cacher_refill(f->cacher, hf_cancel_never()), 0);
+        return query;
+}
+
 static void test_only_the_pool_makes_large_lists(void **state) {
         static const char *const queries[] = {
                 "",                          /* goes on when the store has replied */
@@ -132,7 +172,6 @@ static void test_only_the_pool_makes_large_lists(void **state) {
                 "resourceVersion=0&labelSelector=parity%3Dnone",
         };
         struct api_fixture *f = *state;
-        char query[80];
 
         api_fixture_make_workspaces(f, N_OBJECTS);
         assert_int_equal(api_fixture_n_selected(f, NULL), N_OBJECTS);
@@ -142,19 +181,48 @@ static void test_only_the_pool_makes_large_lists(void **state) {
                         assert_true(atomic_load(&n_calls) > 0);
                         assert_int_equal(atomic_load(&n_elsewhere), 0);
                 }
-        /* Only the store has a state from before the cache was filled. */
-        (void)snprintf(query, sizeof query, "resourceVersion=%s&resourceVersionMatch=Exact",
-                       api_fixture_text_at(f, "metadata.resourceVersion"));
-        api_fixture_make(f, api_workspaces, NULL, "{\"metadata\":{\"name\":\"later\"}}");
-        assert_int_equal(hfd_cacher_refill(f->cacher, hf_cancel_never()), 0);
+        const char *query =
+                exactly_before_the_fill(f, api_fixture_text_at(f, "metadata.resourceVersion"));
         assert_true(list(f, query, false) > 0);
         assert_true(atomic_load(&n_calls) > 0);
         assert_int_equal(atomic_load(&n_elsewhere), 0);
 }
 
+static void test_only_the_pool_makes_lists_of_few_large_objects(void **state) {
+        enum { LARGE = 100 << 10 };
+        static char body[LARGE + 100], filler[LARGE];
+        struct api_fixture *f = *state;
+
+        memset(filler, 'x', sizeof filler - 1);
+        for (int i = 0; i < 2; i++) {
+                (void)snprintf(body, sizeof body,
+                               "{\"metadata\":{\"name\":\"w%d\",\"annotations\":{\"a\":\"%s\"}}}",
+                               i, filler);
+                api_fixture_make(f, api_workspaces, NULL, body);
+        }
+        assert_int_equal(api_fixture_n_selected(f, NULL), 2);
+        const char *query =
+                exactly_before_the_fill(f, api_fixture_text_at(f, "metadata.resourceVersion"));
+        assert_true(list(f, query, false) > LARGE);
+        assert_true(atomic_load(&n_calls) > 0);
+        assert_int_equal(atomic_load(&n_elsewhere), 0);
+}
+
+static void test_a_client_may_leave_while_its_list_is_submitted(void **state) {
+        struct api_fixture *f = *state;
+
+        api_fixture_make_workspaces(f, N_OBJECTS);
+        atomic_store(&leaves, true);
+        assert_int_equal(list_or_leave(f, "", false, true), 0);
+        assert_false(atomic_load(&leaves));
+        assert_true(list(f, "", false) > 0); /* the pool is as good as before */
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 API_TEST(test_only_the_pool_makes_large_lists),
+                API_TEST(test_only_the_pool_makes_lists_of_few_large_objects),
+                API_TEST(test_a_client_may_leave_while_its_list_is_submitted),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

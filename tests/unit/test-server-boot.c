@@ -2,7 +2,7 @@
 /* A boot that fails says why, also where the failing part gives only an error code. It waits for a
  * store as long as objects arrive from it, and a minute longer. No controller starts on an
  * incomplete copy of a store, or before the stored kinds are served. The elector is not used after
- * its end. */
+ * its end. The last line of a process that is stuck says whether it keeps the Lease. */
 #undef NDEBUG
 #include <assert.h>
 #include <errno.h>
@@ -10,7 +10,10 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -18,6 +21,8 @@
 #include "server/auth/pki/admin_kubeconfig.h"
 #include "server/leadership.h"
 #include "server/main/boot.h"
+#include "server/main/sequence.h"
+#include "server/main/shutdown.h"
 #include "server/server.h"
 
 /* The results of the two parts that can fail here. The linker redirects the parts of the boot to
@@ -104,10 +109,12 @@ void __wrap_hf_elector_end_term(struct hf_elector *elector) {
         n_ended++;
 }
 
-static int boot(struct hf_status *ret_status) {
+static void prepare(void) {
         static char dir[] = "/tmp", etcd[] = "http://127.0.0.1:2379";
-        struct hfd_config config = {.data_dir = dir, .etcd_servers = {etcd}, .n_etcd_servers = 1};
-        char part; /* its address stands for parts that the functions above do not use */
+        static struct hfd_config config = {.data_dir = dir,
+                                           .etcd_servers = {etcd},
+                                           .n_etcd_servers = 1};
+        static char part; /* its address stands for parts that the functions above do not use */
 
         assert_int_equal(hfd_server_init(&server, &config, NULL), 0);
         if (pages.n_pages > 0)
@@ -119,6 +126,10 @@ static int boot(struct hf_status *ret_status) {
         assert_int_equal(hfd_peers_new(&server.identity, hf_clock_system(), NULL, NULL,
                                        &server.peers),
                          0);
+}
+
+static int boot(struct hf_status *ret_status) {
+        prepare();
         *ret_status = (struct hf_status){0};
         int r = hfd_boot_run(&server, ret_status);
         server.http = NULL;
@@ -212,6 +223,62 @@ static void test_a_replaced_store_ends_no_term_after_the_electors(void **state) 
         hfd_server_done(&server);
 }
 
+/* ---- the end ---- */
+
+/* So this process never has a second thread. */
+int __wrap_hf__thread_run(const struct hf_host *host, const char *name, int (*fn)(void *ctx),
+                          void *ctx);
+int __wrap_hf__thread_run(const struct hf_host *host, const char *name, int (*fn)(void *ctx),
+                          void *ctx) {
+        return fn(ctx);
+}
+
+int __wrap_hfd_shutdown_run(struct hfd_server *of, struct hf_status *reterr_status);
+int __wrap_hfd_shutdown_run(struct hfd_server *of, struct hf_status *reterr_status) {
+        return hf_fail(reterr_status, HF_E_STUCK, "hook \"a\" is stuck");
+}
+
+static void write_line(void *ctx, enum hf_log_level level, const char *component,
+                       const char *message) {
+        (void)dprintf(*(int *)ctx, "%s\n", message);
+}
+
+/* Boots and stops in another process, which ends with status 70, and compares its last line. */
+static void expect_last_line(bool controller_is_stuck, const char *line) {
+        char text[4096];
+        size_t n = 0;
+        ssize_t got;
+        int fds[2], status;
+
+        assert_int_equal(pipe(fds), 0);
+        pid_t child = fork();
+        assert_true(child >= 0);
+        if (child == 0) {
+                prepare();
+                server.host.log = (struct hf_log){.write = write_line, .ctx = &fds[1]};
+                atomic_store(&server.stuck, controller_is_stuck);
+                hf_cancel_fire(server.stop, HF_CANCEL_STOPPING);
+                (void)hfd_sequence_thread(&server);
+                _exit(1);
+        }
+        close(fds[1]);
+        while ((got = read(fds[0], text + n, sizeof text - 1 - n)) > 0)
+                n += (size_t)got;
+        close(fds[0]);
+        assert_int_equal(waitpid(child, &status, 0), child);
+        assert_true(WIFEXITED(status));
+        assert_int_equal(WEXITSTATUS(status), 70);
+        assert_true(n >= strlen(line));
+        text[n] = '\0';
+        assert_string_equal(text + n - strlen(line), line);
+}
+
+/* A hook that is stuck does not keep the election from its release. */
+static void test_the_last_line_says_if_the_lease_is_not_released(void **state) {
+        expect_last_line(true, "hook \"a\" is stuck; the lease is not released, exiting\n");
+        expect_last_line(false, "hook \"a\" is stuck; exiting\n");
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_a_failed_boot_says_why),
@@ -220,6 +287,7 @@ int main(void) {
                 cmocka_unit_test(test_controllers_start_when_the_stored_kinds_are_served),
                 cmocka_unit_test(test_no_controller_starts_on_an_incomplete_copy),
                 cmocka_unit_test(test_a_replaced_store_ends_no_term_after_the_electors),
+                cmocka_unit_test(test_the_last_line_says_if_the_lease_is_not_released),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

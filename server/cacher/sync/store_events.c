@@ -31,6 +31,9 @@ struct hfd_prepared_event {
         const char *path;                    /* borrowed from the event */
         struct hfd_object *object;           /* owned; the new version; NULL = none */
         struct hfd_object *placeholder;      /* owned; the new value is invalid or sealed */
+        /* Owned; of a deletion: the object that was cached when the event was prepared, and its
+         * last state, which has the revision of the deletion. Both are NULL if there was none. */
+        struct hfd_object *cached, *deleted;
         /* Owned; set if several watchers may get this object: then they share its frames, the bytes
          * of its watch event, while it is delivered. */
         struct hfd_object *delivered;
@@ -86,6 +89,20 @@ static struct hfd_object *get_put_object(struct hfd_cacher *cacher,
         return object;
 }
 
+/* Makes the last state of an object that the event deletes. False: out of memory. */
+static bool prepare_removal(struct hfd_cacher *cacher, const struct hfd_watch_event *event,
+                            struct hfd_prepared_event *prepared) {
+        size_t index = hfd_resource_index(prepared->resource);
+
+        pthread_mutex_lock(&cacher->mu);
+        prepared->cached =
+                hfd_object_ref(hfd_object_tree_find(&cacher->trees[index], prepared->path));
+        pthread_mutex_unlock(&cacher->mu);
+        if (prepared->cached)
+                prepared->deleted = hfd_object_at(prepared->cached, event->kv.mod_revision);
+        return !prepared->cached || prepared->deleted;
+}
+
 /* Prepares an event, without the lock. False: out of memory, so the cache must be filled again. */
 static bool prepare_event(struct hfd_cacher *cacher, const struct hfd_watch_event *event,
                           struct hfd_event_batch *batch, struct hfd_prepared_event *prepared) {
@@ -103,7 +120,7 @@ static bool prepare_event(struct hfd_cacher *cacher, const struct hfd_watch_even
         size_t index = hfd_resource_index(prepared->resource);
         batch->observers |= index < HFD_RESOURCES_MAX ? cacher->observers[index] : 0u;
         if (event->type != HFD_WATCH_PUT)
-                return true;
+                return prepare_removal(cacher, event, prepared);
         if (!event->kv.value)
                 return false; /* memory ran out when it was decrypted */
         prepared->object = get_put_object(cacher, prepared->resource, prepared->path, &event->kv);
@@ -133,18 +150,22 @@ static bool put_locked(struct hfd_object_tree *tree, struct hfd_object *object,
 }
 
 /*
- * Removes the object at path and fills in change. If the tree does not contain the path,
- * change->object stays NULL. False: out of memory.
+ * Removes the object at the path of the event and fills in change. If the tree does not contain the
+ * path, change->object stays NULL. The last state of the object is made here only if it could not
+ * be prepared: an earlier event of the batch has changed the object, its slot has another form, or
+ * the event is a put of an invalid value. False: out of memory.
  */
-static bool remove_locked(struct hfd_object_tree *tree, const char *path, uint64_t revision,
-                          struct hfd_change *change) {
-        assert(path && revision > 0);
-        if (hfd_object_tree_remove(tree, path, &change->before) != 0)
+static bool remove_locked(struct hfd_object_tree *tree, struct hfd_prepared_event *prepared,
+                          uint64_t revision, struct hfd_change *change) {
+        assert(prepared->path && revision > 0);
+        if (hfd_object_tree_remove(tree, prepared->path, &change->before) != 0)
                 return false;
         if (!change->before)
                 return true;
         change->type = HF_EVENT_DELETED;
-        change->object = hfd_object_at(change->before, revision);
+        change->object = change->before == prepared->cached
+                                 ? hfd_object_ref(prepared->deleted)
+                                 : hfd_object_at(change->before, revision);
         if (!change->object)
                 hfd_object_unref(change->before);
         return change->object != NULL;
@@ -214,7 +235,7 @@ static bool apply_event_locked(struct hfd_cacher *cacher, const struct hfd_watch
         else if (sealed)
                 good = seal_locked(cacher, prepared, event->kv.mod_revision, dirty);
         else
-                good = remove_locked(tree, prepared->path, event->kv.mod_revision, &change);
+                good = remove_locked(tree, prepared, event->kv.mod_revision, &change);
         /* Earlier states lack the sealed object, so no list may be served from them. */
         if (was_sealed)
                 hfd_event_history_interrupt(hfd_event_history_of(&cacher->histories, index),
@@ -295,6 +316,8 @@ void hfd_store_events_deliver(struct hfd_event_batch *batch) {
                 hfd_object_unref(prepared->delivered);
                 hfd_object_unref(prepared->object); /* not consumed if memory ran out */
                 hfd_object_unref(prepared->placeholder);
+                hfd_object_unref(prepared->cached);
+                hfd_object_unref(prepared->deleted);
         }
         free(batch->prepared);
         *batch = (struct hfd_event_batch){0};

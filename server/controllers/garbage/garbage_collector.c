@@ -85,13 +85,12 @@ struct job {
 typedef int (*edit_fn)(struct hf__json *object, void *ctx);
 
 /*
- * The result of an edit whose object was not found. An object of a built-in kind is gone. One of a
+ * The result of a write whose object was not found. An object of a built-in kind is gone. One of a
  * custom kind may exist: while this instance does not serve the version in the set, no object of it
- * is found (gc_owners.c says why). So the key of an owner that is being deleted is tried again,
- * until the informer does not have the object either, or the loop begins again with another set. If
- * an orphan were skipped instead, it would keep the reference to its owner, and would be deleted
- * after it. For an edit of apply_verdict the key is not tried again: the next event of the object
- * or of an owner adds it.
+ * is found (gc_owners.c says why). So the key is tried again, until the informer does not have the
+ * object either, or the loop begins again with another set. If an orphan were skipped instead, it
+ * would keep the reference to its owner, and would be deleted after it. And no event may follow
+ * that enqueues the key of an object that has lost its owners.
  */
 static int result_of_absence(const struct hfd_kind *kind) {
         return kind->is_custom ? HF_E_CONFLICT : 0;
@@ -150,9 +149,11 @@ static int delete_node(struct job *job, enum hfd_gc_verdict verdict) {
                                                            .policy = hfd_gc_policy(verdict)};
 
         assert(options.policy);
-        return hfd_object_client_ignore_stale(
-                hfd_object_client_delete(job->term, &node->kind->row.resource, node->ns, node->name,
-                                         &options));
+        int r = hfd_object_client_delete(job->term, &node->kind->row.resource, node->ns, node->name,
+                                         &options);
+        /* The event of another client's change enqueues the key again. */
+        return r == HF_E_NOT_FOUND ? result_of_absence(node->kind)
+                                   : hfd_object_client_ignore_stale(r);
 }
 
 /* ---- an object with owners ---- */
@@ -211,11 +212,8 @@ static int apply_verdict(struct job *job, enum hfd_gc_verdict verdict, struct hf
 
         switch (verdict) {
         case HFD_GC_KEEP: return 0;
-        case HFD_GC_DROP_OWNERS:
-                return hfd_object_client_ignore_stale(edit_node(job, revision, drop_owners, uids));
-        case HFD_GC_UNBLOCK:
-                return hfd_object_client_ignore_stale(
-                        edit_node(job, revision, unblock_owners, NULL));
+        case HFD_GC_DROP_OWNERS: return edit_node(job, revision, drop_owners, uids);
+        case HFD_GC_UNBLOCK: return edit_node(job, revision, unblock_owners, NULL);
         case HFD_GC_DELETE_BACKGROUND:
         case HFD_GC_DELETE_FOREGROUND:
         case HFD_GC_DELETE_ORPHAN: break;

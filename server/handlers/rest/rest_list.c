@@ -12,7 +12,8 @@
  * Lifetime. The struct hfd_rest_list is the handler context of the HTTP request, so it lives as
  * long as callbacks of the request may come. From send on it owns rest, which holds a reference to
  * the request. The last step frees rest; if the pool has stopped, hfd_rest_list_send does. After
- * that, a submit by a late callback does nothing (work_pool.h).
+ * that, a submit by a late callback does nothing (work_pool.h). hfd_rest_list_send holds a
+ * reference of its own, because a callback may submit the last step before it does.
  *
  * Invariant: rest and body belong to the thread that runs a step. Callbacks only set `gone` and
  * submit the task.
@@ -259,7 +260,7 @@ bool hfd_rest_list_prepare(struct hfd_rest_request *rest) {
 
 void hfd_rest_list_send(struct hfd_rest_request *rest, struct hfd_list_body *body) {
         struct hfd_rest_list *list = rest->list;
-        struct hfd_http_request *http_request = rest->http_request;
+        struct hfd_http_request *http_request = hfd_http_request_ref(rest->http_request);
 
         assert(list && !list->rest);
         list->rest = rest;
@@ -271,4 +272,5 @@ void hfd_rest_list_send(struct hfd_rest_request *rest, struct hfd_list_body *bod
         atomic_store_explicit(&list->started, true, memory_order_release);
         if (!hfd_work_submit(list->pool, &list->task))
                 (void)finish_unavailable(list); /* the pool has stopped: no step runs */
+        hfd_http_request_unref(http_request);
 }

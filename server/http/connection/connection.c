@@ -191,10 +191,12 @@ int hfd_connection_new(struct hfd_worker *worker, int fd, const struct sockaddr_
 }
 
 void hfd_connection_uncount(struct hfd_http *http) {
-        size_t before = atomic_fetch_sub_explicit(&http->n_connections, 1, memory_order_acq_rel);
+        /* Sequentially consistent, as in hfd_http_stop_accepting and hfd_http_wait_closed: either
+         * this sees `draining`, or the waiter sees that no connection is left. */
+        size_t before = atomic_fetch_sub(&http->n_connections, 1);
 
         assert(before > 0);
-        if (before != 1 || !atomic_load_explicit(&http->draining, memory_order_acquire))
+        if (before != 1 || !atomic_load(&http->draining))
                 return;
         /* Under the mutex. Otherwise a waiter that has read the old count, but does not wait yet,
          * would miss the broadcast. */

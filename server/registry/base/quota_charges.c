@@ -66,8 +66,7 @@ static bool update_charge(struct hfd_quota_charge *charge, struct hfd_cacher *ca
         struct hfd_object *object = NULL;
 
         if (kv) {
-                object = hfd_object_new(hfd_quota_resource(), charge->object->path,
-                                        kv->mod_revision, kv->value);
+                object = hfd_stored_object_new(hfd_quota_resource(), charge->object->path, kv);
                 if (!object)
                         return false;
                 /* The next writes of this instance begin with this version. */

@@ -44,8 +44,7 @@
 #define LIST_MAX_BYTES (512u << 20)
 /* Bytes of the stored objects of a list that a webhook converts. */
 #define CONVERTED_MAX_BYTES ((size_t)64 << 20)
-/* A list of at most this size is made on the current thread, in about 20 us. If it comes from the
- * store, only the number of objects counts. */
+/* A list of at most this size is made on the current thread, in about 20 us. */
 #define INLINE_OBJECTS 32
 #define INLINE_BYTES   ((size_t)128 << 10)
 /* Objects that one step examines: a millisecond if selectors parse them. */
@@ -275,6 +274,18 @@ static void finish_stored_page(struct hfd_read *read, struct hfd_list_page *page
                 hfd_read_finish_store_error(read, HF_E_CANCELED, NULL);
 }
 
+/* Whether objects may be made of the values on the store's thread. */
+static bool is_small_reply(const struct hfd_store_reply *reply) {
+        size_t bytes = 0;
+
+        if (reply->n_kvs > INLINE_OBJECTS)
+                return false;
+        for (size_t i = 0; i < reply->n_kvs; i++)
+                if (reply->kvs[i].value)
+                        bytes += reply->kvs[i].value->n;
+        return bytes <= INLINE_BYTES;
+}
+
 static void on_store_list(void *ctx, const struct hfd_store_reply *reply) {
         struct hfd_read *read = ctx;
         struct hfd_list_page page = {0};
@@ -291,7 +302,7 @@ static void on_store_list(void *ctx, const struct hfd_store_reply *reply) {
                 hfd_read_finish_too_large(read, reply->revision);
                 return;
         }
-        if (reply->n_kvs <= INLINE_OBJECTS) {
+        if (is_small_reply(reply)) {
                 hfd_list_page_from_store(&page, read, reply);
                 finish_page(read, &page);
                 return;

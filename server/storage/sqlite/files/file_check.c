@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "server/storage/keys.h"
+#include "server/storage/sqlite/engine/sqlite_library.h"
 #include "server/storage/sqlite/files/plain.h"
 #include "server/storage/store.h"
 
@@ -277,9 +278,13 @@ int hfd_sqlite_check(const char *path, struct hfd_sqlite_faults *faults,
                      struct hf_status *reterr_status) {
         struct check check = {.path = path, .faults = faults};
         struct hf_status status = {0};
-        int r = hfd_sqlite_plain_open(path, HFD_SQLITE_READ, &check.db, &status);
 
         assert(faults->n == 0);
+        /* A machine without SQLite says nothing about the file. */
+        int r = hfd_sqlite_load(reterr_status);
+        if (r != 0)
+                return r;
+        r = hfd_sqlite_plain_open(path, HFD_SQLITE_READ, &check.db, &status);
         if (r != 0)
                 r = fault_or_fail(&check, r, &status);
         else

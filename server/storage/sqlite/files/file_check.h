@@ -19,9 +19,9 @@ struct hfd_sqlite_faults {
 /*
  * Reads the whole file at one revision; other processes may use it meanwhile. Changes nothing in
  * it, but SQLite may leave an empty -wal and a -shm beside it. The caller zeroes *faults, apart
- * from report and ctx. 0: faults->n is the number of faults; that the file is no store, or that
- * SQLite cannot be loaded, counts as one. HF_E_NOT_FOUND, HF_E_BUSY or -errno: the check could not
- * be completed, so the file may have other faults.
+ * from report and ctx. 0: faults->n is the number of faults; that the file is no store counts as
+ * one. HF_E_INVALID: SQLite cannot be loaded, so nothing was checked. HF_E_NOT_FOUND, HF_E_BUSY or
+ * -errno: the check could not be completed, so the file may have other faults.
  */
 int hfd_sqlite_check(const char *path, struct hfd_sqlite_faults *faults,
                      struct hf_status *reterr_status);
