@@ -179,8 +179,10 @@ static int apply_decision(struct hf_shards *shards, unsigned i) {
                 shard->contends = decided->contends;
         if (r == 0 && decided->hand_over_to[0])
                 r = hf_elector_hand_over(shard->elector, decided->hand_over_to);
-        /* The term may have ended since the Lease was observed. */
-        return r == HF_E_NOT_LEADER ? 0 : r;
+        /* The term may have ended since the Lease was observed. And whoever may write the Lease of
+         * a member chooses its holder, which need not be an identity (-EINVAL): then the shard
+         * stays here, and the others are divided. */
+        return r == HF_E_NOT_LEADER || r == -EINVAL ? 0 : r;
 }
 
 /* Deletes the Leases of instances that ended long ago. After a failure a later balance tries again.

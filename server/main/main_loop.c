@@ -237,7 +237,8 @@ static void end_when_copied_to(struct main_loop *m) {
         begin_stop(m, HF_CANCEL_FAILED);
 }
 
-/* Whether every loop has completed an iteration since the previous call. */
+/* Whether every loop that runs has completed an iteration since the previous call. The loop of the
+ * elections does not run with --leader-elect=false (hooks.c). */
 static bool have_loops_progressed(struct main_loop *m) {
         struct hfd_server *server = m->server;
         const uint64_t iterations[N_LOOPS] = {[ELECTOR_LOOP] =
@@ -248,7 +249,8 @@ static bool have_loops_progressed(struct main_loop *m) {
         bool progressed = true;
 
         for (size_t i = 0; i < N_LOOPS; i++)
-                progressed = progressed && iterations[i] != m->iterations[i];
+                if (i != ELECTOR_LOOP || server->config->leader_elect)
+                        progressed = progressed && iterations[i] != m->iterations[i];
         memcpy(m->iterations, iterations, sizeof iterations);
         return progressed;
 }

@@ -42,16 +42,11 @@ int hfd_object_encryption_start(struct hfd_server *server, struct hf_status *ret
         return 0;
 }
 
-/* Fills the cache again. */
-static int refill_cacher(struct hfd_server *server, struct hf_status *reterr_status) {
-        struct hf_cancel *token = NULL;
-        int r = hf_cancel_new(server->stop, hf_host_clock(&server->host), &token);
-
-        if (r != 0)
-                return hf_fail(reterr_status, r, "%s", hf_strerror(r));
+/* Fills the cache again, because it does not know which objects are stored under old keys. */
+static int refill_cacher(struct hfd_server *server, struct hf_cancel *token,
+                         struct hf_status *reterr_status) {
         hf_cancel_set_deadline(token, hfd_server_now(server) + REFILL_TIMEOUT);
-        r = hfd_cacher_refill(server->cacher, token);
-        hf_cancel_unref(token);
+        int r = hfd_cacher_refill(server->cacher, token);
         if (r == HF_E_CANCELED && !hf_cancel_fired(server->stop))
                 r = HF_E_TIMEOUT;
         return r == 0 ? 0
@@ -62,12 +57,21 @@ static int refill_cacher(struct hfd_server *server, struct hf_status *reterr_sta
 
 int hfd_object_encryption_reload(struct hfd_server *server, struct hf_status *reterr_status) {
         struct hfd_encryption *encryption = NULL;
+        struct hf_cancel *token = NULL;
 
         if (!server->config->encryption_config[0])
                 return 0;
         int r = read_file(server, &encryption, reterr_status);
+        /* The token is made before the keys are replaced. Once they are, the next reload with the
+         * same file would not fill the cache either. */
+        if (r == 0) {
+                r = hf_cancel_new(server->stop, hf_host_clock(&server->host), &token);
+                if (r != 0)
+                        (void)hf_fail(reterr_status, r, "%s", hf_strerror(r));
+        }
         if (r == 0 && hfd_encrypted_store_set(server->store, encryption))
-                r = refill_cacher(server, reterr_status);
+                r = refill_cacher(server, token, reterr_status);
+        hf_cancel_unref(token);
         (void)hfd_encryption_unref(encryption);
         return r;
 }

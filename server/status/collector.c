@@ -27,6 +27,7 @@
 #include "base/http/http_tls.h"
 #include "base/strbuf.h"
 #include "base/thread.h"
+#include "client/json_span.h"
 #include "client/kubeconfig.h"
 #include "server/status/model.h"
 
@@ -196,9 +197,21 @@ bool hfd_status_collector_is_server_unreachable(const struct hfd_status_collecto
 
 /* ---- the watch ---- */
 
+/* Whether the Lease is the heartbeat of a node, which the model does not show. There are many in a
+ * cluster of nodes, and each renewal is an event. */
+static bool is_heartbeat(const struct hf_event *event) {
+        static const char quoted[] = "\"" HFD_STATUS_NODE_NAMESPACE "\"";
+        struct hf__span meta, ns;
+
+        return hf__span_member((struct hf__span){event->object, event->n_object}, "metadata",
+                               &meta) &&
+               hf__span_member(meta, "namespace", &ns) && ns.n == sizeof quoted - 1 &&
+               memcmp(ns.data, quoted, ns.n) == 0;
+}
+
 static void on_watch_event(void *ctx, const struct hf_event *event) {
         struct hfd_status_collector *collector = ctx;
-        if (event->type != HF_EVENT_BOOKMARK)
+        if (event->type != HF_EVENT_BOOKMARK && !is_heartbeat(event))
                 collector->changed(collector->ctx);
 }
 

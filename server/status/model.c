@@ -20,9 +20,7 @@
 #include "base/json.h"
 #include "leader/lease_record.h"
 #include "server/controllers/instances/identity.h"
-
-/* Kubelets renew one Lease per node here as a heartbeat; no election uses them. */
-#define NODE_NAMESPACE "kube-node-lease"
+#include "server/controllers/kinds/kinds.h"
 
 /* Bytes above 0x7e are replaced too, because some terminals interpret 0x80 to 0x9f as control
  * characters. */
@@ -103,14 +101,26 @@ static void add_lease(struct hfd_status_model *model, const struct hf__json *lea
                 string_member(hf__json_path(lease, "metadata.labels"), HFD_IDENTITY_LABEL);
         struct hf__record record;
 
-        if (!ns || !name || hf__lease_read(lease, &record) != 0 || strcmp(ns, NODE_NAMESPACE) == 0)
+        if (!ns || !name || hf__lease_read(lease, &record) != 0 ||
+            strcmp(ns, HFD_STATUS_NODE_NAMESPACE) == 0)
                 return;
         /* kube-apiserver gives its identity Leases the same label with another value. They are
-         * neither instances of holdfastd nor Leases of an election. */
-        if (label && strcmp(label, HFD_IDENTITY_VALUE) == 0)
+         * neither instances of holdfastd nor Leases of an election. Nor is a Lease with this label
+         * in another namespace an instance: a user who may write it could invent instances, and
+         * choose where this program connects to. */
+        if (label && strcmp(label, HFD_IDENTITY_VALUE) == 0 &&
+            strcmp(ns, HFD_SYSTEM_NAMESPACE) == 0)
                 add_instance(model, lease, &record);
         else if (!label)
                 add_election_lease(model, lease, &record, ns, name);
+}
+
+/* Adds the Leases of the namespace of holdfastd, or all others. */
+static void add_leases(struct hfd_status_model *model, const struct hf__json *items,
+                       bool of_system) {
+        for (const struct hf__json *m = hf__json_first(items); m; m = hf__json_next(m))
+                if (hf__json_has_text(m, "metadata.namespace", HFD_SYSTEM_NAMESPACE) == of_system)
+                        add_lease(model, m);
 }
 
 static int compare_instances(const void *a, const void *b) {
@@ -164,8 +174,9 @@ int hfd_status_model_set_leases(struct hfd_status_model *model, const char *list
         memset(model->leases, 0, sizeof model->leases);
         copy_printable(model->resource_version, sizeof model->resource_version,
                        hf__json_string(json, "metadata.resourceVersion"));
-        for (const struct hf__json *item = hf__json_first(items); item; item = hf__json_next(item))
-                add_lease(model, item);
+        /* The model has limited space, and other Leases must not take that of the server's own. */
+        add_leases(model, items, true);
+        add_leases(model, items, false);
         keep_responses(model, old, n_old);
         qsort(model->instances, model->n_instances, sizeof model->instances[0], compare_instances);
         qsort(model->leases, model->n_leases, sizeof model->leases[0], compare_leases);

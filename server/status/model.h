@@ -24,6 +24,9 @@
 
 #include "leader/lease_history.h"
 
+/* Kubelets renew one Lease per node here as a heartbeat; no election uses them. */
+#define HFD_STATUS_NODE_NAMESPACE "kube-node-lease"
+
 #define HFD_STATUS_MAX_INSTANCES 32 /* stored and queried; further ones are only counted */
 #define HFD_STATUS_MAX_LEASES    32 /* likewise */
 

@@ -101,6 +101,15 @@ def milestones(manager):
     return [line for line in manager.lines() if line in ("READY=1", "RELOADING=1", "STOPPING=1")]
 
 
+def test_an_instance_without_an_election_feeds_the_watchdog(cluster):
+    manager = Manager(cluster.directory)
+    cluster.instance("a").wait_ready()
+    cluster.instance("b", "--leader-elect=false", env={"NOTIFY_SOCKET": manager.path, "WATCHDOG_USEC": "1000000"}).wait_ready()
+    wait_until("READY=1", lambda: "READY=1" in manager.lines())
+    fed = manager.lines().count("WATCHDOG=1")
+    wait_until("the watchdog to be fed twice", lambda: manager.lines().count("WATCHDOG=1") >= fed + 2)
+
+
 def test_a_waiting_reload_delays_nothing(cluster):
     """While another process holds the lock, the watchdog is notified. The reload completes when
     the lock is free."""

@@ -323,6 +323,29 @@ static void test_leases_beyond_the_limit_are_counted(void **state) {
         hf__strbuf_done(&out);
 }
 
+/* Whoever may write Leases in some namespace neither invents instances nor hides the real ones. */
+static void test_only_leases_of_the_system_are_instances(void **state) {
+        struct hf__strbuf list = {0};
+
+        hf__strbuf_puts(&list, "{\"items\":[");
+        for (int i = 0; i < HFD_STATUS_MAX_LEASES + 3; i++)
+                hf__strbuf_printf(&list,
+                                  "{\"metadata\":{\"name\":\"i%d\",\"namespace\":\"a\","
+                                  "\"labels\":{\"apiserver.kubernetes.io/identity\":\"holdfastd\"},"
+                                  "\"annotations\":{\"holdfast.dev/endpoint\":\"https://x\"}}},"
+                                  "{\"metadata\":{\"name\":\"l%d\",\"namespace\":\"a\"}},",
+                                  i, i);
+        hf__strbuf_puts(&list, "{\"metadata\":{\"name\":\"r\",\"namespace\":\"kube-system\","
+                               "\"labels\":{\"apiserver.kubernetes.io/identity\":\"holdfastd\"}}},"
+                               "{\"metadata\":{\"name\":\"l\",\"namespace\":\"kube-system\"}}]}");
+        struct hfd_status_model *picture = take(state, list.data);
+        assert_int_equal(picture->n_instances, 1);
+        assert_string_equal(picture->instances[0].endpoint, "");
+        assert_int_equal(picture->n_leases, HFD_STATUS_MAX_LEASES);
+        assert_string_equal(picture->leases[HFD_STATUS_MAX_LEASES - 1].label, "kube-system/l");
+        hf__strbuf_done(&list);
+}
+
 static void test_a_failed_list_leaves_the_rest_of_the_report(void **state) {
         struct hfd_status_model *picture = take(state, whole);
 
@@ -358,6 +381,8 @@ int main(void) {
                         test_a_message_of_a_server_is_shown_without_control_characters, setup,
                         teardown),
                 cmocka_unit_test_setup_teardown(test_leases_beyond_the_limit_are_counted, setup,
+                                                teardown),
+                cmocka_unit_test_setup_teardown(test_only_leases_of_the_system_are_instances, setup,
                                                 teardown),
                 cmocka_unit_test_setup_teardown(test_a_failed_list_leaves_the_rest_of_the_report,
                                                 setup, teardown),
