@@ -32,6 +32,10 @@
 /* The most bytes of one name or value. So even a value that is joined from HFD_HEADERS_MAX headers
  * fits into the uint32_t of struct hfd_packed_header. */
 #define MAX_HEADER_PART ((size_t)1 << 20)
+/* What others keep for a request until its response is sent: the filters their context, nghttp2 its
+ * stream. Roughly, in bytes; even so a stranger's 250 streams with small heads fit into
+ * HFD_ACCOUNT_STRANGER_SHARE. */
+#define OTHERS_SHARE 512
 
 bool hfd_http_request_is_on_worker(const struct hfd_http_request *request) {
         return !request->worker || hfd_worker_mailbox_is_current(request->worker);
@@ -116,13 +120,17 @@ int hfd_http_request_set_method(struct hfd_http_request *request, const char *me
         assert(hfd_http_request_is_on_worker(request) && !request->dispatched);
         hf__blocks_put(request->own_method);
         request->method = request->own_method = NULL;
+        request->n_own_method = 0;
         for (size_t i = 0; i < sizeof usual / sizeof usual[0]; i++)
                 if (n == strlen(usual[i]) && memcmp(method, usual[i], n) == 0) {
                         request->method = usual[i];
                         return 0;
                 }
         request->method = request->own_method = copy_text(method, n);
-        return request->method ? 0 : -ENOMEM;
+        if (!request->method)
+                return -ENOMEM;
+        request->n_own_method = n;
+        return 0;
 }
 
 /* A fragment is not allowed in a request, and control characters could get into logs. Nearly every
@@ -300,9 +308,16 @@ int hfd_http_request_add_body(struct hfd_http_request *request, const void *data
         return hfd_request_body_add(&request->body, data, n, max);
 }
 
-/* Counts reserved memory, not only used memory: the limits protect the memory of the process. */
+/* Counts reserved memory, not only used memory: the limits protect the memory of the process. A
+ * refusal is read without the lock: the worker has made it, and it does not change any more. */
 size_t hfd_http_request_memory(const struct hfd_http_request *request) {
-        return sizeof *request + request->n_target + request->headers_space + request->body.space;
+        const struct hfd_http_response *response = &request->response;
+        size_t n = sizeof *request + OTHERS_SHARE + request->n_own_method + request->n_target +
+                   request->headers_space + request->body.space;
+
+        if (response->refused)
+                n += response->n_headers_bytes + response->content_length;
+        return n;
 }
 
 void hfd_http_request_drop_content(struct hfd_http_request *request) {

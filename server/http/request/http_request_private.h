@@ -50,7 +50,7 @@ struct hfd_http_request {
         uint64_t
                 header_lengths; /* bit n % 64: there is a name of n bytes; most searches end here */
         struct hfd_request_body body;
-        size_t n_target; /* bytes of target */
+        size_t n_target, n_own_method; /* bytes of target and own_method */
         hf_nsec received_at;
 
         /* The worker only; the two contexts and `allocated` as http_request.h says. */
@@ -105,7 +105,8 @@ int hfd_http_request_add_header(struct hfd_http_request *request, const char *na
 int hfd_http_request_add_body(struct hfd_http_request *request, const void *data, size_t n,
                               size_t max);
 
-/* Roughly the bytes of memory that the sender has made the request hold. */
+/* Roughly the bytes of memory that the sender has made the request hold; of the response only if
+ * the worker has refused the request, because other responses have limits of their own. */
 size_t hfd_http_request_memory(const struct hfd_http_request *request);
 /* Frees headers and body; nobody may read them any more. Method and target stay. */
 void hfd_http_request_drop_content(struct hfd_http_request *request);
