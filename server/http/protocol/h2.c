@@ -231,6 +231,10 @@ static void on_head(nghttp2_session *session, struct hfd_connection *connection,
                 hfd_connection_refuse(connection, request, 400);
                 return;
         }
+        if (hfd_http_request_join_headers(request) != 0) {
+                hfd_connection_refuse(connection, request, 503);
+                return;
+        }
         if (!hfd_connection_decide(connection, request))
                 return;
         text = hfd_http_request_header(request, "content-length");
