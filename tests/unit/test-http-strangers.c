@@ -24,6 +24,9 @@
 #include <openssl/param_build.h>
 
 #include "http_fixture.h"
+#include "patience.h"
+#include "server/http/connection/http_private.h"
+#include "server/http/connection/worker.h"
 #include "server/http/limits/account.h"
 #include "server/http/limits/strangers.h"
 #include "text_asserts.h"
@@ -331,6 +334,55 @@ static void test_a_drain_does_not_wait_for_strangers(void **state) {
         close(silent);
         tls_client_close(&half);
         tls_client_close(&known);
+}
+
+/* ---- the turns of a worker ---- */
+
+enum { N_WAITING = 8, N_RESPONSES };
+
+static struct hfd_http_request *waiting[N_RESPONSES]; /* the last one is a known sender's */
+static uint64_t finished_in[N_RESPONSES];             /* iterations of the worker */
+static atomic_int n_finished;
+
+static void record_iteration(void *ctx, int code, size_t n_bytes) {
+        *(uint64_t *)ctx = atomic_load(&f.http->workers[0].iterations);
+        atomic_fetch_add(&n_finished, 1);
+}
+
+/* On the worker, so that all connections have something to send in the same iteration. */
+static void respond_to_all(struct hfd_http_call *call) {
+        for (int i = 0; i < N_RESPONSES; i++) {
+                hfd_http_request_on_finished(waiting[i], record_iteration, &finished_in[i]);
+                http_fixture_respond(waiting[i], 200, "late");
+        }
+}
+
+/* A known sender is served at once, and then one stranger in each iteration. */
+static void test_strangers_are_served_one_by_one(void **state) {
+        struct tls_client clients[N_RESPONSES];
+        struct hfd_http_call call = {.fn = respond_to_all};
+
+        start(64);
+        atomic_store(&n_finished, 0);
+        for (int i = 0; i < N_RESPONSES; i++) {
+                clients[i] = open_client();
+                tls_client_puts(&clients[i], i < N_WAITING ? "GET /hold HTTP/1.1\r\nHost: a\r\n\r\n"
+                                                           : "GET /hold HTTP/1.1\r\nHost: a\r\n"
+                                                             "Authorization: known\r\n\r\n");
+                waiting[i] = http_fixture_take_held(&f);
+        }
+        assert_true(hfd_http_request_call(waiting[0], &call));
+        PATIENCE_AWAIT(atomic_load(&n_finished) == N_RESPONSES);
+        for (int i = 0; i < N_WAITING; i++) {
+                assert_true(finished_in[N_WAITING] <= finished_in[i]);
+                for (int k = 0; k < i; k++)
+                        assert_true(finished_in[k] < finished_in[i]);
+        }
+        for (int i = 0; i < N_RESPONSES; i++) {
+                hfd_http_request_unref(waiting[i]);
+                assert_non_null(tls_client_await(&clients[i], "late"));
+                tls_client_close(&clients[i]);
+        }
 }
 
 /* With few descriptors the server lowers its maximum, instead of failing to accept. */
@@ -651,3 +703,5 @@ int main(void) {
 
         return cmocka_run_group_tests(tests, NULL, NULL);
 }
+                cmocka_unit_test_setup_teardown(test_strangers_are_served_one_by_one, setup,
+                                                teardown),
