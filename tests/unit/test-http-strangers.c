@@ -634,8 +634,9 @@ static void test_verification_ends_at_the_first_failure(void **state) {
                 x509_identity_deinit(&issuers[i]);
 }
 
-/* A certificate whose key is an RSA key of this size. Nobody needs its private part. */
-static void give_rsa_key(struct x509_identity *identity, int bits) {
+/* A certificate whose key is an RSA key of this size, with the exponent 2^exponent_bit + 1. Nobody
+ * needs its private part. */
+static void give_rsa_key(struct x509_identity *identity, int bits, int exponent_bit) {
         BIGNUM *n = BN_new(), *e = BN_new();
         OSSL_PARAM_BLD *builder = OSSL_PARAM_BLD_new();
         EVP_PKEY_CTX *ctx = EVP_PKEY_CTX_new_from_name(NULL, "RSA", NULL);
@@ -643,7 +644,8 @@ static void give_rsa_key(struct x509_identity *identity, int bits) {
         OSSL_PARAM *params;
 
         assert_int_equal(BN_rand(n, bits, BN_RAND_TOP_ONE, BN_RAND_BOTTOM_ODD), 1);
-        assert_int_equal(BN_set_word(e, 65537), 1);
+        assert_int_equal(BN_set_word(e, 1), 1);
+        assert_int_equal(BN_set_bit(e, exponent_bit), 1);
         assert_int_equal(OSSL_PARAM_BLD_push_BN(builder, "n", n), 1);
         assert_int_equal(OSSL_PARAM_BLD_push_BN(builder, "e", e), 1);
         params = OSSL_PARAM_BLD_to_param(builder);
@@ -664,9 +666,27 @@ static void test_large_keys_are_refused(void **state) {
         struct x509_identity leaf = x509_identity_make("leaf", NULL, &f.ca, false, 3600);
 
         start(16);
-        give_rsa_key(&issuer, 8192);
+        give_rsa_key(&issuer, 8192, 16);
         assert_int_equal(connect_with_chain(&leaf, &issuer, 1), 0);
-        give_rsa_key(&issuer, 16384);
+        give_rsa_key(&issuer, 16384, 16);
+        assert_int_equal(connect_with_chain(&leaf, &issuer, 1), -1);
+        x509_identity_deinit(&issuer);
+        x509_identity_deinit(&leaf);
+}
+
+/* A check with a long exponent takes as long as a signature. */
+static void test_large_exponents_are_refused(void **state) {
+        struct x509_identity issuer = x509_identity_make("issuer", NULL, NULL, true, 3600);
+        struct x509_identity leaf = x509_identity_make("leaf", NULL, &f.ca, false, 3600);
+
+        start(16);
+        give_rsa_key(&issuer, 3072, 1);
+        assert_int_equal(connect_with_chain(&leaf, &issuer, 1), 0);
+        give_rsa_key(&issuer, 3072, 30);
+        assert_int_equal(connect_with_chain(&leaf, &issuer, 1), 0);
+        give_rsa_key(&issuer, 3072, 31);
+        assert_int_equal(connect_with_chain(&leaf, &issuer, 1), -1);
+        give_rsa_key(&issuer, 3072, 3070);
         assert_int_equal(connect_with_chain(&leaf, &issuer, 1), -1);
         x509_identity_deinit(&issuer);
         x509_identity_deinit(&leaf);
@@ -687,6 +707,8 @@ int main(void) {
                 cmocka_unit_test_setup_teardown(test_silent_connections_make_room, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_a_drain_does_not_wait_for_strangers, setup,
                                                 teardown),
+                cmocka_unit_test_setup_teardown(test_strangers_are_served_one_by_one, setup,
+                                                teardown),
                 cmocka_unit_test_setup_teardown(test_the_descriptor_limit_is_respected, setup,
                                                 teardown),
                 cmocka_unit_test_setup_teardown(
@@ -699,9 +721,8 @@ int main(void) {
                 cmocka_unit_test_setup_teardown(test_long_certificate_chains_are_refused, setup,
                                                 teardown),
                 cmocka_unit_test_setup_teardown(test_large_keys_are_refused, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_large_exponents_are_refused, setup, teardown),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
 }
-                cmocka_unit_test_setup_teardown(test_strangers_are_served_one_by_one, setup,
-                                                teardown),
