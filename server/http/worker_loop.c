@@ -7,11 +7,13 @@
  *   the watchdog checks.
  * - serve the connections with events.
  * - handle the messages (new sockets, changed responses, calls) of other threads and of this one.
- * - serve the dirty connections, whose responses have changed or which have more to do, in at most
- *   MAX_DIRTY steps, so that an event for thousands of watches does not delay other requests.
- * - serve one stranger's connection. Their sockets are in a second epoll, so that a flood of
- *   handshakes, of which a step takes up to half a millisecond, delays known senders by one step
- *   only. The epoll returns them in turn. (A dirty one is served with the other dirty ones.)
+ * - serve the dirty connections of known senders, whose responses have changed or which have more
+ *   to do, in at most MAX_DIRTY steps, so that an event for thousands of watches does not delay
+ *   other requests.
+ * - serve one stranger's connection: in turn one with an event and a dirty one. Their sockets are
+ *   in a second epoll, and the dirty ones in a second list, so that a flood of handshakes or
+ *   requests, of which a step takes up to some milliseconds, delays known senders by one step only.
+ *   The epoll and the list return them in turn.
  * - once a second, check the time limits.
  *
  * Worker 0 also accepts connections, and distributes the sockets over all workers in turn.
@@ -218,17 +220,31 @@ static void serve_connection(struct hfd_connection *connection, uint32_t events)
         hf__mailbox_wake_delayed();
 }
 
-static void serve_dirty(struct hfd_worker *worker) {
-        for (int i = 0; i < MAX_DIRTY && worker->dirty; i++) {
-                struct hfd_connection *connection = worker->dirty;
+/* Serves the first connection of the list, which is not empty. */
+static void serve_first(struct hfd_dirty_list *list) {
+        struct hfd_connection *connection = list->first;
 
-                assert(connection->is_dirty);
-                worker->dirty = connection->dirty_next;
-                if (!worker->dirty)
-                        worker->dirty_tail = &worker->dirty;
-                connection->is_dirty = false;
-                serve_connection(connection, 0);
-        }
+        assert(connection->dirty_list == list);
+        hfd_connection_unmark_dirty(connection);
+        serve_connection(connection, 0);
+}
+
+static void serve_dirty(struct hfd_worker *worker) {
+        for (int i = 0; i < MAX_DIRTY && worker->dirty.first; i++)
+                serve_first(&worker->dirty);
+}
+
+/* has_events: a stranger's socket may have an event. */
+static void serve_stranger(struct hfd_worker *worker, bool has_events) {
+        struct epoll_event event;
+        bool has_dirty = worker->dirty_strangers.first != NULL;
+        bool serves_dirty = has_dirty && (worker->turn_of_dirty || !has_events);
+
+        worker->turn_of_dirty = !serves_dirty;
+        if (serves_dirty)
+                serve_first(&worker->dirty_strangers);
+        else if (has_events && epoll_wait(worker->stranger_epoll, &event, 1, 0) == 1)
+                serve_connection(event.data.ptr, event.events);
 }
 
 /* Reports the responses of which this iteration has learned and which are not complete. The worker
@@ -277,20 +293,13 @@ static void tick_connections(struct hfd_worker *worker) {
 static int wait_ms(const struct hfd_worker *worker) {
         hf_nsec left = worker->next_tick - worker->now;
 
-        if (worker->dirty || worker->mailbox.local)
+        if (worker->dirty.first || worker->dirty_strangers.first || worker->mailbox.local)
                 return 0;
         if (left > TICK)
                 left = TICK;
         if (left < 0)
                 left = 0;
         return (int)(left / HF_NSEC_PER_MSEC) + 1;
-}
-
-static void serve_stranger(struct hfd_worker *worker) {
-        struct epoll_event event;
-
-        if (epoll_wait(worker->stranger_epoll, &event, 1, 0) == 1)
-                serve_connection(event.data.ptr, event.events);
 }
 
 static void run_iteration(struct hfd_worker *worker) {
@@ -320,8 +329,7 @@ static void run_iteration(struct hfd_worker *worker) {
             atomic_load_explicit(&worker->http->draining, memory_order_acquire))
                 drain_connections(worker);
         serve_dirty(worker);
-        if (has_strangers)
-                serve_stranger(worker);
+        serve_stranger(worker, has_strangers);
         report_unsent(worker);
         if (worker->now >= worker->next_tick)
                 tick_connections(worker);

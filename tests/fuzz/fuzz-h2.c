@@ -126,10 +126,8 @@ static void iterate(struct hfd_connection *connection) {
         for (int i = 0; connection && i < 64 && !connection->dead; i++)
                 if (connection->protocol->fill(connection, worker.out) == 0)
                         break;
-        worker.dirty = NULL;
-        worker.dirty_tail = &worker.dirty;
         if (connection)
-                connection->is_dirty = false;
+                hfd_connection_unmark_dirty(connection);
 }
 
 static void answer_held(void) {
@@ -183,7 +181,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
         hfd_h2.close(&connection);
         answer_held();
         iterate(NULL);
-        assert(n_finished == n_handled);
+        assert(n_finished == n_handled && !connection.dirty_list);
         assert(connection.share.n == 0 && atomic_load(&http.account.known) == 0 &&
                atomic_load(&http.account.strangers) == 0);
         hfd_origin_unref(connection.origin);

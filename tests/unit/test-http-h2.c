@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -14,6 +15,8 @@
 #include "base/buf.h"
 #include "h2_client.h"
 #include "http_fixture.h"
+#include "patience.h"
+#include "server/http/connection/http_private.h"
 
 static struct http_fixture f;
 
@@ -358,10 +361,20 @@ static void test_an_hpack_bomb_ends_the_connection(void **state) {
 /* ---- strangers ---- */
 
 static enum hfd_http_verdict treat_as_stranger(void *ctx, struct hfd_http_request *request) {
-        if (strcmp(hfd_http_request_path(request), "/forbidden") != 0)
-                return HFD_HTTP_IGNORE_BODY;
-        hfd_http_request_reply(request, 403, "text/plain", NULL, 0, NULL);
-        return HFD_HTTP_REFUSED;
+        static const char reason[8192];
+        struct hf__buf *body;
+
+        if (strcmp(hfd_http_request_path(request), "/forbidden") == 0) {
+                hfd_http_request_reply(request, 403, "text/plain", NULL, 0, NULL);
+                return HFD_HTTP_REFUSED;
+        }
+        if (strcmp(hfd_http_request_path(request), "/explained") == 0) {
+                body = hf__buf_copy(reason, sizeof reason);
+                hfd_http_request_reply(request, 403, "text/plain", NULL, 0, body);
+                hf__buf_unref(body);
+                return HFD_HTTP_REFUSED;
+        }
+        return HFD_HTTP_IGNORE_BODY;
 }
 
 /* Replaces the fixture's server by one that takes every sender for a stranger. Returns the former
@@ -400,39 +413,91 @@ static void test_a_strangers_body_is_not_awaited(void **state) {
         f.http = known;
 }
 
-/* Many requests with large heads at once: most are refused, because their memory is counted. */
+/* The server ends the connection, which gives back all that it held. */
+static void expect_end(struct h2_client *h) {
+        assert_true(tls_client_is_closed(&h->tls));
+        h2_client_close(h);
+        h = h2_open(0, 0);
+        assert_int_equal(h2_client_await(h, h2_client_ask(h, "GET", "/hello", NULL))->code, 200);
+        h2_client_close(h);
+        PATIENCE_AWAIT(atomic_load(&f.http->account.strangers) == 0);
+}
+
+/* Many requests with large heads at once. */
 static void test_a_strangers_heads_are_counted(void **state) {
         struct hfd_http *known = start_for_strangers();
         struct h2_client *h = h2_open(0, 0);
+        unsigned handled = http_fixture_read(&f, &f.n_handled);
         char *big = malloc(48001);
-        struct hfd_http_request *held;
-        int32_t ids[60];
-        int n_refused = 0;
 
         memset(big, 'x', 48000);
         big[48000] = '\0';
         const nghttp2_nv more = h2_client_header("x-big", big);
         for (int i = 0; i < 60; i++)
-                ids[i] = h2_client_ask_with(h, "GET", "/hold", &more, 1, NULL, 0);
-        /* The last ones are certainly beyond the limit. */
-        assert_int_equal(h2_client_await(h, ids[59])->code, 503);
-        for (int i = 0; i < 60; i++)
-                n_refused += h2_client_stream_of(h, ids[i])->closed &&
-                             h2_client_stream_of(h, ids[i])->code == 503;
-        assert_true(n_refused >= 40);
-        for (int i = 0; i < 60 - n_refused; i++) {
-                held = http_fixture_take_held(&f);
-                http_fixture_respond(held, 200, "ok");
-                hfd_http_request_unref(held);
-        }
-        /* When the responses are sent, the memory is no longer counted. */
-        for (int i = 0; i < 60; i++)
-                (void)h2_client_await(h, ids[i]);
-        assert_int_equal(h2_client_await(h,
-                                         h2_client_ask_with(h, "GET", "/hello", &more, 1, NULL, 0))
-                                 ->code,
-                         200);
+                (void)h2_client_ask_with(h, "GET", "/hold", &more, 1, NULL, 0);
+        expect_end(h);
+        assert_in_range(http_fixture_read(&f, &f.n_handled) - handled, 2, 11);
         free(big);
+        hfd_http_free(f.http);
+        f.http = known;
+}
+
+/* The first block puts a method of 3,900 bytes into the dynamic table. The others refer to it. */
+static void test_a_strangers_methods_are_counted(void **state) {
+        struct hfd_http *known = start_for_strangers();
+        struct h2_client *h = h2_open(1, 0);
+        unsigned handled = http_fixture_read(&f, &f.n_handled);
+        const size_t n = 3904 + sizeof hello_block - 1;
+        uint8_t *block = malloc(9 + n + 200 * 13), *at = block;
+
+        at += put_frame(at, n, NGHTTP2_HEADERS, NGHTTP2_FLAG_END_HEADERS | NGHTTP2_FLAG_END_STREAM,
+                        1);
+        /* literal with incremental indexing, name of index 2, value of 3,900 bytes */
+        memcpy(at, "\x42\x7f\xbd\x1d", 4);
+        memset(at + 4, 'A', 3900);
+        memcpy(at + 3904, hello_block + 1, sizeof hello_block - 1); /* without its method */
+        at += n;
+        for (uint32_t i = 1; i < 200; i++) {
+                at += put_frame(at, 4, NGHTTP2_HEADERS,
+                                NGHTTP2_FLAG_END_HEADERS | NGHTTP2_FLAG_END_STREAM, 2 * i + 1);
+                memcpy(at, "\xc0\x87\xbf\xbe", 4); /* method, scheme, path, authority */
+                at += 4;
+        }
+        tls_client_send(&h->tls, block, (size_t)(at - block));
+        expect_end(h);
+        assert_in_range(http_fixture_read(&f, &f.n_handled) - handled, 2, 200 - 50);
+        free(block);
+        hfd_http_free(f.http);
+        f.http = known;
+}
+
+/* Refusals whose bodies the stranger does not let through. */
+static void test_a_strangers_refusals_are_counted(void **state) {
+        struct hfd_http *known = start_for_strangers();
+        struct h2_client *h = h2_open(1, 0);
+
+        for (int i = 0; i < 100; i++)
+                (void)h2_client_ask(h, "GET", "/explained", NULL);
+        expect_end(h);
+        hfd_http_free(f.http);
+        f.http = known;
+}
+
+/* The requests of an ordinary client fit into the account, as many as one connection may have. */
+static void test_a_strangers_small_requests_are_served(void **state) {
+        struct hfd_http *known = start_for_strangers();
+        struct h2_client *h = h2_open(1, 0);
+        nghttp2_nv more[] = {h2_client_header("user-agent", "curl/8.5.0 (x86_64-pc-linux-gnu)"),
+                             h2_client_header("accept", "application/json, */*"),
+                             h2_client_header("accept-encoding", "gzip, deflate, br, zstd")};
+        int32_t last = 0;
+
+        for (int i = 0; i < 250; i++)
+                last = h2_client_ask_with(h, "GET", "/hello", more, 3, NULL, 0);
+        while (h2_client_stream_of(h, last)->code == 0)
+                assert_true(h2_client_iteration(h));
+        assert_int_equal(h2_client_stream_of(h, last)->code, 200);
+        assert_false(h2_client_stream_of(h, last)->closed);
         h2_client_close(h);
         hfd_http_free(f.http);
         f.http = known;
@@ -458,6 +523,9 @@ int main(void) {
                 cmocka_unit_test(test_an_hpack_bomb_ends_the_connection),
                 cmocka_unit_test(test_a_strangers_body_is_not_awaited),
                 cmocka_unit_test(test_a_strangers_heads_are_counted),
+                cmocka_unit_test(test_a_strangers_methods_are_counted),
+                cmocka_unit_test(test_a_strangers_refusals_are_counted),
+                cmocka_unit_test(test_a_strangers_small_requests_are_served),
         };
 
         return cmocka_run_group_tests(tests, setup, teardown);

@@ -59,6 +59,75 @@ static void test_any_split_gives_the_same_request(void **state) {
         }
 }
 
+static void add(struct hfd_http_request *request, const char *name, const char *value) {
+        assert_int_equal(hfd_http_request_add_header(request, name, strlen(name), value,
+                                                     strlen(value)),
+                         0);
+}
+
+/* Each header costs in proportion to its own size, whatever came before: the bytes that are stored
+ * stay where they are. They are joined once, at the end. */
+static void test_a_repeated_header_moves_no_other(void **state) {
+        enum { N_LARGE = 13, N_COOKIES = 241, LARGE = 4000 };
+        char *large = calloc(1, LARGE + 1), *stored = malloc((size_t)1 << 17);
+        struct hfd_http_request *request;
+
+        assert_int_equal(hfd_http_request_new(NULL, NULL, &request), 0);
+        memset(large, 'y', LARGE);
+        add(request, "cookie", "");
+        for (int i = 0; i < N_LARGE; i++)
+                add(request, "x1", large);
+        for (int i = 1; i < N_COOKIES; i++) {
+                size_t n = request->n_headers_bytes;
+
+                memcpy(stored, request->headers, n);
+                add(request, "cookie", "");
+                assert_memory_equal(request->headers, stored, n);
+        }
+        assert_int_equal(hfd_http_request_join_headers(request), 0);
+        assert_int_equal(strlen(hfd_http_request_header(request, "cookie")), 2 * (N_COOKIES - 1));
+        assert_int_equal(strlen(hfd_http_request_header(request, "x1")),
+                         N_LARGE * LARGE + 2 * (N_LARGE - 1));
+        hfd_http_request_unref(request);
+        free(large);
+        free(stored);
+}
+
+/* Some names occur once, some often; most are of the same length. */
+static void test_repeated_headers_are_joined_in_order(void **state) {
+        static const char *const names[] = {"cookie", "accept", "x-name", "x", "x-once"};
+        enum { ONCE = 4, N_NAMES };
+        static char expected[N_NAMES][2048];
+
+        srand(5);
+        for (int round = 0; round < 50; round++) {
+                struct hfd_http_request *request;
+                const char *name;
+
+                memset(expected, 0, sizeof expected);
+                assert_int_equal(hfd_http_request_new(NULL, NULL, &request), 0);
+                for (int i = 0; i < HFD_HEADERS_MAX; i++) {
+                        size_t which = i == round ? ONCE : (size_t)rand() % ONCE;
+                        const char *separator = which == 0 ? "; " : ", ";
+                        char value[8], *end = expected[which] + strlen(expected[which]);
+
+                        (void)snprintf(value, sizeof value, "%d", rand() % 1000);
+                        (void)sprintf(end, "%s%s", expected[which][0] ? separator : "", value);
+                        add(request, names[which], value);
+                }
+                assert_int_equal(hfd_http_request_join_headers(request), 0);
+                for (size_t i = 0; i < N_NAMES; i++) {
+                        const char *joined = hfd_http_request_header(request, names[i]);
+
+                        assert_string_equal(joined ? joined : "", expected[i]);
+                }
+                /* Of x-name, x and x-once each is there once. */
+                assert_non_null(hfd_http_request_header_like(request, "x", 2, &name));
+                assert_null(hfd_http_request_header_like(request, "x", 3, &name));
+                hfd_http_request_unref(request);
+        }
+}
+
 /* RFC 9112 3.2.2 and RFC 9110 4.2.3: after a host, an empty path is equal to "/". */
 static void test_a_target_may_be_an_absolute_url(void **state) {
         static const struct {
@@ -224,6 +293,8 @@ static void test_the_router_prefers_the_longest_path(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_any_split_gives_the_same_request),
+                cmocka_unit_test(test_a_repeated_header_moves_no_other),
+                cmocka_unit_test(test_repeated_headers_are_joined_in_order),
                 cmocka_unit_test(test_a_target_may_be_an_absolute_url),
                 cmocka_unit_test(test_bytes_after_the_request_are_left),
                 cmocka_unit_test(test_a_response_queue_has_limits),

@@ -24,6 +24,9 @@
 #include <openssl/param_build.h>
 
 #include "http_fixture.h"
+#include "patience.h"
+#include "server/http/connection/http_private.h"
+#include "server/http/connection/worker.h"
 #include "server/http/limits/account.h"
 #include "server/http/limits/strangers.h"
 #include "text_asserts.h"
@@ -333,6 +336,55 @@ static void test_a_drain_does_not_wait_for_strangers(void **state) {
         tls_client_close(&known);
 }
 
+/* ---- the turns of a worker ---- */
+
+enum { N_WAITING = 8, N_RESPONSES };
+
+static struct hfd_http_request *waiting[N_RESPONSES]; /* the last one is a known sender's */
+static uint64_t finished_in[N_RESPONSES];             /* iterations of the worker */
+static atomic_int n_finished;
+
+static void record_iteration(void *ctx, int code, size_t n_bytes) {
+        *(uint64_t *)ctx = atomic_load(&f.http->workers[0].iterations);
+        atomic_fetch_add(&n_finished, 1);
+}
+
+/* On the worker, so that all connections have something to send in the same iteration. */
+static void respond_to_all(struct hfd_http_call *call) {
+        for (int i = 0; i < N_RESPONSES; i++) {
+                hfd_http_request_on_finished(waiting[i], record_iteration, &finished_in[i]);
+                http_fixture_respond(waiting[i], 200, "late");
+        }
+}
+
+/* A known sender is served at once, and then one stranger in each iteration. */
+static void test_strangers_are_served_one_by_one(void **state) {
+        struct tls_client clients[N_RESPONSES];
+        struct hfd_http_call call = {.fn = respond_to_all};
+
+        start(64);
+        atomic_store(&n_finished, 0);
+        for (int i = 0; i < N_RESPONSES; i++) {
+                clients[i] = open_client();
+                tls_client_puts(&clients[i], i < N_WAITING ? "GET /hold HTTP/1.1\r\nHost: a\r\n\r\n"
+                                                           : "GET /hold HTTP/1.1\r\nHost: a\r\n"
+                                                             "Authorization: known\r\n\r\n");
+                waiting[i] = http_fixture_take_held(&f);
+        }
+        assert_true(hfd_http_request_call(waiting[0], &call));
+        PATIENCE_AWAIT(atomic_load(&n_finished) == N_RESPONSES);
+        for (int i = 0; i < N_WAITING; i++) {
+                assert_true(finished_in[N_WAITING] <= finished_in[i]);
+                for (int k = 0; k < i; k++)
+                        assert_true(finished_in[k] < finished_in[i]);
+        }
+        for (int i = 0; i < N_RESPONSES; i++) {
+                hfd_http_request_unref(waiting[i]);
+                assert_non_null(tls_client_await(&clients[i], "late"));
+                tls_client_close(&clients[i]);
+        }
+}
+
 /* With few descriptors the server lowers its maximum, instead of failing to accept. */
 static void test_the_descriptor_limit_is_respected(void **state) {
         struct rlimit saved, low;
@@ -582,8 +634,9 @@ static void test_verification_ends_at_the_first_failure(void **state) {
                 x509_identity_deinit(&issuers[i]);
 }
 
-/* A certificate whose key is an RSA key of this size. Nobody needs its private part. */
-static void give_rsa_key(struct x509_identity *identity, int bits) {
+/* A certificate whose key is an RSA key of this size, with the exponent 2^exponent_bit + 1. Nobody
+ * needs its private part. */
+static void give_rsa_key(struct x509_identity *identity, int bits, int exponent_bit) {
         BIGNUM *n = BN_new(), *e = BN_new();
         OSSL_PARAM_BLD *builder = OSSL_PARAM_BLD_new();
         EVP_PKEY_CTX *ctx = EVP_PKEY_CTX_new_from_name(NULL, "RSA", NULL);
@@ -591,7 +644,8 @@ static void give_rsa_key(struct x509_identity *identity, int bits) {
         OSSL_PARAM *params;
 
         assert_int_equal(BN_rand(n, bits, BN_RAND_TOP_ONE, BN_RAND_BOTTOM_ODD), 1);
-        assert_int_equal(BN_set_word(e, 65537), 1);
+        assert_int_equal(BN_set_word(e, 1), 1);
+        assert_int_equal(BN_set_bit(e, exponent_bit), 1);
         assert_int_equal(OSSL_PARAM_BLD_push_BN(builder, "n", n), 1);
         assert_int_equal(OSSL_PARAM_BLD_push_BN(builder, "e", e), 1);
         params = OSSL_PARAM_BLD_to_param(builder);
@@ -612,9 +666,27 @@ static void test_large_keys_are_refused(void **state) {
         struct x509_identity leaf = x509_identity_make("leaf", NULL, &f.ca, false, 3600);
 
         start(16);
-        give_rsa_key(&issuer, 8192);
+        give_rsa_key(&issuer, 8192, 16);
         assert_int_equal(connect_with_chain(&leaf, &issuer, 1), 0);
-        give_rsa_key(&issuer, 16384);
+        give_rsa_key(&issuer, 16384, 16);
+        assert_int_equal(connect_with_chain(&leaf, &issuer, 1), -1);
+        x509_identity_deinit(&issuer);
+        x509_identity_deinit(&leaf);
+}
+
+/* A check with a long exponent takes as long as a signature. */
+static void test_large_exponents_are_refused(void **state) {
+        struct x509_identity issuer = x509_identity_make("issuer", NULL, NULL, true, 3600);
+        struct x509_identity leaf = x509_identity_make("leaf", NULL, &f.ca, false, 3600);
+
+        start(16);
+        give_rsa_key(&issuer, 3072, 1);
+        assert_int_equal(connect_with_chain(&leaf, &issuer, 1), 0);
+        give_rsa_key(&issuer, 3072, 30);
+        assert_int_equal(connect_with_chain(&leaf, &issuer, 1), 0);
+        give_rsa_key(&issuer, 3072, 31);
+        assert_int_equal(connect_with_chain(&leaf, &issuer, 1), -1);
+        give_rsa_key(&issuer, 3072, 3070);
         assert_int_equal(connect_with_chain(&leaf, &issuer, 1), -1);
         x509_identity_deinit(&issuer);
         x509_identity_deinit(&leaf);
@@ -635,6 +707,8 @@ int main(void) {
                 cmocka_unit_test_setup_teardown(test_silent_connections_make_room, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_a_drain_does_not_wait_for_strangers, setup,
                                                 teardown),
+                cmocka_unit_test_setup_teardown(test_strangers_are_served_one_by_one, setup,
+                                                teardown),
                 cmocka_unit_test_setup_teardown(test_the_descriptor_limit_is_respected, setup,
                                                 teardown),
                 cmocka_unit_test_setup_teardown(
@@ -647,6 +721,7 @@ int main(void) {
                 cmocka_unit_test_setup_teardown(test_long_certificate_chains_are_refused, setup,
                                                 teardown),
                 cmocka_unit_test_setup_teardown(test_large_keys_are_refused, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_large_exponents_are_refused, setup, teardown),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -211,17 +211,21 @@ static void close_protocol(struct hfd_connection *connection) {
         connection->protocol_state = NULL;
 }
 
-static void unmark_dirty(struct hfd_worker *worker, struct hfd_connection *connection) {
-        struct hfd_connection **at = &worker->dirty;
+void hfd_connection_unmark_dirty(struct hfd_connection *connection) {
+        struct hfd_dirty_list *list = connection->dirty_list;
 
-        while (*at != connection) {
-                assert(*at); /* it is marked, so the list has it */
-                at = &(*at)->dirty_next;
-        }
-        *at = connection->dirty_next;
-        if (!*at)
-                worker->dirty_tail = at;
-        connection->is_dirty = false;
+        assert(hfd_worker_mailbox_is_current(&connection->worker->mailbox));
+        if (!list)
+                return;
+        assert(*connection->dirty_at == connection);
+        *connection->dirty_at = connection->dirty_next;
+        if (connection->dirty_next)
+                connection->dirty_next->dirty_at = connection->dirty_at;
+        else
+                list->tail = connection->dirty_at;
+        connection->dirty_list = NULL;
+        connection->dirty_next = NULL;
+        connection->dirty_at = NULL;
 }
 
 void hfd_connection_free(struct hfd_connection *connection) {
@@ -232,8 +236,7 @@ void hfd_connection_free(struct hfd_connection *connection) {
         assert(connection->share.n == 0); /* every request was detached */
         hfd_strangers_remove(&connection->stranger);
         /* Detaching the requests may have marked it. */
-        if (connection->is_dirty)
-                unmark_dirty(worker, connection);
+        hfd_connection_unmark_dirty(connection);
         unlink_connection(worker, connection);
         SSL_free(connection->ssl);
         /* If a forked child has a copy of the descriptor, close alone would not end the events. */
@@ -247,16 +250,20 @@ void hfd_connection_free(struct hfd_connection *connection) {
         hfd_connection_uncount(worker->http);
 }
 
+/* A stranger that only has to be freed costs nothing, and its place is needed. */
 void hfd_connection_mark_dirty(struct hfd_connection *connection) {
         struct hfd_worker *worker = connection->worker;
+        bool may_wait = !connection->share.known && !connection->dead;
+        struct hfd_dirty_list *list = may_wait ? &worker->dirty_strangers : &worker->dirty;
 
         assert(hfd_worker_mailbox_is_current(&worker->mailbox));
-        if (connection->is_dirty)
+        if (connection->dirty_list == list)
                 return;
-        connection->is_dirty = true;
-        connection->dirty_next = NULL;
-        *worker->dirty_tail = connection;
-        worker->dirty_tail = &connection->dirty_next;
+        hfd_connection_unmark_dirty(connection);
+        connection->dirty_list = list;
+        connection->dirty_at = list->tail;
+        *list->tail = connection;
+        list->tail = &connection->dirty_next;
 }
 
 /* OPEN -> LINGER: everything was sent. Sends TLS's close notification without waiting for the
@@ -297,6 +304,8 @@ void hfd_connection_make_known(struct hfd_connection *connection) {
         assert(hfd_worker_mailbox_is_current(&connection->worker->mailbox));
         hfd_strangers_remove(&connection->stranger);
         hfd_account_set_known(&connection->worker->http->account, &connection->share);
+        if (connection->dirty_list)
+                hfd_connection_mark_dirty(connection); /* it need not wait for strangers any more */
         hfd_tls_keep_buffers(connection->ssl);
 }
 

@@ -35,10 +35,14 @@
 enum hfd_connection_state { HFD_CONNECTION_HANDSHAKE, HFD_CONNECTION_OPEN, HFD_CONNECTION_LINGER };
 
 struct hfd_connection {
-        struct hfd_worker *worker;                       /* borrowed */
-        struct hfd_connection *next, *prev, *dirty_next; /* the worker's lists */
-        int fd;                                          /* owned */
-        SSL *ssl;                                        /* owned */
+        struct hfd_worker *worker;          /* borrowed */
+        struct hfd_connection *next, *prev; /* the worker's list */
+        /* Its place in one of the worker's lists of dirty connections; NULL = in none. dirty_at is
+         * the pointer to it. */
+        struct hfd_dirty_list *dirty_list;
+        struct hfd_connection *dirty_next, **dirty_at;
+        int fd;   /* owned */
+        SSL *ssl; /* owned */
         enum hfd_connection_state state;
         const struct hfd_protocol *protocol;   /* NULL until the handshake is done */
         void *protocol_state;                  /* owned by the protocol */
@@ -55,7 +59,6 @@ struct hfd_connection {
         hf_nsec since;
         uint32_t events;      /* the events that epoll reports for it now */
         int epoll;            /* borrowed from the worker: the one that reports them */
-        bool is_dirty;        /* it is in the worker's dirty list */
         bool dead;            /* must be freed: by hfd_connection_serve, or at the worker's exit */
         bool ending;          /* no more input: lingers once all output is sent */
         bool tls_wants_write; /* the handshake waits until the socket is writable */
@@ -76,8 +79,10 @@ void hfd_connection_free(struct hfd_connection *connection);
  * connection. events: as epoll returned them; 0 = the connection was marked dirty. */
 void hfd_connection_serve(struct hfd_connection *connection, uint32_t events);
 /* Marks the connection dirty: the worker serves it in this iteration or soon after, without an
- * event of its socket. Idempotent. */
+ * event of its socket. A dirty connection moves to the other list if it belongs there now. */
 void hfd_connection_mark_dirty(struct hfd_connection *connection);
+/* Undoes that. Idempotent. */
+void hfd_connection_unmark_dirty(struct hfd_connection *connection);
 /* Enforces the time limits; called about once a second. Frees nothing: a connection that must end
  * is only marked dirty, so the caller may walk the list of connections. */
 void hfd_connection_tick(struct hfd_connection *connection, hf_nsec now);

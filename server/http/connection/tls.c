@@ -19,6 +19,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <openssl/bn.h>
+#include <openssl/core_names.h>
 #include <openssl/err.h>
 #include <openssl/x509.h>
 
@@ -28,10 +30,12 @@
 #include "server/tls/reasons.h"
 
 #define MAX_ORGANISATIONS 64 /* of a certificate; each one is a group of the user */
-/* Limits for the certificates of a client: how many, their bytes, and the size of an RSA key. */
-#define MAX_CHAIN       8
-#define MAX_CHAIN_BYTES (32 << 10)
-#define MAX_RSA_BITS    8192
+/* Limits for the certificates of a client: how many, their bytes, and the size of an RSA key and of
+ * its exponent. */
+#define MAX_CHAIN             8
+#define MAX_CHAIN_BYTES       (32 << 10)
+#define MAX_RSA_BITS          8192
+#define MAX_RSA_EXPONENT_BITS 31 /* as in Go */
 
 /* Returns HF_E_INVALID with OpenSSL's reason and the remedy in the message. Empties the error
  * queue. */
@@ -54,6 +58,20 @@ static int load_key(SSL_CTX *ctx, const char *key_pem, struct hf_status *reterr_
         return 0;
 }
 
+/* The time of a check is in proportion to the length of the exponent. OpenSSL limits it for large
+ * keys only. An even one, and 1, belong to no key. */
+static bool is_exponent_cheap(const EVP_PKEY *key) {
+        BIGNUM *e = NULL;
+        bool is_cheap;
+
+        if (EVP_PKEY_get_bn_param(key, OSSL_PKEY_PARAM_RSA_E, &e) != 1)
+                return false;
+        is_cheap = BN_num_bits(e) <= MAX_RSA_EXPONENT_BITS && BN_is_odd(e) && !BN_is_one(e) &&
+                   !BN_is_negative(e);
+        BN_free(e);
+        return is_cheap;
+}
+
 /* Whether checking a signature by this certificate's key is cheap. */
 static bool is_key_cheap(X509 *cert) {
         const EVP_PKEY *key = X509_get0_pubkey(cert);
@@ -62,7 +80,8 @@ static bool is_key_cheap(X509 *cert) {
                 return false;
         switch (EVP_PKEY_get_base_id(key)) {
         case EVP_PKEY_RSA:
-        case EVP_PKEY_RSA_PSS: return EVP_PKEY_get_bits(key) <= MAX_RSA_BITS;
+        case EVP_PKEY_RSA_PSS:
+                return EVP_PKEY_get_bits(key) <= MAX_RSA_BITS && is_exponent_cheap(key);
         case EVP_PKEY_EC:
         case EVP_PKEY_ED25519:
         case EVP_PKEY_ED448: return true;

@@ -45,7 +45,8 @@ int hfd_worker_init(struct hfd_worker *worker, struct hfd_http *http, unsigned i
         memset(worker, 0, sizeof *worker);
         worker->http = http;
         worker->index = index;
-        worker->dirty_tail = &worker->dirty;
+        worker->dirty.tail = &worker->dirty.first;
+        worker->dirty_strangers.tail = &worker->dirty_strangers.first;
         hfd_strangers_init(&worker->handshakes, http->seed);
         hfd_strangers_init(&worker->strangers, http->seed);
         HF__CLEANUP(hf__free_cleanup) char *in = malloc(HFD_IN_SPACE);
@@ -67,7 +68,8 @@ int hfd_worker_init(struct hfd_worker *worker, struct hfd_http *http, unsigned i
 }
 
 void hfd_worker_done(struct hfd_worker *worker) {
-        assert(!worker->running && !worker->connections && !worker->dirty && !worker->responded);
+        assert(!worker->running && !worker->connections && !worker->responded);
+        assert(!worker->dirty.first && !worker->dirty_strangers.first);
         hfd_strangers_done(&worker->handshakes);
         hfd_strangers_done(&worker->strangers);
         hfd_worker_mailbox_done(&worker->mailbox);

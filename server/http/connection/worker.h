@@ -26,6 +26,12 @@ struct hfd_http;
 /* Extra space after HFD_OUT_SPACE: nghttp2 may return a whole frame for a nearly full buffer. */
 #define HFD_OUT_SLACK 20480
 
+/* Connections that are to be served without an event of their sockets, in the order in which they
+ * were marked. Each knows its place (dirty_list and dirty_at of struct hfd_connection). */
+struct hfd_dirty_list {
+        struct hfd_connection *first, **tail;
+};
+
 struct hfd_worker {
         /* Immutable after init. */
         struct hfd_http *http; /* borrowed */
@@ -34,7 +40,7 @@ struct hfd_worker {
          * http (worker 0: the listener). */
         int epoll;
         /* Owned; the connections whose sender is not known yet. It has an epoll of its own, so that
-         * one iteration serves one of them at most, after all others: handshakes are dear, and a
+         * one iteration serves one stranger at most, after all others: handshakes are dear, and a
          * flood of them must not delay known clients. It is itself in epoll, with the address of
          * this member as data. */
         int stranger_epoll;
@@ -49,10 +55,13 @@ struct hfd_worker {
         uint64_t iterations_seen; /* the caller of hfd_http_iterations only */
 
         /* The worker thread only. */
-        struct hfd_connection *connections;         /* list, owned */
-        struct hfd_strangers handshakes;            /* connections in HFD_CONNECTION_HANDSHAKE */
-        struct hfd_strangers strangers;             /* open ones whose sender is not known yet */
-        struct hfd_connection *dirty, **dirty_tail; /* served in this iteration or a later one */
+        struct hfd_connection *connections; /* list, owned */
+        struct hfd_strangers handshakes;    /* connections in HFD_CONNECTION_HANDSHAKE */
+        struct hfd_strangers strangers;     /* open ones whose sender is not known yet */
+        /* Served in this iteration or a later one. The second list has the strangers that are still
+         * to be served; one that is only to be freed is in the first. */
+        struct hfd_dirty_list dirty, dirty_strangers;
+        bool turn_of_dirty; /* the next stranger that is served is a dirty one, if there is one */
         /* List, with references: the requests with on_unsent whose response has begun in this
          * iteration. */
         struct hfd_http_request *responded;

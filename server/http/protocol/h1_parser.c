@@ -139,9 +139,10 @@ static int on_head(llhttp_t *llhttp) {
                 return fail_parse(p, 413);
         p->request->protocol = p->http10 ? "HTTP/1.0" : "HTTP/1.1";
         llhttp->upgrade = 0; /* upgrades are not supported: this is a plain request */
-        return hfd_http_request_set_method(p->request, method, strlen(method)) != 0
-                       ? fail_parse(p, 500)
-                       : 0;
+        if (hfd_http_request_set_method(p->request, method, strlen(method)) != 0 ||
+            hfd_http_request_join_headers(p->request) != 0)
+                return fail_parse(p, 500);
+        return 0;
 }
 
 static int on_body(llhttp_t *llhttp, const char *at, size_t n) {

@@ -16,7 +16,9 @@
  * - the limits in h2_open and make_session.
  * - a limit for header bytes after decompression, because a few compressed bytes (HPACK) can become
  *   very many.
- * - flow-control windows, which limit the body bytes under way, and the account (account.h).
+ * - flow-control windows, which limit the body bytes under way, and the account (account.h). When
+ *   it is full, a known sender gets 503. A stranger's connection ends: each stream that waited for
+ *   its 503 to be read would cost more.
  * - a reset of streams whose request is not completed or whose response is not read in time.
  *
  * The end. Draining sends a shutdown notice and a PING. The notice is a GOAWAY with the highest
@@ -128,6 +130,19 @@ static int end_session(struct h2 *h2, uint32_t error_code) {
         return nghttp2_session_terminate_session(h2->session, error_code);
 }
 
+/* Counts what the request holds. A return value other than 0 is for nghttp2: the session ends. */
+static int account_request(struct hfd_connection *connection, struct hfd_http_request *request) {
+        if (hfd_connection_account(connection, request, 0) == 0)
+                return 0;
+        if (connection->share.known) {
+                hfd_connection_refuse(connection, request, 503);
+                return 0;
+        }
+        hfd_connection_drop_content(connection, request); /* the end may wait for the socket */
+        end_session(h2_of(connection), NGHTTP2_ENHANCE_YOUR_CALM);
+        return NGHTTP2_ERR_CALLBACK_FAILURE;
+}
+
 static int on_begin_headers(nghttp2_session *session, const nghttp2_frame *frame, void *ctx) {
         struct hfd_connection *connection = ctx;
         struct hfd_http_request *request;
@@ -196,8 +211,8 @@ static int on_header(nghttp2_session *session, const nghttp2_frame *frame, const
                 return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
         if (r != 0)
                 hfd_connection_refuse(connection, request, r == HF_E_TOO_LARGE ? 431 : 400);
-        else if (hfd_connection_account(connection, request, 0) != 0)
-                hfd_connection_refuse(connection, request, 503);
+        else
+                return account_request(connection, request);
         return 0;
 }
 
@@ -214,6 +229,10 @@ static void on_head(nghttp2_session *session, struct hfd_connection *connection,
                 return;
         if (!request->method || !request->target || strcmp(request->method, "CONNECT") == 0) {
                 hfd_connection_refuse(connection, request, 400);
+                return;
+        }
+        if (hfd_http_request_join_headers(request) != 0) {
+                hfd_connection_refuse(connection, request, 503);
                 return;
         }
         if (!hfd_connection_decide(connection, request))
@@ -276,8 +295,8 @@ static int on_data(nghttp2_session *session, uint8_t flags, int32_t stream_id, c
                 hfd_connection_refuse(connection, request, 413);
         else if (r != 0)
                 return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
-        else if (hfd_connection_account(connection, request, 0) != 0)
-                hfd_connection_refuse(connection, request, 503);
+        else
+                return account_request(connection, request);
         return 0;
 }
 

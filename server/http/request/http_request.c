@@ -27,11 +27,16 @@
 #include <string.h>
 
 #include "base/blocks.h"
+#include "server/http/request/joined_headers.h"
 #include "server/http/request/packed_header.h"
 
 /* The most bytes of one name or value. So even a value that is joined from HFD_HEADERS_MAX headers
  * fits into the uint32_t of struct hfd_packed_header. */
 #define MAX_HEADER_PART ((size_t)1 << 20)
+/* What others keep for a request until its response is sent: the filters their context, nghttp2 its
+ * stream. Roughly, in bytes; even so a stranger's 250 streams with small heads fit into
+ * HFD_ACCOUNT_STRANGER_SHARE. */
+#define OTHERS_SHARE 512
 
 bool hfd_http_request_is_on_worker(const struct hfd_http_request *request) {
         return !request->worker || hfd_worker_mailbox_is_current(request->worker);
@@ -116,13 +121,17 @@ int hfd_http_request_set_method(struct hfd_http_request *request, const char *me
         assert(hfd_http_request_is_on_worker(request) && !request->dispatched);
         hf__blocks_put(request->own_method);
         request->method = request->own_method = NULL;
+        request->n_own_method = 0;
         for (size_t i = 0; i < sizeof usual / sizeof usual[0]; i++)
                 if (n == strlen(usual[i]) && memcmp(method, usual[i], n) == 0) {
                         request->method = usual[i];
                         return 0;
                 }
         request->method = request->own_method = copy_text(method, n);
-        return request->method ? 0 : -ENOMEM;
+        if (!request->method)
+                return -ENOMEM;
+        request->n_own_method = n;
+        return 0;
 }
 
 /* A fragment is not allowed in a request, and control characters could get into logs. Nearly every
@@ -195,9 +204,9 @@ int hfd_http_request_set_target(struct hfd_http_request *request, const char *ta
 
 static char to_lower(char c) { return c >= 'A' && c <= 'Z' ? (char)(c + ('a' - 'A')) : c; }
 
-/* The offset of name's entry, or SIZE_MAX. A linear search is enough, because HFD_HEADERS_MAX
- * limits the number of entries. Most searches are for headers that the request does not have, and
- * header_lengths answers many of these without reading an entry. */
+/* The offset of the first entry of name, which is in lower case, or SIZE_MAX. A linear search is
+ * enough, because HFD_HEADERS_MAX limits the number of entries. Most searches are for headers that
+ * the request does not have, and header_lengths answers many of these without reading an entry. */
 static size_t find_header(const struct hfd_http_request *request, const char *name, size_t n_name,
                           struct hfd_packed_header *ret_entry) {
         if (!(request->header_lengths & (UINT64_C(1) << (n_name % 64))))
@@ -205,15 +214,10 @@ static size_t find_header(const struct hfd_http_request *request, const char *na
         for (size_t at = 0; at < request->n_headers_bytes;) {
                 const char *entry = request->headers + at, *stored = hfd_packed_header_name(entry);
                 struct hfd_packed_header e = hfd_packed_header_read(entry);
-                size_t i = 0;
 
-                if (e.n_name == n_name) {
-                        while (i < n_name && stored[i] == to_lower(name[i]))
-                                i++;
-                        if (i == n_name) {
-                                *ret_entry = e;
-                                return at;
-                        }
+                if (e.n_name == n_name && memcmp(stored, name, n_name) == 0) {
+                        *ret_entry = e;
+                        return at;
                 }
                 at += hfd_packed_header_size(e);
         }
@@ -242,44 +246,16 @@ static int reserve_headers(struct hfd_http_request *request, size_t n) {
         return 0;
 }
 
-/* Appends the value of a repeated header to the entry at `at`: "a" becomes "a, b". RFC 9110 5.3
- * allows this for every header that may be repeated; cookies are joined by a semicolon (RFC 9113
- * 8.2.3). */
-static int join_header(struct hfd_http_request *request, size_t at, struct hfd_packed_header e,
-                       const char *value, size_t n_value) {
-        size_t end = at + hfd_packed_header_size(e) - 1; /* offset of the NUL */
-        size_t added = n_value + 2;
-        bool cookie = e.n_name == 6 &&
-                      memcmp(hfd_packed_header_name(request->headers + at), "cookie", 6) == 0;
-        int r = reserve_headers(request, added);
-
-        if (r != 0)
-                return r;
-        memmove(request->headers + end + added, request->headers + end,
-                request->n_headers_bytes - end);
-        memcpy(request->headers + end, cookie ? "; " : ", ", 2);
-        memcpy(request->headers + end + 2, value, n_value);
-        request->n_headers_bytes += added;
-        e.n_value += (uint32_t)added;
-        memcpy(request->headers + at, &e, sizeof e);
-        return 0;
-}
-
 int hfd_http_request_add_header(struct hfd_http_request *request, const char *name, size_t n_name,
                                 const char *value, size_t n_value) {
-        struct hfd_packed_header e;
-        size_t at;
+        struct hfd_packed_header e, earlier;
         char *out;
         int r;
 
         assert(hfd_http_request_is_on_worker(request) && !request->dispatched);
-        /* Repeated headers count too, although they share an entry, because each costs a search. */
         if (++request->n_headers > HFD_HEADERS_MAX || n_name > MAX_HEADER_PART ||
             n_value > MAX_HEADER_PART)
                 return HF_E_TOO_LARGE;
-        at = find_header(request, name, n_name, &e);
-        if (at != SIZE_MAX)
-                return join_header(request, at, e, value, n_value);
         e = (struct hfd_packed_header){.n_name = (uint32_t)n_name, .n_value = (uint32_t)n_value};
         r = reserve_headers(request, hfd_packed_header_size(e));
         if (r != 0)
@@ -289,8 +265,28 @@ int hfd_http_request_add_header(struct hfd_http_request *request, const char *na
         out += sizeof e; /* the name */
         for (size_t i = 0; i < n_name; i++)
                 out[i] = to_lower(out[i]);
+        if (!request->has_repeated)
+                request->has_repeated = find_header(request, out, n_name, &earlier) != SIZE_MAX;
         request->n_headers_bytes += hfd_packed_header_size(e);
         request->header_lengths |= UINT64_C(1) << (n_name % 64);
+        return 0;
+}
+
+int hfd_http_request_join_headers(struct hfd_http_request *request) {
+        char *joined;
+
+        assert(hfd_http_request_is_on_worker(request) && !request->dispatched);
+        if (!request->has_repeated)
+                return 0;
+        joined = hf__blocks_get(request->n_headers_bytes);
+        if (!joined)
+                return -ENOMEM;
+        request->headers_space = request->n_headers_bytes;
+        request->n_headers_bytes =
+                hfd_join_headers(request->headers, request->n_headers_bytes, joined);
+        hf__blocks_put(request->headers);
+        request->headers = joined;
+        request->has_repeated = false;
         return 0;
 }
 
@@ -300,9 +296,16 @@ int hfd_http_request_add_body(struct hfd_http_request *request, const void *data
         return hfd_request_body_add(&request->body, data, n, max);
 }
 
-/* Counts reserved memory, not only used memory: the limits protect the memory of the process. */
+/* Counts reserved memory, not only used memory: the limits protect the memory of the process. A
+ * refusal is read without the lock: the worker has made it, and it does not change any more. */
 size_t hfd_http_request_memory(const struct hfd_http_request *request) {
-        return sizeof *request + request->n_target + request->headers_space + request->body.space;
+        const struct hfd_http_response *response = &request->response;
+        size_t n = sizeof *request + OTHERS_SHARE + request->n_own_method + request->n_target +
+                   request->headers_space + request->body.space;
+
+        if (response->refused)
+                n += response->n_headers_bytes + response->content_length;
+        return n;
 }
 
 void hfd_http_request_drop_content(struct hfd_http_request *request) {

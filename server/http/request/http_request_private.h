@@ -14,13 +14,12 @@
 
 #include "server/http/request/http_request.h"
 #include "server/http/request/http_response.h"
+#include "server/http/request/joined_headers.h"
 #include "server/http/request/origin.h"
 #include "server/http/request/request_body.h"
 #include "server/http/request/worker_mailbox.h"
 
 struct hfd_connection;
-
-#define HFD_HEADERS_MAX 256 /* per request */
 
 /* A pointer of the user of on_head that belongs to a connection; its requests share it. The worker
  * only. */
@@ -49,8 +48,9 @@ struct hfd_http_request {
         size_t n_headers_bytes, headers_space, n_headers;
         uint64_t
                 header_lengths; /* bit n % 64: there is a name of n bytes; most searches end here */
+        bool has_repeated;      /* a name occurs more than once, and they are not joined yet */
         struct hfd_request_body body;
-        size_t n_target; /* bytes of target */
+        size_t n_target, n_own_method; /* bytes of target and own_method */
         hf_nsec received_at;
 
         /* The worker only; the two contexts and `allocated` as http_request.h says. */
@@ -97,15 +97,19 @@ int hfd_http_request_set_method(struct hfd_http_request *request, const char *me
 /* 0, -ENOMEM, or HF_E_INVALID: it is neither a path nor an absolute http URL, or has a forbidden
  * byte. */
 int hfd_http_request_set_target(struct hfd_http_request *request, const char *target, size_t n);
-/* Converts the name to lower case and joins repeated headers. 0, -ENOMEM, or HF_E_TOO_LARGE: there
- * are too many headers, or this one is too long. */
+/* Converts the name to lower case. 0, -ENOMEM, or HF_E_TOO_LARGE: there are too many headers, or
+ * this one is too long. */
 int hfd_http_request_add_header(struct hfd_http_request *request, const char *name, size_t n_name,
                                 const char *value, size_t n_value);
+/* Joins repeated headers. Call it when the head is complete; until then only the first header of a
+ * name is found. 0 or -ENOMEM. */
+int hfd_http_request_join_headers(struct hfd_http_request *request);
 /* 0, -ENOMEM, or HF_E_TOO_LARGE: the body would exceed max. */
 int hfd_http_request_add_body(struct hfd_http_request *request, const void *data, size_t n,
                               size_t max);
 
-/* Roughly the bytes of memory that the sender has made the request hold. */
+/* Roughly the bytes of memory that the sender has made the request hold; of the response only if
+ * the worker has refused the request, because other responses have limits of their own. */
 size_t hfd_http_request_memory(const struct hfd_http_request *request);
 /* Frees headers and body; nobody may read them any more. Method and target stay. */
 void hfd_http_request_drop_content(struct hfd_http_request *request);

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * Joins the repeated headers of a request: "a" and "b" become "a, b". RFC 9110 5.3 allows this for
+ * every header that may be repeated; cookies are joined by a semicolon (RFC 9113 8.2.3).
+ *
+ * Pure. Headers are packed (packed_header.h), with names in lower case.
+ */
+#include <stddef.h>
+
+#define HFD_HEADERS_MAX 256 /* per request; more cannot be joined */
+
+/*
+ * Writes the n bytes of headers at `packed` to out, each name once, in the order in which the names
+ * come first. out has room for n bytes, because joined headers are never longer. Returns the number
+ * of bytes.
+ */
+size_t hfd_join_headers(const char *packed, size_t n, char *out);
