@@ -70,6 +70,15 @@ static void test_client_certificates_are_verified(void **state) {
         x509_identity_deinit(&self);
 }
 
+/* As in Go's library. */
+static void test_the_last_common_name_is_the_user(void **state) {
+        struct x509_identity two = x509_identity_make("system:admin", "ops", &f.ca, false, 3600);
+
+        x509_identity_add_name(&two, "CN", "bob", &f.ca);
+        expect_peer(&two, "verified bob ops");
+        x509_identity_deinit(&two);
+}
+
 static void test_tls_below_1_2_is_refused(void **state) {
         static const int versions[] = {TLS1_1_VERSION, TLS1_2_VERSION, TLS1_3_VERSION};
 
@@ -440,6 +449,8 @@ static void test_idle_workers_still_iterate(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test_setup_teardown(test_client_certificates_are_verified, setup,
+                                                teardown),
+                cmocka_unit_test_setup_teardown(test_the_last_common_name_is_the_user, setup,
                                                 teardown),
                 cmocka_unit_test_setup_teardown(test_tls_below_1_2_is_refused, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_garbage_instead_of_tls_ends_the_connection,

@@ -8,6 +8,8 @@
  *  - Of a request only the subject, the key and the alternative names reach the certificate. A
  *    request decides neither about usages nor about the lifetime, and its certificate is never that
  *    of a CA.
+ *  - A certificate gives no name, group or uid that the approver of its request could not see.
+ *    Approvers read requests with Go's libraries.
  *  - Code here reads an organisation as server/http/connection/tls.c does. Otherwise a request
  *    could hide the group that its certificate gives.
  */
@@ -32,9 +34,12 @@
 #define BACKDATE     300        /* seconds; the clocks of other machines may be behind */
 #define SHORT        (8 * 3600) /* seconds; a shorter lifetime is exact, not reduced by BACKDATE */
 
+#define COUNT(array) (sizeof(array) / sizeof(array)[0])
+
 static void bio_cleanup(BIO **bio) { BIO_free(*bio); }
 static void cert_cleanup(X509 **cert) { X509_free(*cert); }
 static void key_cleanup(EVP_PKEY **key) { EVP_PKEY_free(*key); }
+static void name_cleanup(X509_NAME **name) { X509_NAME_free(*name); }
 static void names_cleanup(GENERAL_NAMES **names) { GENERAL_NAMES_free(*names); }
 static void request_cleanup(X509_REQ **request) { X509_REQ_free(*request); }
 
@@ -124,6 +129,37 @@ static const char *signature_fault(EVP_PKEY *key) {
                                          : "x509: Ed25519 verification failure";
 }
 
+/* Whether Go's libraries read strings of this type in requests. */
+static bool is_readable(const ASN1_STRING *string) {
+        switch (ASN1_STRING_type(string)) {
+        case V_ASN1_UTF8STRING:
+        case V_ASN1_PRINTABLESTRING:
+        case V_ASN1_IA5STRING:
+        case V_ASN1_NUMERICSTRING:
+        case V_ASN1_T61STRING:
+        case V_ASN1_BMPSTRING: return true;
+        default: return false;
+        }
+}
+
+/* Why the names of the subject are not accepted; "" = they are. Go's libraries show one common name
+ * only, and no string of an unusual type. */
+static const char *subject_fault(const X509_REQ *request) {
+        const X509_NAME *subject = X509_REQ_get_subject_name(request);
+        size_t n_names = 0;
+
+        for (int i = 0; i < X509_NAME_entry_count(subject); i++) {
+                const X509_NAME_ENTRY *entry = X509_NAME_get_entry(subject, i);
+                int kind = OBJ_obj2nid(X509_NAME_ENTRY_get_object(entry));
+                if (kind != NID_commonName && kind != NID_organizationName)
+                        continue;
+                if (!is_readable(X509_NAME_ENTRY_get_data(entry)))
+                        return "x509: unsupported string type in the subject";
+                n_names += kind == NID_commonName;
+        }
+        return n_names > 1 ? "x509: the subject has more than one common name" : "";
+}
+
 const char *hfd_pki_request_fault(const char *pem, size_t n) {
         const char *fault;
         HF__CLEANUP(request_cleanup) X509_REQ *request = parse_request(pem, n, &fault);
@@ -133,6 +169,8 @@ const char *hfd_pki_request_fault(const char *pem, size_t n) {
         EVP_PKEY *key = X509_REQ_get0_pubkey(request);
         fault = key ? algorithm_fault(request, key)
                     : "x509: cannot verify signature: algorithm unimplemented";
+        if (!*fault)
+                fault = subject_fault(request);
         if (!*fault && X509_REQ_verify(request, key) != 1)
                 fault = signature_fault(key);
         return ran_out_of_memory() && *fault ? NULL : fault;
@@ -190,6 +228,29 @@ const char *hfd_pki_certificates_fault(const char *pem, size_t n) {
 }
 
 /* ---- issuing ---- */
+
+/* Copies the attributes of the subject that Kubernetes copies. An approver does not see the others,
+ * one of which is the uid of the user. */
+static bool copy_subject(X509 *cert, const X509_REQ *request) {
+        static const int kept[] = {NID_countryName,         NID_organizationName,
+                                   NID_localityName,        NID_organizationalUnitName,
+                                   NID_stateOrProvinceName, NID_streetAddress,
+                                   NID_postalCode,          NID_commonName,
+                                   NID_serialNumber};
+        HF__CLEANUP(name_cleanup)
+        X509_NAME *subject = X509_NAME_dup(X509_REQ_get_subject_name(request));
+
+        for (int i = X509_NAME_entry_count(subject) - 1; i >= 0; i--) {
+                const X509_NAME_ENTRY *entry = X509_NAME_get_entry(subject, i);
+                int kind = OBJ_obj2nid(X509_NAME_ENTRY_get_object(entry));
+                size_t k = 0;
+                while (k < COUNT(kept) && kept[k] != kind)
+                        k++;
+                if (k == COUNT(kept))
+                        X509_NAME_ENTRY_free(X509_NAME_delete_entry(subject, i));
+        }
+        return subject && X509_set_subject_name(cert, subject) == 1;
+}
 
 /* Copies the alternative names of the kinds that Kubernetes copies. */
 static bool copy_names(X509 *cert, X509_REQ *request) {
@@ -249,7 +310,7 @@ int hfd_pki_issue(const struct hfd_pki_issue *issue, char **ret_cert_pem) {
         bool ok = cert && X509_set_version(cert, X509_VERSION_3) == 1 &&
                   hfd_pki_x509_set_serial(cert) && set_lifetime(cert, ca, issue) &&
                   X509_set_pubkey(cert, X509_REQ_get0_pubkey(request)) == 1 &&
-                  X509_set_subject_name(cert, X509_REQ_get_subject_name(request)) == 1 &&
+                  copy_subject(cert, request) &&
                   X509_set_issuer_name(cert, X509_get_subject_name(ca)) == 1 &&
                   set_usages(cert, ca, issue) && copy_names(cert, request);
         int r = ok ? hfd_pki_x509_sign(cert, ca_key, ret_cert_pem) : -EIO;

@@ -241,16 +241,19 @@ static char *entry_text(X509_NAME *name, int index) {
 int hfd_tls_peer(SSL *ssl, bool bad_cert, struct hfd_origin *origin) {
         X509 *cert = SSL_get0_peer_certificate(ssl);
         X509_NAME *subject;
-        int at;
+        int at, last = -1;
 
         assert(origin->kind == HFD_PEER_NONE && !origin->organisations);
         if (!cert)
                 return 0;
         origin->kind = bad_cert ? HFD_PEER_BAD : HFD_PEER_VERIFIED;
         subject = X509_get_subject_name(cert);
-        at = X509_NAME_get_index_by_NID(subject, NID_commonName, -1);
-        if (at >= 0)
-                origin->common_name = entry_text(subject, at);
+        /* Of several common names the last one counts, as in Go's library: other programs that look
+         * at the certificate must see the same user. */
+        while ((at = X509_NAME_get_index_by_NID(subject, NID_commonName, last)) >= 0)
+                last = at;
+        if (last >= 0)
+                origin->common_name = entry_text(subject, last);
         origin->organisations = calloc(MAX_ORGANISATIONS, sizeof(char *));
         if (!origin->organisations)
                 return -ENOMEM;
