@@ -62,7 +62,12 @@ static void expect_fault(const char *pem, const char *fault) {
 }
 
 static void test_keys_of_all_usual_kinds_are_accepted(void **state) {
-        static const char *const keys[] = {"rsa:2048", EC, "ec -pkeyopt ec_paramgen_curve:P-384",
+        static const char *const keys[] = {"rsa:2048",
+                                           "rsa:2048 -pkeyopt rsa_keygen_pubexp:2147483647",
+                                           "ec -pkeyopt ec_paramgen_curve:P-224",
+                                           EC,
+                                           "ec -pkeyopt ec_paramgen_curve:P-384",
+                                           "ec -pkeyopt ec_paramgen_curve:P-521",
                                            "ed25519"};
 
         (void)state;
@@ -91,6 +96,27 @@ static void test_weak_and_unusual_requests_are_refused(void **state) {
         expect_fault("-----BEGIN CERTIFICATE REQUEST-----\nMAA=\n-----END CERTIFICATE "
                      "REQUEST-----\n",
                      "asn1: structure error: it is not a certificate request");
+}
+
+static void test_keys_that_go_refuses_are_refused(void **state) {
+        static const char *const curves[] = {
+                "ec_paramgen_curve:secp256k1",
+                "ec_paramgen_curve:brainpoolP512r1",
+                "ec_paramgen_curve:sect571r1",
+                "ec_paramgen_curve:P-256 -pkeyopt ec_param_enc:explicit",
+        };
+        char *pem = make_request("rsa:2048 -pkeyopt rsa_keygen_pubexp:2147483649", "-subj /CN=x");
+
+        (void)state;
+        expect_fault(pem, "crypto/rsa: public exponent too large");
+        free(pem);
+        for (size_t i = 0; i < sizeof curves / sizeof curves[0]; i++) {
+                char kind[100];
+                (void)snprintf(kind, sizeof kind, "ec -pkeyopt %s", curves[i]);
+                pem = make_request(kind, "-subj /CN=x");
+                expect_fault(pem, "x509: unsupported elliptic curve");
+                free(pem);
+        }
 }
 
 static void test_every_damage_is_refused(void **state) {
@@ -365,6 +391,7 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_keys_of_all_usual_kinds_are_accepted),
                 cmocka_unit_test(test_weak_and_unusual_requests_are_refused),
+                cmocka_unit_test(test_keys_that_go_refuses_are_refused),
                 cmocka_unit_test(test_every_damage_is_refused),
                 cmocka_unit_test(test_a_subject_that_approvers_see_otherwise_is_refused),
                 cmocka_unit_test(test_an_organisation_cannot_hide),

@@ -20,6 +20,8 @@
 #include <limits.h>
 #include <string.h>
 
+#include <openssl/bn.h>
+#include <openssl/core_names.h>
 #include <openssl/err.h>
 #include <openssl/evp.h>
 #include <openssl/objects.h>
@@ -30,9 +32,11 @@
 #include "server/auth/pki/pki_x509.h"
 #include "server/tls/pem.h"
 
-#define MIN_RSA_BITS 1024       /* as in Go's library, which refuses shorter keys */
-#define BACKDATE     300        /* seconds; the clocks of other machines may be behind */
-#define SHORT        (8 * 3600) /* seconds; a shorter lifetime is exact, not reduced by BACKDATE */
+/* As in Go's library, which refuses shorter keys and longer exponents. */
+#define MIN_RSA_BITS      1024
+#define MAX_EXPONENT_BITS 31
+#define BACKDATE          300        /* seconds; the clocks of other machines may be behind */
+#define SHORT             (8 * 3600) /* seconds; BACKDATE does not reduce a shorter lifetime */
 
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 
@@ -106,6 +110,43 @@ static X509_REQ *parse_request(const char *pem, size_t n, const char **ret_fault
         return request;
 }
 
+/* Whether the curve is one that Go's libraries accept, by its name. */
+static bool is_usual_curve(EVP_PKEY *key) {
+        static const char *const usual[] = {SN_secp224r1, SN_X9_62_prime256v1, SN_secp384r1,
+                                            SN_secp521r1};
+        char name[32];
+        int has_parameters = 0;
+
+        if (EVP_PKEY_get_int_param(key, OSSL_PKEY_PARAM_EC_DECODED_FROM_EXPLICIT_PARAMS,
+                                   &has_parameters) != 1 ||
+            has_parameters || EVP_PKEY_get_group_name(key, name, sizeof name, NULL) != 1)
+                return false;
+        for (size_t i = 0; i < COUNT(usual); i++)
+                if (strcmp(name, usual[i]) == 0)
+                        return true;
+        return false;
+}
+
+/* Why an RSA key is not accepted; "" = it is. An exponent that is too large makes the verification
+ * slow. */
+static const char *rsa_fault(EVP_PKEY *key) {
+        BIGNUM *exponent = NULL;
+        const char *fault = "";
+
+        if (EVP_PKEY_get_bits(key) < MIN_RSA_BITS)
+                return "crypto/rsa: the key is insecure: it has less than 1024 bits";
+        if (EVP_PKEY_get_bn_param(key, OSSL_PKEY_PARAM_RSA_E, &exponent) != 1)
+                return "x509: invalid RSA public exponent";
+        if (BN_num_bits(exponent) > MAX_EXPONENT_BITS)
+                fault = "crypto/rsa: public exponent too large";
+        else if (BN_num_bits(exponent) < 2)
+                fault = "crypto/rsa: public exponent too small or negative";
+        else if (!BN_is_odd(exponent))
+                fault = "crypto/rsa: public exponent is even";
+        BN_free(exponent);
+        return fault;
+}
+
 /* Why a signature by that key or algorithm is not accepted; "" = it may be verified. Kinds of keys
  * that no TLS client uses are refused, because some of them make the verification slow. */
 static const char *algorithm_fault(const X509_REQ *request, EVP_PKEY *key) {
@@ -114,12 +155,13 @@ static const char *algorithm_fault(const X509_REQ *request, EVP_PKEY *key) {
         (void)OBJ_find_sigid_algs(X509_REQ_get_signature_nid(request), &digest, NULL);
         if (digest == NID_md5)
                 return "x509: cannot verify signature: insecure algorithm MD5-RSA";
-        if (EVP_PKEY_is_a(key, "RSA") && EVP_PKEY_get_bits(key) < MIN_RSA_BITS)
-                return "crypto/rsa: the key is insecure: it has less than 1024 bits";
-        if (!EVP_PKEY_is_a(key, "RSA") && !EVP_PKEY_is_a(key, "EC") &&
-            !EVP_PKEY_is_a(key, "ED25519"))
-                return "x509: cannot verify signature: algorithm unimplemented";
-        return "";
+        if (EVP_PKEY_is_a(key, "RSA"))
+                return rsa_fault(key);
+        if (EVP_PKEY_is_a(key, "EC"))
+                return is_usual_curve(key) ? "" : "x509: unsupported elliptic curve";
+        return EVP_PKEY_is_a(key, "ED25519")
+                       ? ""
+                       : "x509: cannot verify signature: algorithm unimplemented";
 }
 
 static const char *signature_fault(EVP_PKEY *key) {
