@@ -23,6 +23,7 @@
 /* Seconds. As in Kubernetes, an object that is being deleted counts as existing for a minute:
  * programs that finish the deletion may need the account. */
 #define DELETED_GRACE 60
+#define INVALID_SINCE "kubernetes.io/legacy-token-invalid-since" /* a label of Secrets */
 
 /* Copies a text as it is in the JSON: the texts that are read here have no escapes. False: it is
  * absent, is no text, or does not fit. */
@@ -104,7 +105,17 @@ static bool is_token(struct hf__span text, const unsigned char digest[32]) {
         return memcmp(found, digest, sizeof found) == 0;
 }
 
-static int check_secret(struct hfd_cacher *cacher, const struct hfd_credential *c,
+/* Whether the Secret has a label that says that its token is no longer valid. */
+static bool is_marked_invalid(struct hf__span metadata) {
+        struct hf__span labels, since;
+
+        return hf__span_member(metadata, "labels", &labels) &&
+               hf__span_member(labels, INVALID_SINCE, &since) && since.n > 2 &&
+               since.data[0] == '"';
+}
+
+/* 0 or HF_E_UNAUTHORIZED. *ret_marked: the token has been marked as invalid. */
+static int check_secret(struct hfd_cacher *cacher, const struct hfd_credential *c, bool *ret_marked,
                         struct hf_status *reterr_status) {
         struct hfd_object *object = get_object(cacher, "secrets", c->ns, c->secret);
         struct hf__span text = {0}, metadata, data, token;
@@ -117,6 +128,8 @@ static int check_secret(struct hfd_cacher *cacher, const struct hfd_credential *
         else if (!hf__span_member(text, "data", &data) || !hf__span_member(data, "token", &token) ||
                  !is_token(token, c->digest))
                 r = hf_fail(reterr_status, HF_E_UNAUTHORIZED, "Token does not match server's copy");
+        else
+                *ret_marked = is_marked_invalid(metadata);
         hfd_object_unref(object);
         return r;
 }
@@ -143,6 +156,24 @@ static int check_account(struct hfd_cacher *cacher, const struct hfd_credential 
         return r;
 }
 
+static int check_token_of_secret(struct hfd_cacher *cacher, const struct hfd_credential *c,
+                                 struct hf_status *reterr_status) {
+        bool is_marked = false;
+        int r = check_secret(cacher, c, &is_marked, reterr_status);
+
+        if (r == 0)
+                r = check_account(cacher, c, reterr_status);
+        if (r == 0 && is_marked)
+                r = hf_fail(reterr_status, HF_E_UNAUTHORIZED,
+                            "the token in secret %s/%s for service account %s/%s "
+                            "has been marked invalid. Use tokens from the TokenRequest API or "
+                            "manually "
+                            "created secret-based tokens, or remove the '" INVALID_SINCE
+                            "' label from the secret to temporarily allow use of this token",
+                            c->ns, c->secret, c->ns, c->account);
+        return r;
+}
+
 /* ---- all tokens ---- */
 
 int hfd_account_lookup(struct hfd_cacher *cacher, const struct hfd_credential *credential,
@@ -150,10 +181,8 @@ int hfd_account_lookup(struct hfd_cacher *cacher, const struct hfd_credential *c
         const struct hfd_credential *c = credential;
         char found[64];
 
-        if (c->of_secret) {
-                int r = check_secret(cacher, c, reterr_status);
-                return r == 0 ? check_account(cacher, c, reterr_status) : r;
-        }
+        if (c->of_secret)
+                return check_token_of_secret(cacher, c, reterr_status);
         if (now >= c->expires)
                 return hf_fail(reterr_status, HF_E_UNAUTHORIZED,
                                "service account token has expired");
