@@ -61,7 +61,8 @@ struct x509_identity x509_identity_make(const char *common_name, const char *org
         ASN1_INTEGER_set(X509_get_serialNumber(identity.cert), ++serial);
         X509_gmtime_adj(X509_getm_notBefore(identity.cert), -7200);
         X509_gmtime_adj(X509_getm_notAfter(identity.cert), seconds);
-        add_name(name, "CN", common_name);
+        if (common_name)
+                add_name(name, "CN", common_name);
         if (organisation)
                 add_name(name, "O", organisation);
         X509_set_issuer_name(identity.cert, issuer ? X509_get_subject_name(issuer->cert) : name);

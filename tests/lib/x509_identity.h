@@ -11,8 +11,8 @@ struct x509_identity {
         char *cert_pem, *key_pem;
 };
 
-/* issuer NULL = self-signed. seconds: how long it is valid; negative = expired for that long, at
- * most two hours. The caller deinitializes it. */
+/* The names may be NULL. issuer NULL = self-signed. seconds: how long it is valid; negative =
+ * expired for that long, at most two hours. The caller deinitializes it. */
 struct x509_identity x509_identity_make(const char *common_name, const char *organisation,
                                         const struct x509_identity *issuer, bool is_ca,
                                         long seconds);

@@ -132,6 +132,8 @@ static void test_a_bad_token_file_is_named_and_the_previous_table_is_kept(void *
 }
 
 static void test_client_certificates_are_authenticated(void **state) {
+        static const char credential_extra[] = "authentication.kubernetes.io/credential-id\0"
+                                               "X509SHA256=a1b2";
         struct hfd_auth *auth = NULL;
         struct hfd_user user = {0};
         struct hfd_credential *credential;
@@ -160,6 +162,15 @@ static void test_client_certificates_are_authenticated(void **state) {
         assert_int_equal(hfd_auth_authenticate(auth, request, &user, &credential),
                          HF_E_UNAUTHORIZED);
         request->common_name = "x";
+        request->uid = "u-1";
+        assert_int_equal(hfd_auth_authenticate(auth, request, &user, &credential), 0);
+        assert_string_equal(user.uid, "u-1");
+        assert_int_equal(user.n_extra, sizeof credential_extra);
+        assert_memory_equal(user.extra, credential_extra, sizeof credential_extra);
+        request->uid = long_name;
+        assert_int_equal(hfd_auth_authenticate(auth, request, &user, &credential),
+                         HF_E_UNAUTHORIZED);
+        request->uid = NULL;
         request->peer = HFD_PEER_BAD;
         assert_int_equal(hfd_auth_authenticate(auth, request, &user, &credential),
                          HF_E_UNAUTHORIZED);
