@@ -10,7 +10,8 @@
  *
  *  - A name or group that does not fit into a struct hfd_user is refused, never truncated, because
  *    a truncated name may be the name of another user.
- *  - An invalid certificate or an unknown token is refused. It never makes the request anonymous.
+ *  - An invalid certificate without a token, or an unknown token, is refused. It never makes the
+ *    request anonymous.
  */
 #include "server/auth/auth.h"
 
@@ -221,16 +222,16 @@ int hfd_auth_authenticate(struct hfd_auth *auth, struct hfd_http_request *reques
         *ret_credential = NULL;
         ret_user->uid[0] = '\0';
         ret_user->n_extra = 0;
-        if (peer.kind == HFD_PEER_BAD)
-                return HF_E_UNAUTHORIZED;
         if (peer.kind == HFD_PEER_VERIFIED && peer.common_name[0])
                 return authenticate_cert(&peer, ret_user);
-        /* A verified certificate without a common name identifies no user, but a token may. */
+        /* A certificate that is bad or has no common name identifies no user, but a token may. */
         const char *header = hfd_http_request_header(request, "authorization");
         size_t n_token = 0;
         const char *token = header ? bearer_token(header, &n_token) : NULL;
         if (token)
                 return authenticate_bearer(auth, token, n_token, &use, ret_user);
+        if (peer.kind == HFD_PEER_BAD)
+                return HF_E_UNAUTHORIZED;
         set_anonymous(ret_user);
         return 0;
 }

@@ -4,9 +4,9 @@
  * because they would save little, and there is no renegotiation.
  *
  * Invariant: a client certificate that does not verify does not end the handshake, unless it
- * exceeds the limits below. It is recorded, and the handler responds with 401; after an aborted
- * handshake the user would not see the reason. So code that reads the names of a certificate must
- * check enum hfd_peer_cert first.
+ * exceeds the limits below. It is recorded, and the handler responds with 401 unless the request
+ * has a token; after an aborted handshake the user would not see the reason. So code that reads the
+ * names of a certificate must check enum hfd_peer_cert first.
  *
  * OpenSSL's error queue belongs to the thread, and a stale entry would be reported as the error of
  * the next operation. hfd_tls_new leaves the queue empty; connection.c clears it before each

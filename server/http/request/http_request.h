@@ -89,7 +89,7 @@ hf_nsec hfd_http_request_received_at(struct hfd_http_request *request);
 enum hfd_peer_cert {
         HFD_PEER_NONE,     /* the client sent no certificate */
         HFD_PEER_VERIFIED, /* the client CA issued it, and it was valid at the handshake */
-        HFD_PEER_BAD       /* not valid, for example expired, or of another CA: respond with 401 */
+        HFD_PEER_BAD       /* not valid, for example expired, or of another CA: it names no user */
 };
 /* The client certificate. All texts are borrowed from the request, and "" if there are none. */
 struct hfd_client_cert {
