@@ -21,7 +21,9 @@
 #include "base/sha256.h"
 #include "hand_clock.h"
 #include "patience.h"
+#include "server/cacher/cacher.h"
 #include "server/http/http.h"
+#include "server/resources/rows/resource_table.h"
 #include "server/service_accounts/account_watches.h"
 #include "server/service_accounts/lookup.h"
 
@@ -206,6 +208,32 @@ static void test_a_token_ends_when_its_secret_marks_it_as_invalid(void **state) 
         hfd_account_watches_free(watches);
 }
 
+/* The text of an account may have a megabyte. The test damages it after the first look-up. */
+static void test_the_text_of_an_object_is_read_once(void **state) {
+        struct api_fixture *f = *state;
+        struct hfd_object *object;
+        struct one *one;
+
+        make(f, accounts, "sa");
+        one = new_one(f, "sa", NULL, INT32_MAX);
+        assert_int_equal(hfd_account_lookup(f->cacher, one->credential, 0, NULL), 0);
+        object = hfd_cacher_get(f->cacher, hfd_resource_find("", "v1", "serviceaccounts"),
+                                "default/sa");
+        assert_non_null(object);
+        char *uid = strstr(object->bytes->data, one->uid), first = *uid;
+        *uid = '?';
+        assert_int_equal(hfd_account_lookup(f->cacher, one->credential, 0, NULL), 0);
+        *uid = first;
+        hfd_object_unref(object);
+        /* Another revision has another text. */
+        assert_int_equal(api_fixture_delete(f, accounts, "default", "sa", NULL), 0);
+        make(f, accounts, "sa");
+        assert_int_equal(api_fixture_get(f, accounts, "default", "sa"), 0);
+        assert_int_equal(hfd_account_lookup(f->cacher, one->credential, 0, NULL),
+                         HF_E_UNAUTHORIZED);
+        free_one(one);
+}
+
 /* The clock may have been moved during a round of checks, which makes the pause after it as long as
  * possible. So the clock has to move on until the pause is over. */
 static void await_expiry(struct one *one) {
@@ -280,6 +308,7 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 TIMED_TEST(test_a_watch_ends_with_its_account_or_secret),
                 TIMED_TEST(test_a_token_ends_when_its_secret_marks_it_as_invalid),
+                TIMED_TEST(test_the_text_of_an_object_is_read_once),
                 TIMED_TEST(test_a_watch_ends_when_its_token_expires),
                 TIMED_TEST(test_many_watches_end_once),
         };
