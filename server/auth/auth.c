@@ -10,13 +10,15 @@
  *
  *  - A name or group that does not fit into a struct hfd_user is refused, never truncated, because
  *    a truncated name may be the name of another user.
- *  - An invalid certificate or an unknown token is refused. It never makes the request anonymous.
+ *  - An invalid certificate without a token, or an unknown token, is refused. It never makes the
+ *    request anonymous.
  */
 #include "server/auth/auth.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -101,13 +103,17 @@ static void set_anonymous(struct hfd_user *user) {
 }
 
 /* The common name is the user, and every O of the subject is a group. Adds system:authenticated. */
-static int authenticate_cert(const char *common_name, const char *const *organisations, size_t n,
-                             struct hfd_user *ret_user) {
+static int authenticate_cert(const struct hfd_client_cert *peer, struct hfd_user *ret_user) {
+        char credential[128];
+
+        (void)snprintf(credential, sizeof credential, "X509SHA256=%s", peer->fingerprint);
         ret_user->n_groups = 0;
-        if (!hfd_user_set_name(ret_user, common_name))
+        if (!hfd_user_set_name(ret_user, peer->common_name) ||
+            !hfd_user_set_uid(ret_user, peer->uid) ||
+            !hfd_user_add_extra(ret_user, HFD_USER_CREDENTIAL, credential))
                 return HF_E_UNAUTHORIZED;
-        for (size_t i = 0; i < n; i++)
-                if (!hfd_user_add_group(ret_user, organisations[i]))
+        for (size_t i = 0; i < peer->n_organisations; i++)
+                if (!hfd_user_add_group(ret_user, peer->organisations[i]))
                         return HF_E_UNAUTHORIZED;
         return hfd_user_add_group(ret_user, HFD_GROUP_AUTHENTICATED) ? 0 : HF_E_UNAUTHORIZED;
 }
@@ -211,24 +217,21 @@ static int authenticate_bearer(struct hfd_auth *auth, const char *token, size_t 
 int hfd_auth_authenticate(struct hfd_auth *auth, struct hfd_http_request *request,
                           struct hfd_user *ret_user, struct hfd_credential **ret_credential) {
         const struct hfd_token_use use = {.ret_credential = ret_credential};
-        const char *common_name = NULL, *const *organisations = NULL;
-        size_t n_organisations = 0;
+        const struct hfd_client_cert peer = hfd_http_request_peer(request);
 
         *ret_credential = NULL;
         ret_user->uid[0] = '\0';
         ret_user->n_extra = 0;
-        enum hfd_peer_cert peer =
-                hfd_http_request_peer(request, &common_name, &organisations, &n_organisations);
-        if (peer == HFD_PEER_BAD)
-                return HF_E_UNAUTHORIZED;
-        if (peer == HFD_PEER_VERIFIED && common_name && common_name[0])
-                return authenticate_cert(common_name, organisations, n_organisations, ret_user);
-        /* A verified certificate without a common name identifies no user, but a token may. */
+        if (peer.kind == HFD_PEER_VERIFIED && peer.common_name[0])
+                return authenticate_cert(&peer, ret_user);
+        /* A certificate that is bad or has no common name identifies no user, but a token may. */
         const char *header = hfd_http_request_header(request, "authorization");
         size_t n_token = 0;
         const char *token = header ? bearer_token(header, &n_token) : NULL;
         if (token)
                 return authenticate_bearer(auth, token, n_token, &use, ret_user);
+        if (peer.kind == HFD_PEER_BAD)
+                return HF_E_UNAUTHORIZED;
         set_anonymous(ret_user);
         return 0;
 }

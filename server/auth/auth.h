@@ -69,12 +69,12 @@ void hfd_auth_use(struct hfd_auth *auth, const struct hfd_token_authenticator *o
 int hfd_auth_reload(struct hfd_auth *auth, struct hf_status *reterr_status);
 
 /*
- * Finds the user of a request by its certificate or, if it has none with a common name, by its
- * token. A request without credentials succeeds as system:anonymous; an Authorization header of
+ * Finds the user of a request by its certificate or, if it has no valid one with a common name, by
+ * its token. A request without credentials succeeds as system:anonymous; an Authorization header of
  * another scheme than Bearer is none. 0; -ENOMEM; HF_E_UNAVAILABLE: an authenticator cannot tell
- * yet whether it accepts the token; or HF_E_UNAUTHORIZED: a bad certificate, a token that is not
- * accepted, or a name or groups that do not fit into a struct hfd_user. *ret_credential: what the
- * token depends on, which the caller frees with free; NULL = nothing.
+ * yet whether it accepts the token; or HF_E_UNAUTHORIZED: a bad certificate and no token, a token
+ * that is not accepted, or a name or groups that do not fit into a struct hfd_user.
+ * *ret_credential: what the token depends on, which the caller frees with free; NULL = nothing.
  */
 int hfd_auth_authenticate(struct hfd_auth *auth, struct hfd_http_request *request,
                           struct hfd_user *ret_user, struct hfd_credential **ret_credential);

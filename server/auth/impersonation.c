@@ -108,7 +108,8 @@ int hfd_impersonation_parse(struct hfd_http_request *request, struct hfd_user *r
         const char *uid = hfd_http_request_header(request, "impersonate-uid");
         const char *value = hfd_http_request_header_like(request, EXTRA_PREFIX, 0, &key);
 
-        *ret_asked = name || groups || uid || value;
+        /* As in Kubernetes, an empty name or uid is as good as none. */
+        *ret_asked = (name && name[0]) || groups || (uid && uid[0]) || value;
         if (!*ret_asked)
                 return 0;
         *ret_user = (struct hfd_user){0};

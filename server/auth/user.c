@@ -32,6 +32,10 @@ bool hfd_user_set_name(struct hfd_user *user, const char *name) {
         return copy_text(user->name, sizeof user->name, name);
 }
 
+bool hfd_user_set_uid(struct hfd_user *user, const char *uid) {
+        return copy_text(user->uid, sizeof user->uid, uid);
+}
+
 bool hfd_user_add_group(struct hfd_user *user, const char *group) {
         assert(user->n_groups <= HFD_MAX_GROUPS);
         if (user->n_groups == HFD_MAX_GROUPS ||

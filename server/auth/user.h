@@ -11,7 +11,9 @@
 #define HFD_NAMESPACE_MAX       64 /* bytes of the name of a namespace, with the NUL */
 #define HFD_USER_ANONYMOUS      "system:anonymous" /* a request without credentials */
 #define HFD_GROUP_AUTHENTICATED "system:authenticated"
-#define HFD_USER_EXTRA          1024 /* bytes of all extra values of a user */
+/* The key of the extra value that names the credential of a user, as in Kubernetes. */
+#define HFD_USER_CREDENTIAL "authentication.kubernetes.io/credential-id"
+#define HFD_USER_EXTRA      1024 /* bytes of all extra values of a user */
 
 struct hfd_user {
         /* "system:anonymous" for a request without credentials. There is room for the longest name
@@ -27,6 +29,8 @@ struct hfd_user {
 bool hfd_user_in_group(const struct hfd_user *user, const char *group);
 /* False: the name is too long; the user keeps the old name. */
 bool hfd_user_set_name(struct hfd_user *user, const char *name);
+/* False: the uid is too long; the user keeps the old one. */
+bool hfd_user_set_uid(struct hfd_user *user, const char *uid);
 /* False: there are too many groups, or this one is too long. */
 bool hfd_user_add_group(struct hfd_user *user, const char *group);
 /* False: there is no room for another extra value. */

@@ -268,15 +268,17 @@ static int compare_grants(const void *a, const void *b) {
 }
 
 /* Drops a grant that gives the same role to the same subject in the same namespace as the one
- * before it. Grants whose role does not exist stay, because a denial names each missing role. */
+ * before it. A denial names each missing role, so of a role that does not exist only a grant by the
+ * same binding is dropped. */
 static void drop_repeated_grants(struct hfd_rbac_index *index) {
         size_t n = 0;
 
         for (size_t i = 0; i < index->n_grants; i++) {
                 const struct hfd_rbac_grant *grant = &index->grants[i],
                                             *last = n ? &index->grants[n - 1] : NULL;
-                if (last && grant->role != HFD_RBAC_NO_ROLE && last->subject == grant->subject &&
-                    last->ns == grant->ns && last->role == grant->role)
+                if (last && last->subject == grant->subject && last->ns == grant->ns &&
+                    last->role == grant->role &&
+                    (grant->role != HFD_RBAC_NO_ROLE || last->binding == grant->binding))
                         continue;
                 index->grants[n++] = *grant;
         }

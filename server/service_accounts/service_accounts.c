@@ -31,9 +31,6 @@
 #include "server/service_accounts/account_watches.h"
 #include "server/service_accounts/lookup.h"
 
-/* The key of a user's extra that names the token, as in kube-apiserver. */
-#define CREDENTIAL_ID "authentication.kubernetes.io/credential-id"
-
 struct hfd_service_accounts {
         /* Immutable. */
         const struct hf_host *host;
@@ -203,7 +200,7 @@ static bool fill_user(const struct hfd_account_claims *claims, struct hfd_user *
             !hfd_user_add_group(user, "system:serviceaccounts") || !hfd_user_add_group(user, group))
                 return false;
         (void)strcpy(user->uid, claims->account_uid);
-        return !claims->id || hfd_user_add_extra(user, CREDENTIAL_ID, id);
+        return !claims->id || hfd_user_add_extra(user, HFD_USER_CREDENTIAL, id);
 }
 
 /* Checks all claims of a token whose signature is right, and fills in the user. */

@@ -2,6 +2,7 @@
 """CertificateSigningRequests: openssl makes the requests, kubectl approves them, and the certificates log in. Refusals have the words of
 kube-apiserver 1.36."""
 import base64
+import hashlib
 import json
 import ssl
 import subprocess
@@ -106,6 +107,8 @@ def test_an_approved_request_gets_a_certificate_that_logs_in(pair, kubectl, made
     with urllib.request.urlopen(request, timeout=10, context=context) as response:
         user = json.load(response)["status"]["userInfo"]
     assert user["username"] == "carol" and user["groups"] == ["dev", "qa", "system:authenticated"], user
+    fingerprint = hashlib.sha256(ssl.PEM_cert_to_DER_cert(certificate.decode())).hexdigest()
+    assert user["extra"] == {"authentication.kubernetes.io/credential-id": [f"X509SHA256={fingerprint}"]}, user
     assert kubectl("delete", "csr", "carol").stdout.startswith("certificatesigningrequest.certificates.k8s.io \"carol\" deleted")
 
 

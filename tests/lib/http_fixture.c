@@ -56,14 +56,20 @@ void http_fixture_respond(struct hfd_http_request *request, int code, const char
 
 static void respond_peer(struct hfd_http_request *request) {
         static const char *const kinds[] = {"none", "verified", "bad"};
-        const char *common_name, *const *organisations;
-        size_t n;
-        enum hfd_peer_cert kind = hfd_http_request_peer(request, &common_name, &organisations, &n);
+        const struct hfd_client_cert cert = hfd_http_request_peer(request);
         char text[256];
 
-        (void)snprintf(text, sizeof text, "%s %s %s", kinds[kind], common_name,
-                       n > 0 ? organisations[0] : "-");
-        http_fixture_respond(request, kind == HFD_PEER_BAD ? 401 : 200, text);
+        (void)snprintf(text, sizeof text, "%s %s %s", kinds[cert.kind], cert.common_name,
+                       cert.n_organisations > 0 ? cert.organisations[0] : "-");
+        http_fixture_respond(request, cert.kind == HFD_PEER_BAD ? 401 : 200, text);
+}
+
+static void respond_credential(struct hfd_http_request *request) {
+        const struct hfd_client_cert cert = hfd_http_request_peer(request);
+        char text[256];
+
+        (void)snprintf(text, sizeof text, "uid=%s fingerprint=%s", cert.uid, cert.fingerprint);
+        http_fixture_respond(request, 200, text);
 }
 
 static void respond_echo(struct hfd_http_request *request) {
@@ -99,6 +105,8 @@ void http_fixture_handle(void *ctx, struct hfd_http_request *request) {
                 respond_echo(request);
         } else if (strcmp(path, "/peer") == 0) {
                 respond_peer(request);
+        } else if (strcmp(path, "/credential") == 0) {
+                respond_credential(request);
         } else if (strcmp(path, "/query") == 0) {
                 http_fixture_respond(request, 200, hfd_http_request_query(request));
         } else if (strcmp(path, "/header") == 0) {

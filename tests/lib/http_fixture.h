@@ -7,7 +7,7 @@
  *      /hello   200, "hello"                /peer   what the client's certificate says
  *      /echo    200, the body               /hold   held for http_fixture_take_held()
  *      /query   200, the query              else    404
- *      /header  200, the header x-test
+ *      /header  200, the header x-test      /credential  the uid and the fingerprint
  *
  * A test can advance the host's clock. The server's threads update counters that a test waits for.
  */

@@ -36,11 +36,15 @@ static void set_constraints(X509 *cert, bool is_ca) {
         X509_EXTENSION_free(extension);
 }
 
-static void print_pem(struct x509_identity *identity) {
-        BIO *bio = BIO_new(BIO_s_mem());
+static void sign(struct x509_identity *identity, const struct x509_identity *issuer) {
+        int r = X509_sign(identity->cert, issuer ? issuer->key : identity->key, EVP_sha256());
+        assert(r > 0);
 
+        BIO *bio = BIO_new(BIO_s_mem());
+        free(identity->cert_pem);
         PEM_write_bio_X509(bio, identity->cert);
         identity->cert_pem = take_text(bio);
+        free(identity->key_pem);
         bio = BIO_new(BIO_s_mem());
         PEM_write_bio_PrivateKey(bio, identity->key, NULL, NULL, 0, NULL, NULL);
         identity->key_pem = take_text(bio);
@@ -57,16 +61,21 @@ struct x509_identity x509_identity_make(const char *common_name, const char *org
         ASN1_INTEGER_set(X509_get_serialNumber(identity.cert), ++serial);
         X509_gmtime_adj(X509_getm_notBefore(identity.cert), -7200);
         X509_gmtime_adj(X509_getm_notAfter(identity.cert), seconds);
-        add_name(name, "CN", common_name);
+        if (common_name)
+                add_name(name, "CN", common_name);
         if (organisation)
                 add_name(name, "O", organisation);
         X509_set_issuer_name(identity.cert, issuer ? X509_get_subject_name(issuer->cert) : name);
         X509_set_pubkey(identity.cert, identity.key);
         set_constraints(identity.cert, is_ca);
-        int r = X509_sign(identity.cert, issuer ? issuer->key : identity.key, EVP_sha256());
-        assert(r > 0);
-        print_pem(&identity);
+        sign(&identity, issuer);
         return identity;
+}
+
+void x509_identity_add_name(struct x509_identity *identity, const char *field, const char *value,
+                            const struct x509_identity *issuer) {
+        add_name(X509_get_subject_name(identity->cert), field, value);
+        sign(identity, issuer);
 }
 
 void x509_identity_deinit(struct x509_identity *identity) {

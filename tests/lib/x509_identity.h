@@ -11,9 +11,13 @@ struct x509_identity {
         char *cert_pem, *key_pem;
 };
 
-/* issuer NULL = self-signed. seconds: how long it is valid; negative = expired for that long, at
- * most two hours. The caller deinitializes it. */
+/* The names may be NULL. issuer NULL = self-signed. seconds: how long it is valid; negative =
+ * expired for that long, at most two hours. The caller deinitializes it. */
 struct x509_identity x509_identity_make(const char *common_name, const char *organisation,
                                         const struct x509_identity *issuer, bool is_ca,
                                         long seconds);
+/* Adds a name to the end of the subject, and signs the certificate again. field: as for
+ * X509_NAME_add_entry_by_txt. issuer: as before. */
+void x509_identity_add_name(struct x509_identity *identity, const char *field, const char *value,
+                            const struct x509_identity *issuer);
 void x509_identity_deinit(struct x509_identity *identity);

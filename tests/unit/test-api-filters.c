@@ -204,6 +204,7 @@ static void test_bad_paths_and_methods_are_refused(void **state) {
                     "404 page not found\n", "nosniff");
 }
 
+/* GET /nothing with one or two headers; name may be NULL. */
 static struct hfd_http_request *impersonate(const char *name, const char *value, const char *header,
                                             bool admin) {
         struct hfd_http_request *request = admin ? fake_request_new_admin("GET", "/nothing", "")
@@ -243,6 +244,25 @@ static void test_every_part_of_an_impersonation_counts(void **state) {
                       "BadRequest", refused);
         expect_status(impersonate("impersonate-user", "joe", "x-impersonate-extra-a", true), 403,
                       "Forbidden", joe);
+}
+
+/* As in Kubernetes: without a user, only a group and an extra value are at fault if they are empty.
+ */
+static void test_an_empty_user_or_uid_impersonates_nobody(void **state) {
+        static const struct {
+                const char *name;
+                int code;
+        } headers[] = {{"impersonate-user", 404},
+                       {"impersonate-uid", 404},
+                       {"impersonate-group", 400},
+                       {"impersonate-extra-scopes", 400}};
+
+        for (size_t i = 0; i < sizeof headers / sizeof headers[0]; i++) {
+                struct hfd_http_request *request =
+                        impersonate(headers[i].name, "", "x-other", true);
+                assert_int_equal(request->code, headers[i].code);
+                fake_request_free(request);
+        }
 }
 
 /* A request by a user without groups, who may do everything. No FlowSchema matches. */
@@ -545,6 +565,8 @@ int main(void) {
                                                 tear_down),
                 cmocka_unit_test_setup_teardown(
                         test_a_shortage_of_memory_does_not_mean_bad_credentials, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(test_an_empty_user_or_uid_impersonates_nobody,
+                                                set_up, tear_down),
                 cmocka_unit_test_setup_teardown(test_every_part_of_an_impersonation_counts, set_up,
                                                 tear_down),
                 cmocka_unit_test_setup_teardown(test_exempt_requests_have_no_limit, set_up,

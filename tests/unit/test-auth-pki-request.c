@@ -15,6 +15,10 @@
 #include <openssl/crypto.h>
 #include <openssl/err.h>
 
+#include <openssl/evp.h>
+#include <openssl/pem.h>
+#include <openssl/x509.h>
+
 #include "pki_dir.h"
 #include "server/auth/files.h"
 #include "server/auth/pki/pki_cert.h"
@@ -58,7 +62,12 @@ static void expect_fault(const char *pem, const char *fault) {
 }
 
 static void test_keys_of_all_usual_kinds_are_accepted(void **state) {
-        static const char *const keys[] = {"rsa:2048", EC, "ec -pkeyopt ec_paramgen_curve:P-384",
+        static const char *const keys[] = {"rsa:2048",
+                                           "rsa:2048 -pkeyopt rsa_keygen_pubexp:2147483647",
+                                           "ec -pkeyopt ec_paramgen_curve:P-224",
+                                           EC,
+                                           "ec -pkeyopt ec_paramgen_curve:P-384",
+                                           "ec -pkeyopt ec_paramgen_curve:P-521",
                                            "ed25519"};
 
         (void)state;
@@ -89,6 +98,27 @@ static void test_weak_and_unusual_requests_are_refused(void **state) {
                      "asn1: structure error: it is not a certificate request");
 }
 
+static void test_keys_that_go_refuses_are_refused(void **state) {
+        static const char *const curves[] = {
+                "ec_paramgen_curve:secp256k1",
+                "ec_paramgen_curve:brainpoolP512r1",
+                "ec_paramgen_curve:sect571r1",
+                "ec_paramgen_curve:P-256 -pkeyopt ec_param_enc:explicit",
+        };
+        char *pem = make_request("rsa:2048 -pkeyopt rsa_keygen_pubexp:2147483649", "-subj /CN=x");
+
+        (void)state;
+        expect_fault(pem, "crypto/rsa: public exponent too large");
+        free(pem);
+        for (size_t i = 0; i < sizeof curves / sizeof curves[0]; i++) {
+                char kind[100];
+                (void)snprintf(kind, sizeof kind, "ec -pkeyopt %s", curves[i]);
+                pem = make_request(kind, "-subj /CN=x");
+                expect_fault(pem, "x509: unsupported elliptic curve");
+                free(pem);
+        }
+}
+
 static void test_every_damage_is_refused(void **state) {
         char *pem = make_request(EC, "-subj /CN=x");
         size_t n = strlen(pem);
@@ -111,6 +141,76 @@ static void test_every_damage_is_refused(void **state) {
         free(pem);
 }
 
+/* Makes a request whose subject is one UniversalString, which openssl(1) does not make. text:
+ * ASCII. The caller frees it. */
+static char *make_universal(const char *field, const char *text) {
+        unsigned char wide[4 * 64] = {0};
+        EVP_PKEY *key = EVP_EC_gen("P-256");
+        X509_REQ *request = X509_REQ_new();
+        BIO *bio = BIO_new(BIO_s_mem());
+        size_t n = strlen(text);
+        char *data;
+
+        assert_true(n <= sizeof wide / 4);
+        for (size_t i = 0; i < n; i++)
+                wide[4 * i + 3] = (unsigned char)text[i];
+        assert_int_equal(X509_NAME_add_entry_by_txt(X509_REQ_get_subject_name(request), field,
+                                                    V_ASN1_UNIVERSALSTRING, wide, (int)(4 * n), -1,
+                                                    0),
+                         1);
+        assert_int_equal(X509_REQ_set_pubkey(request, key), 1);
+        assert_true(X509_REQ_sign(request, key, EVP_sha256()) > 0);
+        assert_int_equal(PEM_write_bio_X509_REQ(bio, request), 1);
+        long n_data = BIO_get_mem_data(bio, &data);
+        char *pem = strndup(data, (size_t)n_data);
+        assert_non_null(pem);
+        BIO_free(bio);
+        X509_REQ_free(request);
+        EVP_PKEY_free(key);
+        return pem;
+}
+
+/* The configuration of a request whose strings have the types of the mask. */
+static void put_config(const char *mask, const char *subject) {
+        char config[200];
+
+        (void)snprintf(config, sizeof config,
+                       "[req]\ndistinguished_name=dn\nstring_mask=MASK:%s\nprompt=no\n[dn]\n%s\n",
+                       mask, subject);
+        put("config", config);
+}
+
+static void expect_config_fault(const char *mask, const char *subject, const char *fault) {
+        put_config(mask, subject);
+        char *pem = make_request(EC, "-config config");
+        expect_fault(pem, fault);
+        free(pem);
+}
+
+/* Whoever approves a request by Go's libraries sees the last common name, and no UniversalString.
+ */
+static void test_a_subject_that_approvers_see_otherwise_is_refused(void **state) {
+        static const char *const usual[] = {"0x2000", "0x800", "0x10", "0x4", "0x2"};
+        static const char rare[] = "x509: unsupported string type in the subject";
+        char *pem = make_request(EC, "-subj /CN=system:kube-controller-manager/O=dev/CN=bob");
+
+        (void)state;
+        expect_fault(pem, "x509: the subject has more than one common name");
+        free(pem);
+        pem = make_request(EC, "-multivalue-rdn -subj /CN=system:admin+CN=bob");
+        expect_fault(pem, "x509: the subject has more than one common name");
+        free(pem);
+        for (size_t i = 0; i < sizeof usual / sizeof usual[0]; i++)
+                expect_config_fault(usual[i], "O=dev\nCN=x", "");
+        expect_config_fault("0x1", "O=1\nCN=2", "");
+        for (size_t i = 0; i < 3; i++) {
+                static const char *const fields[] = {"CN", "O", "L"};
+                pem = make_universal(fields[i], "ops-admins");
+                expect_fault(pem, i < 2 ? rare : "");
+                free(pem);
+        }
+}
+
 static void expect_in(const char *arguments, bool in) {
         char *pem = make_request(EC, arguments);
 
@@ -126,18 +226,15 @@ static void test_an_organisation_cannot_hide(void **state) {
         expect_in("-subj /O=system:masters/CN=x", true);
         expect_in("-subj /O=a/O=b/CN=x/O=system:masters", true);
         expect_in("-multivalue-rdn -subj /CN=x+O=system:masters", true);
-        /* The other types of strings: BMP, Universal, T61. */
-        for (size_t i = 0; i < 3; i++) {
-                static const char *const masks[] = {"0x800", "0x100", "0x4"};
-                char config[200];
-                (void)snprintf(config, sizeof config,
-                               "[req]\ndistinguished_name=dn\nstring_mask=MASK:%s\nprompt=no\n[dn]"
-                               "\n"
-                               "O=system:masters\nCN=x\n",
-                               masks[i]);
-                put("config", config);
+        /* The other types of strings: BMP, T61, Universal. */
+        for (size_t i = 0; i < 2; i++) {
+                static const char *const masks[] = {"0x800", "0x4"};
+                put_config(masks[i], "O=system:masters\nCN=x");
                 expect_in("-config config", true);
         }
+        char *pem = make_universal("O", "system:masters");
+        assert_int_equal(hfd_pki_request_in(pem, strlen(pem), "system:masters"), 1);
+        free(pem);
         assert_int_equal(hfd_pki_request_in("none", 4, "system:masters"), 0);
 }
 
@@ -202,6 +299,18 @@ static void test_the_certificate_has_what_the_request_may_decide(void **state) {
         assert_true(pki_dir_says(pki_dir, show, "TLS Web Client Authentication\n"));
         assert_true(pki_dir_says(pki_dir, show,
                                  "DNS:a.example, IP Address:192.0.2.1, URI:urn:x, email:a@b\n"));
+}
+
+static void test_the_subject_has_what_kubernetes_copies(void **state) {
+        (void)state;
+        make_ca_and_request();
+        free(make_request(EC, "-subj /C=DE/ST=s/L=l/street=r/postalCode=p/O=a/O=b/OU=u/CN=x/"
+                              "serialNumber=1/1.3.6.1.4.1.57683.2=uid/title=t"));
+        issue(time(NULL), 600);
+        assert_true(
+                pki_dir_says(pki_dir, "openssl x509 -in issued.pem -noout -subject",
+                             "subject=C = DE, ST = s, L = l, street = r, postalCode = p, O = a, "
+                             "O = b, OU = u, CN = x, serialNumber = 1\n"));
 }
 
 static void test_the_certificate_does_not_outlive_its_ca(void **state) {
@@ -282,9 +391,12 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_keys_of_all_usual_kinds_are_accepted),
                 cmocka_unit_test(test_weak_and_unusual_requests_are_refused),
+                cmocka_unit_test(test_keys_that_go_refuses_are_refused),
                 cmocka_unit_test(test_every_damage_is_refused),
+                cmocka_unit_test(test_a_subject_that_approvers_see_otherwise_is_refused),
                 cmocka_unit_test(test_an_organisation_cannot_hide),
                 cmocka_unit_test(test_the_certificate_has_what_the_request_may_decide),
+                cmocka_unit_test(test_the_subject_has_what_kubernetes_copies),
                 cmocka_unit_test(test_the_certificate_does_not_outlive_its_ca),
                 cmocka_unit_test(
                         test_nothing_is_issued_by_a_ca_that_has_expired_or_from_no_request),

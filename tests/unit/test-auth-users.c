@@ -132,6 +132,8 @@ static void test_a_bad_token_file_is_named_and_the_previous_table_is_kept(void *
 }
 
 static void test_client_certificates_are_authenticated(void **state) {
+        static const char credential_extra[] = "authentication.kubernetes.io/credential-id\0"
+                                               "X509SHA256=a1b2";
         struct hfd_auth *auth = NULL;
         struct hfd_user user = {0};
         struct hfd_credential *credential;
@@ -160,11 +162,46 @@ static void test_client_certificates_are_authenticated(void **state) {
         assert_int_equal(hfd_auth_authenticate(auth, request, &user, &credential),
                          HF_E_UNAUTHORIZED);
         request->common_name = "x";
-        request->peer = HFD_PEER_BAD;
+        request->uid = "u-1";
+        assert_int_equal(hfd_auth_authenticate(auth, request, &user, &credential), 0);
+        assert_string_equal(user.uid, "u-1");
+        assert_int_equal(user.n_extra, sizeof credential_extra);
+        assert_memory_equal(user.extra, credential_extra, sizeof credential_extra);
+        request->uid = long_name;
         assert_int_equal(hfd_auth_authenticate(auth, request, &user, &credential),
                          HF_E_UNAUTHORIZED);
         free(request);
         hfd_auth_free(auth);
+}
+
+/* As in Kubernetes: a client with a certificate of another cluster can use a token of this one. */
+static void test_a_bad_certificate_leaves_the_choice_to_the_token(void **state) {
+        struct hfd_auth *auth = new_auth("t1,alice,1\n");
+        static const struct {
+                const char *header;
+                int result;
+        } rows[] = {{NULL, HF_E_UNAUTHORIZED},
+                    {"Basic dDE6", HF_E_UNAUTHORIZED},
+                    {"Bearer x", HF_E_UNAUTHORIZED},
+                    {"Bearer t1", 0}};
+
+        for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+                struct hfd_http_request *request = fake_request_new_admin("GET", "/", "");
+                struct hfd_credential *credential;
+                struct hfd_user user = {0};
+                request->peer = HFD_PEER_BAD;
+                request->authorization = rows[i].header;
+                assert_int_equal(hfd_auth_authenticate(auth, request, &user, &credential),
+                                 rows[i].result);
+                if (rows[i].result == 0) {
+                        assert_string_equal(user.name, "alice");
+                        assert_int_equal(user.n_groups, 1); /* system:authenticated */
+                        assert_int_equal(user.n_extra, 0);
+                }
+                free(request);
+        }
+        hfd_auth_free(auth);
+        assert_int_equal(unlink(path), 0);
 }
 
 static bool allows(const struct hfd_user *user, const struct hfd_attributes *asked) {
@@ -221,6 +258,7 @@ int main(void) {
                 cmocka_unit_test(test_a_token_file_with_a_nul_is_refused),
                 cmocka_unit_test(test_a_bad_token_file_is_named_and_the_previous_table_is_kept),
                 cmocka_unit_test(test_client_certificates_are_authenticated),
+                cmocka_unit_test(test_a_bad_certificate_leaves_the_choice_to_the_token),
                 cmocka_unit_test(test_only_system_masters_may_do_everything),
                 cmocka_unit_test(test_everybody_may_read_health_and_version),
         };

@@ -16,6 +16,8 @@
 
 #include <cmocka.h>
 
+#include <openssl/sha.h>
+
 #include "base/buf.h"
 #include "h2_client.h"
 #include "http_fixture.h"
@@ -37,17 +39,22 @@ static bool says(struct tls_client *c, const char *request, const char *text) {
         return tls_client_await(c, text) != NULL;
 }
 
-#define HELLO "GET /hello HTTP/1.1\r\nHost: a\r\n\r\n"
-#define PEER  "GET /peer HTTP/1.1\r\nHost: a\r\n\r\n"
-#define HOLD  "GET /hold HTTP/1.1\r\nHost: a\r\n\r\n"
+#define HELLO      "GET /hello HTTP/1.1\r\nHost: a\r\n\r\n"
+#define PEER       "GET /peer HTTP/1.1\r\nHost: a\r\n\r\n"
+#define CREDENTIAL "GET /credential HTTP/1.1\r\nHost: a\r\n\r\n"
+#define HOLD       "GET /hold HTTP/1.1\r\nHost: a\r\n\r\n"
 
-static void expect_peer(const struct x509_identity *id, const char *text) {
+static void expect(const struct x509_identity *id, const char *request, const char *text) {
         struct tls_client c;
 
         assert_int_equal(tls_client_open(&c, hfd_http_port(f.http), NULL, id, 0), 0);
-        if (!says(&c, PEER, text))
+        if (!says(&c, request, text))
                 fail_msg("expected %s", text);
         tls_client_close(&c);
+}
+
+static void expect_peer(const struct x509_identity *id, const char *text) {
+        expect(id, PEER, text);
 }
 
 static void test_client_certificates_are_verified(void **state) {
@@ -68,6 +75,43 @@ static void test_client_certificates_are_verified(void **state) {
         x509_identity_deinit(&other_ca);
         x509_identity_deinit(&foreign);
         x509_identity_deinit(&self);
+}
+
+/* As in Go's library. */
+static void test_the_last_common_name_is_the_user(void **state) {
+        struct x509_identity two = x509_identity_make("system:admin", "ops", &f.ca, false, 3600);
+
+        x509_identity_add_name(&two, "CN", "bob", &f.ca);
+        expect_peer(&two, "verified bob ops");
+        x509_identity_deinit(&two);
+}
+
+#define UID "1.3.6.1.4.1.57683.2"
+
+static void test_a_certificate_has_a_uid_and_a_fingerprint(void **state) {
+        struct x509_identity id = x509_identity_make("alice", "ops", &f.ca, false, 3600),
+                             no_name = x509_identity_make(NULL, "ops", &f.ca, false, 3600);
+        unsigned char *der = NULL, digest[32];
+        char text[128] = "uid=u-1 fingerprint=";
+
+        x509_identity_add_name(&id, UID, "u-1", &f.ca);
+        int n = i2d_X509(id.cert, &der);
+        assert_true(n > 0);
+        SHA256(der, (size_t)n, digest);
+        OPENSSL_free(der);
+        for (size_t i = 0; i < sizeof digest; i++)
+                (void)snprintf(text + strlen(text), 3, "%02x", digest[i]);
+        expect_peer(&id, "verified alice ops");
+        expect(&id, CREDENTIAL, text);
+        /* Kubernetes does not accept several uids, or an empty one. */
+        x509_identity_add_name(&id, UID, "u-2", &f.ca);
+        expect_peer(&id, "bad alice ops");
+        x509_identity_add_name(&no_name, UID, "", &f.ca);
+        expect_peer(&no_name, "verified  ops"); /* it is nobody's certificate */
+        x509_identity_add_name(&no_name, "CN", "bob", &f.ca);
+        expect_peer(&no_name, "bad bob ops");
+        x509_identity_deinit(&no_name);
+        x509_identity_deinit(&id);
 }
 
 static void test_tls_below_1_2_is_refused(void **state) {
@@ -440,6 +484,10 @@ static void test_idle_workers_still_iterate(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test_setup_teardown(test_client_certificates_are_verified, setup,
+                                                teardown),
+                cmocka_unit_test_setup_teardown(test_a_certificate_has_a_uid_and_a_fingerprint,
+                                                setup, teardown),
+                cmocka_unit_test_setup_teardown(test_the_last_common_name_is_the_user, setup,
                                                 teardown),
                 cmocka_unit_test_setup_teardown(test_tls_below_1_2_is_refused, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_garbage_instead_of_tls_ends_the_connection,

@@ -18,6 +18,7 @@
 #include "base/strbuf.h"
 #include "rbac_fixture.h"
 #include "server/rbac/decision.h"
+#include "server/rbac/index_private.h"
 #include "server/rbac/rule_list.h"
 
 #define N(array) (sizeof(array) / sizeof(array)[0])
@@ -230,6 +231,36 @@ static void test_a_decision_says_which_binding_or_which_missing_role(void **stat
         hfd_rbac_index_unref(index);
 }
 
+/* One binding of a role may have thousands of equal subjects, each of which would take time in
+ * every request of the user. */
+static void test_equal_subjects_of_a_binding_are_one_grant(void **state) {
+        static const struct rbac_object repeated[] = {
+                {HFD_RBAC_CLUSTER_ROLE, "", "reader", "{'rules':[]}"},
+                {HFD_RBAC_ROLE_BINDING, "ns1", "known",
+                 "{'roleRef':{'kind':'ClusterRole','name':'reader'},'subjects':["
+                 "{'kind':'User','name':'jane'},{'kind':'User','name':'jane'}]}"},
+                {HFD_RBAC_ROLE_BINDING, "ns1", "missing",
+                 "{'roleRef':{'kind':'Role','name':'gone'},'subjects':["
+                 "{'kind':'User','name':'jane'},{'kind':'Group','name':'devs'},"
+                 "{'kind':'User','name':'jane'},{'kind':'User','name':'jane'}]}"},
+                {HFD_RBAC_ROLE_BINDING, "ns1", "other",
+                 "{'roleRef':{'kind':'Role','name':'lost'},'subjects':["
+                 "{'kind':'User','name':'jane'},{'kind':'User','name':'jane'}]}"},
+        };
+        static const struct question question = {"jane", "get", "",  "configmaps",
+                                                 "",     "ns1", "x", false};
+        struct hfd_rbac_index *index = rbac_fixture_index(repeated, N(repeated));
+        struct hf__strbuf reason = {0};
+
+        assert_int_equal(index->n_grants, 4); /* jane by three bindings, devs by one */
+        assert_false(ask(index, &question, &reason));
+        assert_string_equal(reason.data,
+                            "RBAC: [role.rbac.authorization.k8s.io \"gone\" not found, "
+                            "role.rbac.authorization.k8s.io \"lost\" not found]");
+        hf__strbuf_done(&reason);
+        hfd_rbac_index_unref(index);
+}
+
 static void test_an_empty_index_allows_nothing(void **state) {
         struct hfd_rbac_index *index = rbac_fixture_index(NULL, 0);
 
@@ -335,6 +366,7 @@ int main(void) {
                 cmocka_unit_test(
                         test_a_path_is_allowed_by_a_rule_for_urls_that_is_bound_everywhere),
                 cmocka_unit_test(test_a_decision_says_which_binding_or_which_missing_role),
+                cmocka_unit_test(test_equal_subjects_of_a_binding_are_one_grant),
                 cmocka_unit_test(test_an_empty_index_allows_nothing),
                 cmocka_unit_test(test_the_rules_of_a_user_are_those_of_all_bindings),
                 cmocka_unit_test(test_the_rules_of_a_role_are_those_that_it_was_built_from),

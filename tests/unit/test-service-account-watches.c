@@ -18,9 +18,12 @@
 
 #include "api_fixture.h"
 #include "base/json.h"
+#include "base/sha256.h"
 #include "hand_clock.h"
 #include "patience.h"
+#include "server/cacher/cacher.h"
 #include "server/http/http.h"
+#include "server/resources/rows/resource_table.h"
 #include "server/service_accounts/account_watches.h"
 #include "server/service_accounts/lookup.h"
 
@@ -158,6 +161,79 @@ static void test_a_watch_ends_with_its_account_or_secret(void **state) {
         hfd_account_watches_free(watches);
 }
 
+/* Replaces the Secret "s", which holds the token "t", with one that has the label. */
+static void put_label(struct api_fixture *f, const char *value) {
+        char body[300];
+
+        (void)snprintf(body, sizeof body,
+                       "{\"metadata\":{\"name\":\"s\",\"labels\":{\"a\":\"b\","
+                       "\"kubernetes.io/legacy-token-invalid-since\":\"%s\"}},"
+                       "\"data\":{\"token\":\"dA==\"}}",
+                       value);
+        assert_int_equal(api_fixture_request(f, HF_VERB_UPDATE, secrets, "default", "s", NULL,
+                                             body),
+                         0);
+        assert_int_equal(api_fixture_get(f, secrets, "default", "s"), 0);
+}
+
+static void test_a_token_ends_when_its_secret_marks_it_as_invalid(void **state) {
+        struct api_fixture *f = *state;
+        struct hfd_account_watches *watches = start(f);
+        struct hf_status status = {0};
+        struct one *one;
+
+        make(f, accounts, "sa");
+        api_fixture_make(f, secrets, "default",
+                         "{\"metadata\":{\"name\":\"s\"},\"data\":{\"token\":\"dA==\"}}");
+        one = new_one(f, "sa", NULL, 1000);
+        struct hfd_credential credential = *one->credential;
+        credential.secret = "s";
+        credential.of_secret = true;
+        hf__sha256("t", 1, credential.digest);
+        struct hfd_credential *of_account = one->credential;
+        one->credential = hfd_credential_new(&credential);
+        assert_non_null(one->credential);
+        free(of_account);
+        one->watch.credential = one->credential;
+        assert_true(hfd_account_watches_track(watches, &one->watch));
+        put_label(f, "");
+        assert_int_equal(hfd_account_lookup(f->cacher, one->credential, 0, &status), 0);
+        put_label(f, "2026-11-30");
+        assert_int_equal(hfd_account_lookup(f->cacher, one->credential, 0, &status),
+                         HF_E_UNAUTHORIZED);
+        assert_non_null(strstr(status.message, "has been marked invalid"));
+        hfd_account_watches_changed(watches);
+        PATIENCE_AWAIT(atomic_load(&one->n_ends) == 1);
+        free_one(one);
+        hfd_account_watches_free(watches);
+}
+
+/* The text of an account may have a megabyte. The test damages it after the first look-up. */
+static void test_the_text_of_an_object_is_read_once(void **state) {
+        struct api_fixture *f = *state;
+        struct hfd_object *object;
+        struct one *one;
+
+        make(f, accounts, "sa");
+        one = new_one(f, "sa", NULL, INT32_MAX);
+        assert_int_equal(hfd_account_lookup(f->cacher, one->credential, 0, NULL), 0);
+        object = hfd_cacher_get(f->cacher, hfd_resource_find("", "v1", "serviceaccounts"),
+                                "default/sa");
+        assert_non_null(object);
+        char *uid = strstr(object->bytes->data, one->uid), first = *uid;
+        *uid = '?';
+        assert_int_equal(hfd_account_lookup(f->cacher, one->credential, 0, NULL), 0);
+        *uid = first;
+        hfd_object_unref(object);
+        /* Another revision has another text. */
+        assert_int_equal(api_fixture_delete(f, accounts, "default", "sa", NULL), 0);
+        make(f, accounts, "sa");
+        assert_int_equal(api_fixture_get(f, accounts, "default", "sa"), 0);
+        assert_int_equal(hfd_account_lookup(f->cacher, one->credential, 0, NULL),
+                         HF_E_UNAUTHORIZED);
+        free_one(one);
+}
+
 /* The clock may have been moved during a round of checks, which makes the pause after it as long as
  * possible. So the clock has to move on until the pause is over. */
 static void await_expiry(struct one *one) {
@@ -231,6 +307,8 @@ static void test_many_watches_end_once(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 TIMED_TEST(test_a_watch_ends_with_its_account_or_secret),
+                TIMED_TEST(test_a_token_ends_when_its_secret_marks_it_as_invalid),
+                TIMED_TEST(test_the_text_of_an_object_is_read_once),
                 TIMED_TEST(test_a_watch_ends_when_its_token_expires),
                 TIMED_TEST(test_many_watches_end_once),
         };

@@ -8,6 +8,8 @@
  *  - Of a request only the subject, the key and the alternative names reach the certificate. A
  *    request decides neither about usages nor about the lifetime, and its certificate is never that
  *    of a CA.
+ *  - A certificate gives no name, group or uid that the approver of its request could not see.
+ *    Approvers read requests with Go's libraries.
  *  - Code here reads an organisation as server/http/connection/tls.c does. Otherwise a request
  *    could hide the group that its certificate gives.
  */
@@ -18,6 +20,8 @@
 #include <limits.h>
 #include <string.h>
 
+#include <openssl/bn.h>
+#include <openssl/core_names.h>
 #include <openssl/err.h>
 #include <openssl/evp.h>
 #include <openssl/objects.h>
@@ -28,13 +32,18 @@
 #include "server/auth/pki/pki_x509.h"
 #include "server/tls/pem.h"
 
-#define MIN_RSA_BITS 1024       /* as in Go's library, which refuses shorter keys */
-#define BACKDATE     300        /* seconds; the clocks of other machines may be behind */
-#define SHORT        (8 * 3600) /* seconds; a shorter lifetime is exact, not reduced by BACKDATE */
+/* As in Go's library, which refuses shorter keys and longer exponents. */
+#define MIN_RSA_BITS      1024
+#define MAX_EXPONENT_BITS 31
+#define BACKDATE          300        /* seconds; the clocks of other machines may be behind */
+#define SHORT             (8 * 3600) /* seconds; BACKDATE does not reduce a shorter lifetime */
+
+#define COUNT(array) (sizeof(array) / sizeof(array)[0])
 
 static void bio_cleanup(BIO **bio) { BIO_free(*bio); }
 static void cert_cleanup(X509 **cert) { X509_free(*cert); }
 static void key_cleanup(EVP_PKEY **key) { EVP_PKEY_free(*key); }
+static void name_cleanup(X509_NAME **name) { X509_NAME_free(*name); }
 static void names_cleanup(GENERAL_NAMES **names) { GENERAL_NAMES_free(*names); }
 static void request_cleanup(X509_REQ **request) { X509_REQ_free(*request); }
 
@@ -101,6 +110,43 @@ static X509_REQ *parse_request(const char *pem, size_t n, const char **ret_fault
         return request;
 }
 
+/* Whether the curve is one that Go's libraries accept, by its name. */
+static bool is_usual_curve(EVP_PKEY *key) {
+        static const char *const usual[] = {SN_secp224r1, SN_X9_62_prime256v1, SN_secp384r1,
+                                            SN_secp521r1};
+        char name[32];
+        int has_parameters = 0;
+
+        if (EVP_PKEY_get_int_param(key, OSSL_PKEY_PARAM_EC_DECODED_FROM_EXPLICIT_PARAMS,
+                                   &has_parameters) != 1 ||
+            has_parameters || EVP_PKEY_get_group_name(key, name, sizeof name, NULL) != 1)
+                return false;
+        for (size_t i = 0; i < COUNT(usual); i++)
+                if (strcmp(name, usual[i]) == 0)
+                        return true;
+        return false;
+}
+
+/* Why an RSA key is not accepted; "" = it is. An exponent that is too large makes the verification
+ * slow. */
+static const char *rsa_fault(EVP_PKEY *key) {
+        BIGNUM *exponent = NULL;
+        const char *fault = "";
+
+        if (EVP_PKEY_get_bits(key) < MIN_RSA_BITS)
+                return "crypto/rsa: the key is insecure: it has less than 1024 bits";
+        if (EVP_PKEY_get_bn_param(key, OSSL_PKEY_PARAM_RSA_E, &exponent) != 1)
+                return "x509: invalid RSA public exponent";
+        if (BN_num_bits(exponent) > MAX_EXPONENT_BITS)
+                fault = "crypto/rsa: public exponent too large";
+        else if (BN_num_bits(exponent) < 2)
+                fault = "crypto/rsa: public exponent too small or negative";
+        else if (!BN_is_odd(exponent))
+                fault = "crypto/rsa: public exponent is even";
+        BN_free(exponent);
+        return fault;
+}
+
 /* Why a signature by that key or algorithm is not accepted; "" = it may be verified. Kinds of keys
  * that no TLS client uses are refused, because some of them make the verification slow. */
 static const char *algorithm_fault(const X509_REQ *request, EVP_PKEY *key) {
@@ -109,12 +155,13 @@ static const char *algorithm_fault(const X509_REQ *request, EVP_PKEY *key) {
         (void)OBJ_find_sigid_algs(X509_REQ_get_signature_nid(request), &digest, NULL);
         if (digest == NID_md5)
                 return "x509: cannot verify signature: insecure algorithm MD5-RSA";
-        if (EVP_PKEY_is_a(key, "RSA") && EVP_PKEY_get_bits(key) < MIN_RSA_BITS)
-                return "crypto/rsa: the key is insecure: it has less than 1024 bits";
-        if (!EVP_PKEY_is_a(key, "RSA") && !EVP_PKEY_is_a(key, "EC") &&
-            !EVP_PKEY_is_a(key, "ED25519"))
-                return "x509: cannot verify signature: algorithm unimplemented";
-        return "";
+        if (EVP_PKEY_is_a(key, "RSA"))
+                return rsa_fault(key);
+        if (EVP_PKEY_is_a(key, "EC"))
+                return is_usual_curve(key) ? "" : "x509: unsupported elliptic curve";
+        return EVP_PKEY_is_a(key, "ED25519")
+                       ? ""
+                       : "x509: cannot verify signature: algorithm unimplemented";
 }
 
 static const char *signature_fault(EVP_PKEY *key) {
@@ -122,6 +169,37 @@ static const char *signature_fault(EVP_PKEY *key) {
                 return "x509: ECDSA verification failure";
         return EVP_PKEY_is_a(key, "RSA") ? "crypto/rsa: verification error"
                                          : "x509: Ed25519 verification failure";
+}
+
+/* Whether Go's libraries read strings of this type in requests. */
+static bool is_readable(const ASN1_STRING *string) {
+        switch (ASN1_STRING_type(string)) {
+        case V_ASN1_UTF8STRING:
+        case V_ASN1_PRINTABLESTRING:
+        case V_ASN1_IA5STRING:
+        case V_ASN1_NUMERICSTRING:
+        case V_ASN1_T61STRING:
+        case V_ASN1_BMPSTRING: return true;
+        default: return false;
+        }
+}
+
+/* Why the names of the subject are not accepted; "" = they are. Go's libraries show one common name
+ * only, and no string of an unusual type. */
+static const char *subject_fault(const X509_REQ *request) {
+        const X509_NAME *subject = X509_REQ_get_subject_name(request);
+        size_t n_names = 0;
+
+        for (int i = 0; i < X509_NAME_entry_count(subject); i++) {
+                const X509_NAME_ENTRY *entry = X509_NAME_get_entry(subject, i);
+                int kind = OBJ_obj2nid(X509_NAME_ENTRY_get_object(entry));
+                if (kind != NID_commonName && kind != NID_organizationName)
+                        continue;
+                if (!is_readable(X509_NAME_ENTRY_get_data(entry)))
+                        return "x509: unsupported string type in the subject";
+                n_names += kind == NID_commonName;
+        }
+        return n_names > 1 ? "x509: the subject has more than one common name" : "";
 }
 
 const char *hfd_pki_request_fault(const char *pem, size_t n) {
@@ -133,6 +211,8 @@ const char *hfd_pki_request_fault(const char *pem, size_t n) {
         EVP_PKEY *key = X509_REQ_get0_pubkey(request);
         fault = key ? algorithm_fault(request, key)
                     : "x509: cannot verify signature: algorithm unimplemented";
+        if (!*fault)
+                fault = subject_fault(request);
         if (!*fault && X509_REQ_verify(request, key) != 1)
                 fault = signature_fault(key);
         return ran_out_of_memory() && *fault ? NULL : fault;
@@ -190,6 +270,29 @@ const char *hfd_pki_certificates_fault(const char *pem, size_t n) {
 }
 
 /* ---- issuing ---- */
+
+/* Copies the attributes of the subject that Kubernetes copies. An approver does not see the others,
+ * one of which is the uid of the user. */
+static bool copy_subject(X509 *cert, const X509_REQ *request) {
+        static const int kept[] = {NID_countryName,         NID_organizationName,
+                                   NID_localityName,        NID_organizationalUnitName,
+                                   NID_stateOrProvinceName, NID_streetAddress,
+                                   NID_postalCode,          NID_commonName,
+                                   NID_serialNumber};
+        HF__CLEANUP(name_cleanup)
+        X509_NAME *subject = X509_NAME_dup(X509_REQ_get_subject_name(request));
+
+        for (int i = X509_NAME_entry_count(subject) - 1; i >= 0; i--) {
+                const X509_NAME_ENTRY *entry = X509_NAME_get_entry(subject, i);
+                int kind = OBJ_obj2nid(X509_NAME_ENTRY_get_object(entry));
+                size_t k = 0;
+                while (k < COUNT(kept) && kept[k] != kind)
+                        k++;
+                if (k == COUNT(kept))
+                        X509_NAME_ENTRY_free(X509_NAME_delete_entry(subject, i));
+        }
+        return subject && X509_set_subject_name(cert, subject) == 1;
+}
 
 /* Copies the alternative names of the kinds that Kubernetes copies. */
 static bool copy_names(X509 *cert, X509_REQ *request) {
@@ -249,7 +352,7 @@ int hfd_pki_issue(const struct hfd_pki_issue *issue, char **ret_cert_pem) {
         bool ok = cert && X509_set_version(cert, X509_VERSION_3) == 1 &&
                   hfd_pki_x509_set_serial(cert) && set_lifetime(cert, ca, issue) &&
                   X509_set_pubkey(cert, X509_REQ_get0_pubkey(request)) == 1 &&
-                  X509_set_subject_name(cert, X509_REQ_get_subject_name(request)) == 1 &&
+                  copy_subject(cert, request) &&
                   X509_set_issuer_name(cert, X509_get_subject_name(ca)) == 1 &&
                   set_usages(cert, ca, issue) && copy_names(cert, request);
         int r = ok ? hfd_pki_x509_sign(cert, ca_key, ret_cert_pem) : -EIO;

@@ -13,8 +13,9 @@
 
 #include <holdfast/error.h>
 
-/* Why the text is not a request with a valid signature by its own key; "" when it is; NULL = out of
- * memory. Static storage. The words are those of Go's libraries where these have a fixed text. */
+/* Why the text is not a request with a valid signature by its own key, or why its subject or key is
+ * not accepted; "" when all is well; NULL = out of memory. Static storage. The words are those of
+ * Go's libraries where these have a fixed text. */
 const char *hfd_pki_request_fault(const char *pem, size_t n);
 /* Whether the subject of the request has that organisation, compared as in the certificate of a
  * client: 1, or 0, also if the text is not a request; or -ENOMEM. */
@@ -34,8 +35,9 @@ struct hfd_pki_issue {
         int64_t seconds; /* the lifetime; if it is 8 hours or more, it includes these 5 minutes */
 };
 /*
- * Issues a certificate for a client, with the subject and the names of the request. It is valid for
- * the lifetime, or until the CA expires if that is sooner. 0, -ENOMEM, -EIO (OpenSSL failed), or
- * HF_E_INVALID: the CA has expired, or the CA or the request cannot be used.
+ * Issues a certificate for a client, with the subject and the names of the request as far as
+ * Kubernetes copies them. It is valid for the lifetime, or until the CA expires if that is sooner.
+ * 0, -ENOMEM, -EIO (OpenSSL failed), or HF_E_INVALID: the CA has expired, or the CA or the request
+ * cannot be used.
  */
 int hfd_pki_issue(const struct hfd_pki_issue *issue, char **ret_cert_pem);

@@ -4,9 +4,9 @@
  * because they would save little, and there is no renegotiation.
  *
  * Invariant: a client certificate that does not verify does not end the handshake, unless it
- * exceeds the limits below. It is recorded, and the handler responds with 401; after an aborted
- * handshake the user would not see the reason. So code that reads the names of a certificate must
- * check enum hfd_peer_cert first.
+ * exceeds the limits below. It is recorded, and the handler responds with 401 unless the request
+ * has a token; after an aborted handshake the user would not see the reason. So code that reads the
+ * names of a certificate must check enum hfd_peer_cert first.
  *
  * OpenSSL's error queue belongs to the thread, and a stale entry would be reported as the error of
  * the next operation. hfd_tls_new leaves the queue empty; connection.c clears it before each
@@ -16,6 +16,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -238,28 +239,27 @@ static char *entry_text(X509_NAME *name, int index) {
         return text;
 }
 
-int hfd_tls_peer(SSL *ssl, bool bad_cert, struct hfd_origin *origin) {
-        X509 *cert = SSL_get0_peer_certificate(ssl);
-        X509_NAME *subject;
-        int at;
+/* Of several common names the last one counts, as in Go's library: other programs that look at the
+ * certificate must see the same user. */
+static char *common_name_of(X509_NAME *subject) {
+        int last = -1, at;
 
-        assert(origin->kind == HFD_PEER_NONE && !origin->organisations);
-        if (!cert)
-                return 0;
-        origin->kind = bad_cert ? HFD_PEER_BAD : HFD_PEER_VERIFIED;
-        subject = X509_get_subject_name(cert);
-        at = X509_NAME_get_index_by_NID(subject, NID_commonName, -1);
-        if (at >= 0)
-                origin->common_name = entry_text(subject, at);
+        while ((at = X509_NAME_get_index_by_NID(subject, NID_commonName, last)) >= 0)
+                last = at;
+        return last >= 0 ? entry_text(subject, last) : NULL;
+}
+
+/* Organisations above the limit may be dropped, because server/auth refuses a user with so many
+ * groups. */
+static int read_organisations(X509_NAME *subject, struct hfd_origin *origin) {
+        int at = -1;
+
         origin->organisations = calloc(MAX_ORGANISATIONS, sizeof(char *));
         if (!origin->organisations)
                 return -ENOMEM;
-        at = -1;
         while ((at = X509_NAME_get_index_by_NID(subject, NID_organizationName, at)) >= 0) {
                 char *text = entry_text(subject, at);
 
-                /* Organisations above the limit may be dropped, because server/auth refuses a user
-                 * with so many groups. */
                 if (!text || origin->n_organisations == MAX_ORGANISATIONS) {
                         free(text);
                         continue;
@@ -267,4 +267,58 @@ int hfd_tls_peer(SSL *ssl, bool bad_cert, struct hfd_origin *origin) {
                 origin->organisations[origin->n_organisations++] = text;
         }
         return 0;
+}
+
+/* False: there are several uids, or one that is not usable. */
+static bool read_uid(X509_NAME *subject, struct hfd_origin *origin) {
+        /* 1.3.6.1.4.1.57683.2, of the Cloud Native Computing Foundation, as in a certificate */
+        static const unsigned char uid_oid[] = {0x2b, 6, 1, 4, 1, 0x83, 0xc2, 0x53, 2};
+
+        for (int i = 0; i < X509_NAME_entry_count(subject); i++) {
+                const X509_NAME_ENTRY *entry = X509_NAME_get_entry(subject, i);
+                const ASN1_OBJECT *kind = X509_NAME_ENTRY_get_object(entry);
+
+                if (OBJ_length(kind) != sizeof uid_oid ||
+                    memcmp(OBJ_get0_data(kind), uid_oid, sizeof uid_oid) != 0)
+                        continue;
+                if (origin->uid)
+                        return false;
+                origin->uid = entry_text(subject, i);
+                if (!origin->uid)
+                        return false;
+        }
+        return true;
+}
+
+static int read_fingerprint(X509 *cert, struct hfd_origin *origin) {
+        unsigned char digest[EVP_MAX_MD_SIZE];
+        unsigned n = 0;
+
+        if (X509_digest(cert, EVP_sha256(), digest, &n) != 1)
+                return -ENOMEM;
+        origin->fingerprint = malloc(2 * n + 1);
+        if (!origin->fingerprint)
+                return -ENOMEM;
+        for (unsigned i = 0; i < n; i++)
+                (void)snprintf(origin->fingerprint + 2 * i, 3, "%02x", digest[i]);
+        return 0;
+}
+
+int hfd_tls_peer(SSL *ssl, bool bad_cert, struct hfd_origin *origin) {
+        X509 *cert = SSL_get0_peer_certificate(ssl);
+
+        assert(origin->kind == HFD_PEER_NONE && !origin->organisations);
+        if (!cert)
+                return 0;
+        X509_NAME *subject = X509_get_subject_name(cert);
+        origin->common_name = common_name_of(subject);
+        int r = read_organisations(subject, origin);
+        if (r == 0)
+                r = read_fingerprint(cert, origin);
+        /* As in Kubernetes, the uid counts only where a name makes the certificate one of a user.
+         */
+        if (r == 0 && origin->common_name && !read_uid(subject, origin))
+                bad_cert = true;
+        origin->kind = bad_cert ? HFD_PEER_BAD : HFD_PEER_VERIFIED;
+        return r;
 }

@@ -359,16 +359,19 @@ const char *hfd_http_request_body(struct hfd_http_request *request, size_t *ret_
         return request->body.data ? request->body.data : "";
 }
 
-enum hfd_peer_cert hfd_http_request_peer(struct hfd_http_request *request,
-                                         const char **ret_common_name,
-                                         const char *const **ret_organisations,
-                                         size_t *ret_n_organisations) {
+struct hfd_client_cert hfd_http_request_peer(struct hfd_http_request *request) {
         const struct hfd_origin *origin = request->origin;
 
-        *ret_common_name = origin && origin->common_name ? origin->common_name : "";
-        *ret_organisations = origin ? (const char *const *)origin->organisations : NULL;
-        *ret_n_organisations = origin ? origin->n_organisations : 0;
-        return origin ? origin->kind : HFD_PEER_NONE;
+        if (!origin)
+                return (struct hfd_client_cert){.common_name = "", .uid = "", .fingerprint = ""};
+        return (struct hfd_client_cert){.kind = origin->kind,
+                                        .common_name =
+                                                origin->common_name ? origin->common_name : "",
+                                        .organisations = (const char *const *)origin->organisations,
+                                        .n_organisations = origin->n_organisations,
+                                        .uid = origin->uid ? origin->uid : "",
+                                        .fingerprint =
+                                                origin->fingerprint ? origin->fingerprint : ""};
 }
 
 void hfd_http_request_set_response_header(struct hfd_http_request *request, const char *name,

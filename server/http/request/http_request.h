@@ -89,13 +89,18 @@ hf_nsec hfd_http_request_received_at(struct hfd_http_request *request);
 enum hfd_peer_cert {
         HFD_PEER_NONE,     /* the client sent no certificate */
         HFD_PEER_VERIFIED, /* the client CA issued it, and it was valid at the handshake */
-        HFD_PEER_BAD       /* not valid, for example expired, or of another CA: respond with 401 */
+        HFD_PEER_BAD       /* not valid, for example expired, or of another CA: it names no user */
 };
-/* The client certificate's common name ("" = none) and its first 64 organisations. */
-enum hfd_peer_cert hfd_http_request_peer(struct hfd_http_request *request,
-                                         const char **ret_common_name,
-                                         const char *const **ret_organisations,
-                                         size_t *ret_n_organisations);
+/* The client certificate. All texts are borrowed from the request, and "" if there are none. */
+struct hfd_client_cert {
+        enum hfd_peer_cert kind;
+        const char *common_name;
+        const char *const *organisations; /* the first 64 */
+        size_t n_organisations;
+        const char *uid;         /* of the user, in the attribute that Kubernetes reads */
+        const char *fingerprint; /* the SHA-256 of the certificate, in hexadecimal */
+};
+struct hfd_client_cert hfd_http_request_peer(struct hfd_http_request *request);
 
 /* A header that is added to the response to this request, no matter which code responds. name (in
  * lower case) and value are borrowed until the last unref. Set it once at most, in on_head before

@@ -61,6 +61,8 @@ struct hfd_origin *hfd_origin_unref(struct hfd_origin *origin) {
                 free(origin->organisations[i]);
         free(origin->organisations);
         free(origin->common_name);
+        free(origin->uid);
+        free(origin->fingerprint);
         free(origin);
         return NULL;
 }

@@ -20,6 +20,7 @@ struct hfd_origin {
         char *common_name;    /* owned; NULL = none */
         char **organisations; /* owned array of owned strings */
         size_t n_organisations;
+        char *uid, *fingerprint; /* as in struct hfd_client_cert; owned; NULL = none */
 };
 
 /* 0 or -ENOMEM. */

@@ -7,8 +7,9 @@
  *    bytes before and after the resourceVersion are the stored bytes, normalized if another program
  *    stored them, or what a definition has made of them (custom_object.h). hfd_object_at and
  *    hfd_object_has_bytes rely on this. A placeholder has no such bytes.
- *  - selectable is set once, by a compare-and-exchange. A thread that loses the race frees its own
- *    copy and uses the published one. So it needs no lock, and remains valid as long as the object.
+ *  - selectable and extract are set once, by a compare-and-exchange. A thread that loses the race
+ *    frees its own copy and uses the published one. So they need no lock, and remain valid as long
+ *    as the object.
  *  - frames is guarded by a lock that many objects share. The lock is held only to read or set a
  *    pointer and to take a reference, never while a frame is built or freed, and never together
  *    with another lock.
@@ -377,6 +378,7 @@ struct hfd_object *hfd_object_unref(struct hfd_object *object) {
                 return NULL;
         assert(!object->frames); /* the thread that shares them has a reference until unshare */
         hf__json_free(atomic_load(&object->selectable));
+        free(atomic_load(&object->extract));
         hf__buf_unref(object->bytes);
         if (object->has_origin)
                 hf__buf_unref(*origin_of(object));
@@ -473,6 +475,19 @@ const struct hf__json *hfd_object_selectable(struct hfd_object *object) {
             atomic_compare_exchange_strong(&object->selectable, &published, selectable))
                 return selectable;
         hf__json_free(selectable);
+        return published; /* another thread was first */
+}
+
+const void *hfd_object_extract(const struct hfd_object *object) {
+        return atomic_load_explicit(&object->extract, memory_order_acquire);
+}
+
+const void *hfd_object_keep_extract(struct hfd_object *object, void *extract) {
+        void *published = NULL;
+
+        if (atomic_compare_exchange_strong(&object->extract, &published, extract))
+                return extract;
+        free(extract);
         return published; /* another thread was first */
 }
 

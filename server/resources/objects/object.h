@@ -42,6 +42,7 @@ struct hfd_object {
         struct hf__buf *bytes;
         /* Owned; built on first use: the labels, and the fields that field selectors may use. */
         _Atomic(struct hf__json *) selectable;
+        _Atomic(void *) extract;          /* owned; see hfd_object_keep_extract; NULL = none */
         struct hfd_object_frames *frames; /* owned; NULL = not shared; guarded by object.c's lock */
         atomic_int refs;
         uint16_t splice_at; /* where the resourceVersion begins in the unpacked bytes */
@@ -143,6 +144,14 @@ struct hf__json *hfd_object_parse_for_update(const struct hfd_object *object);
  * memory. */
 const struct hf__json *hfd_object_selectable(struct hfd_object *object);
 /*
+ * What the one reader of objects of this kind has extracted from the bytes, so that it needs to
+ * read them once only. Borrowed from object, and valid as long as the object. NULL = nothing yet.
+ */
+const void *hfd_object_extract(const struct hfd_object *object);
+/* Keeps a block of memory as the extract, which the object frees with free, and returns it. If
+ * another thread was first, frees the block and returns that of the other thread. */
+const void *hfd_object_keep_extract(struct hfd_object *object, void *extract);
+/*
  * The watch event `{"type":"ADDED","object":...}\n`, as a new reference; NULL = out of memory. type
  * must not be BOOKMARK, which has no stored object. The object is no placeholder. Each call builds
  * the event, unless frames are shared and an earlier call has built it.
@@ -160,7 +169,7 @@ struct hf__buf *hfd_object_protobuf_frame(struct hfd_object *object, enum hf_eve
 void hfd_object_share_frames(struct hfd_object *object);
 void hfd_object_unshare_frames(struct hfd_object *object);
 /* An estimate of the bytes of memory that the object uses, without its shared frames, and without
- * what hfd_object_selectable has kept. */
+ * what hfd_object_selectable and hfd_object_keep_extract have kept. */
 size_t hfd_object_memory(const struct hfd_object *object);
 /* "ADDED", "MODIFIED", "DELETED" or "BOOKMARK". */
 const char *hfd_event_type_name(enum hf_event_type type);
