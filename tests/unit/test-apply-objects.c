@@ -223,6 +223,31 @@ static void test_fields_that_a_manager_has_not_applied_are_not_removed(void **st
                             "{'text':'a','set':['x'],'items':[{'name':'i'}],'count':2}");
 }
 
+/* An entry that a client has written owns an element, and nothing in it. */
+static void own_element(const char *manager, const char *element) {
+        struct hf__json *list = hf__json_path(live, "metadata.managedFields");
+        char text[500];
+
+        (void)snprintf(text, sizeof text,
+                       "{'manager':'%s','operation':'Update','apiVersion':'v1','fieldsType':"
+                       "'FieldsV1','fieldsV1':{'f:spec':{'f:items':{'k:{\\'name\\':\\'%s\\'}':"
+                       "{}}}}}",
+                       manager, element);
+        assert_int_equal(hf__json_append(list, apply_fixture_parse(text)), 0);
+}
+
+static void test_an_element_that_stays_keeps_its_keys(void **state) {
+        assert_int_equal(apply_spec("m1", "'items':[{'name':'x'},{'name':'y'}]", false), 0);
+        own_element("m2", "x");
+        assert_int_equal(apply_spec("m1", "'items':[{'name':'y','value':'1'}]", false), 0);
+        assert_string_equal(spec_text(), "{'items':[{'name':'x'},{'name':'y','value':'1'}]}");
+        assert_string_equal(owned("m2"), "{'f:spec':{'f:items':{'k:{\\'name\\':\\'x\\'}':{}}}}");
+        /* Other members of such an element go. */
+        assert_int_equal(apply_spec("m1", "'items':[{'name':'x','value':'2'}]", false), 0);
+        assert_int_equal(apply_spec("m1", "'count':1", false), 0);
+        assert_string_equal(spec_text(), "{'items':[{'name':'x'}],'count':1}");
+}
+
 static void test_lists_that_become_empty_are_removed(void **state) {
         update_spec("u", "", "'set':[],'text':'a'");
         assert_int_equal(apply_spec("m1", "'set':['a'],'count':1", false), 0);
@@ -431,6 +456,7 @@ int main(void) {
                 TEST(test_configurations_with_wrong_lists_are_refused),
                 TEST(test_what_is_applied_no_more_is_removed_unless_others_own_it),
                 TEST(test_fields_that_a_manager_has_not_applied_are_not_removed),
+                TEST(test_an_element_that_stays_keeps_its_keys),
                 TEST(test_lists_that_become_empty_are_removed),
                 TEST(test_the_same_value_is_shared),
                 TEST(test_one_conflict_is_named_in_one_line),
