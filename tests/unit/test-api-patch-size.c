@@ -207,6 +207,29 @@ static void make_wrong_types(size_t n, struct hf__strbuf *document, struct hf__s
                   ",{\"name\":{\"a\":{\"b\":{\"c\":-1}}}}]}");
 }
 
+/* One element is patched again and again, and has a list in which an element is large. */
+static void make_repeated_elements(size_t n, struct hf__strbuf *document,
+                                   struct hf__strbuf *patch) {
+        hf__strbuf_puts(document, "{\"template\":{\"spec\":{\"containers\":[]}}}");
+        put_whole(patch,
+                  "{\"template\":{\"spec\":{\"containers\":[{\"name\":\"a\",\"env\":[{\"name\":"
+                  "\"x\",\"z\":[",
+                  "", "", n, "]}]}");
+        for (size_t i = 0; i < n; i++)
+                hf__strbuf_puts(patch, ",{\"name\":\"a\",\"env\":[{\"name\":\"y\"}]}");
+        hf__strbuf_puts(patch, "]}}}");
+}
+
+/* The same, but the merge key of the large element comes after all other members. */
+static void make_late_keys(size_t n, struct hf__strbuf *document, struct hf__strbuf *patch) {
+        hf__strbuf_puts(document, "{\"template\":{\"spec\":{\"containers\":[]}}}");
+        put_whole(patch, "{\"template\":{\"spec\":{\"containers\":[{\"name\":\"a\",\"env\":[{",
+                  "\"k", "\":0", n, ",\"name\":\"x\"}]}");
+        for (size_t i = 0; i < n; i++)
+                hf__strbuf_puts(patch, ",{\"name\":\"a\",\"env\":[{\"name\":\"y\"}]}");
+        hf__strbuf_puts(patch, "]}}}");
+}
+
 /* ---- JSON patch; the number of operations is limited, so the documents are larger ---- */
 
 static void make_array_operations(size_t n, struct hf__strbuf *document, struct hf__strbuf *patch) {
@@ -264,6 +287,8 @@ static void test_work_grows_as_the_input_does(void **state) {
                  0},
                 {"strategic: wrong types", HFD_PATCH_STRATEGIC, "serviceaccounts", 2000,
                  make_wrong_types, HF_E_INVALID},
+                {"strategic: repeated elements", HFD_PATCH_STRATEGIC, "podtemplates", 1000,
+                 make_repeated_elements, 0},
                 {"JSON patch: array", HFD_PATCH_JSON, NULL, 300, make_array_operations, 0},
                 {"JSON patch: object", HFD_PATCH_JSON, NULL, 300, make_object_operations, 0},
                 {"JSON patch: tests", HFD_PATCH_JSON, NULL, 300, make_tests, HF_E_INVALID},
@@ -273,9 +298,24 @@ static void test_work_grows_as_the_input_does(void **state) {
                 expect_growth(&inputs[i]);
 }
 
+/* Work that is proportional to a product of sizes uses up the steps, however it is done. */
+static void test_work_beyond_the_steps_is_refused(void **state) {
+        static const struct input inputs[] = {
+                {"strategic: late keys", HFD_PATCH_STRATEGIC, "podtemplates", 8000, make_late_keys,
+                 HF_E_TOO_LARGE},
+        };
+        size_t steps;
+
+        for (size_t i = 0; i < sizeof inputs / sizeof inputs[0]; i++) {
+                double spent = measure(&inputs[i], inputs[i].n, &steps);
+                print_message("%-40s n=%zu: %.1f ms\n", inputs[i].name, inputs[i].n, spent * 1e3);
+        }
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_work_grows_as_the_input_does),
+                cmocka_unit_test(test_work_beyond_the_steps_is_refused),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }
