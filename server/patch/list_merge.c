@@ -84,9 +84,9 @@ static int check_element(const struct hfd_list_merge *merge, const struct hf__js
                 return hfd_patch_refuse(merge->outcome,
                                         "map: %s does not contain declared merge key: %s",
                                         merge->path, key ? key : "");
-        if (!hf__json_is_string(identity))
+        if (hf__json_is_object(identity) || hf__json_is_array(identity))
                 return hfd_patch_refuse(merge->outcome,
-                                        "%s: merge key %s: expected a string, but received a %s",
+                                        "%s: merge key %s: expected a scalar, but received a %s",
                                         merge->path, key ? key : "", type_name(identity));
         return 0;
 }

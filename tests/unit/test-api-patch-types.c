@@ -366,6 +366,38 @@ static void test_strategic_merge_patch_merges_lists_by_key(void **state) {
                          "\"type\":\"B\"}]}}");
 }
 
+/* As kubectl patches one port of several. Numbers are equal whatever they look like, and a text is
+ * no number. */
+static void test_strategic_merge_patch_merges_lists_by_numbers(void **state) {
+        static const char *const cases[][3] = {
+                {"[{\"containerPort\":80,\"name\":\"a\"},{\"containerPort\":443}]",
+                 "{\"$setElementOrder/ports\":[{\"containerPort\":80},{\"containerPort\":443}],"
+                 "\"ports\":[{\"containerPort\":80,\"name\":\"b\"}]",
+                 "[{\"containerPort\":80,\"name\":\"b\"},{\"containerPort\":443}]"},
+                {"[{\"containerPort\":80},{\"containerPort\":443}]",
+                 "{\"ports\":[{\"$patch\":\"delete\",\"containerPort\":80}]",
+                 "[{\"containerPort\":443}]"},
+                {"[{\"containerPort\":80}]", "{\"ports\":[{\"containerPort\":8e1,\"name\":\"a\"}]",
+                 "[{\"containerPort\":80,\"name\":\"a\"}]"},
+                {"[{\"containerPort\":80}]", "{\"ports\":[{\"containerPort\":\"80\"}]",
+                 "[{\"containerPort\":\"80\"},{\"containerPort\":80}]"},
+                {"[{\"containerPort\":80}]", "{\"ports\":[{\"containerPort\":{}}]", NULL},
+                {"[{\"containerPort\":80}]", "{\"ports\":[{\"containerPort\":null}]", NULL},
+        };
+        static const char form[] =
+                "{\"template\":{\"spec\":{\"containers\":[{\"name\":\"c\",\"ports\":%s}]}}}";
+        char document[400], patch[400], result[400];
+
+        for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+                (void)snprintf(document, sizeof document, form, cases[i][0]);
+                (void)snprintf(patch, sizeof patch,
+                               "{\"template\":{\"spec\":{\"containers\":[{\"name\":\"c\",%s}]}}}",
+                               cases[i][1] + 1);
+                (void)snprintf(result, sizeof result, form, cases[i][2] ? cases[i][2] : "");
+                expect_strategic("podtemplates", document, patch, cases[i][2] ? result : NULL);
+        }
+}
+
 static void test_strategic_merge_patch_merges_sets_and_replaces_other_lists(void **state) {
         static const char *const cases[][3] = {
                 /* scalars: as a set */
@@ -457,6 +489,7 @@ int main(void) {
                 cmocka_unit_test(test_merge_patch_follows_rfc_7386),
                 cmocka_unit_test(test_merge_patch_handles_many_members),
                 cmocka_unit_test(test_strategic_merge_patch_merges_lists_by_key),
+                cmocka_unit_test(test_strategic_merge_patch_merges_lists_by_numbers),
                 cmocka_unit_test(test_strategic_merge_patch_merges_sets_and_replaces_other_lists),
                 cmocka_unit_test(test_strategic_merge_patch_replaces_lists_below_a_long_path),
                 cmocka_unit_test(test_strategic_merge_patch_orders_lists),
