@@ -346,6 +346,18 @@ static void test_a_long_path_is_cut(void **state) {
         hf__json_free(config);
 }
 
+static void test_the_name_of_a_manager_is_cut(void **state) {
+        char name[5000];
+
+        memset(name, 'm', sizeof name - 1);
+        name[sizeof name - 1] = 0;
+        assert_int_equal(apply_spec(name, "'text':'1'", false), 0);
+        assert_int_equal(apply_spec("m2", "'text':'2'", false), HF_E_CONFLICT);
+        const char *cause = hf__json_string(hf__json_first(failure.causes), "message");
+        assert_in_range(strlen(cause), HFD_CONFLICTS_NAME_MAX, HFD_CONFLICTS_NAME_MAX + 100);
+        assert_string_equal(cause + strlen(cause) - 5, "m\"...");
+}
+
 /* ---- properties ---- */
 
 static void assert_same(uint64_t seed, const struct hf__json *a, const struct hf__json *b) {
@@ -464,6 +476,7 @@ int main(void) {
                 TEST(test_force_takes_fields_over),
                 TEST(test_the_list_of_conflicts_is_limited),
                 TEST(test_a_long_path_is_cut),
+                TEST(test_the_name_of_a_manager_is_cut),
                 TEST(test_an_apply_that_is_repeated_changes_nothing),
                 TEST(test_appliers_of_different_fields_commute),
                 TEST(test_a_comparison_says_what_a_second_one_undoes),
