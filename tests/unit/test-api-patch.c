@@ -292,6 +292,39 @@ static void test_a_patch_changes_either_status_or_object(void **state) {
                          HF_E_NOT_FOUND);
 }
 
+/* A client that names the version which it has read must not overwrite a newer one. */
+static void test_an_apply_to_the_status_is_for_the_version_that_it_names(void **state) {
+        struct api_fixture *f = *state;
+        char revision[32], config[400];
+
+        assert_int_equal(api_fixture_request(f, HF_VERB_CREATE, api_workspaces, NULL, NULL, NULL,
+                                             "{\"metadata\":{\"name\":\"w\"},\"spec\":{\"a\":1}}"),
+                         0);
+        for (int stale = 0; stale < 2; stale++) {
+                (void)snprintf(revision, sizeof revision, "%s",
+                               api_fixture_text_at(f, "metadata.resourceVersion"));
+                (void)snprintf(config, sizeof config,
+                               "{\"apiVersion\":\"%s/%s\",\"kind\":\"Workspace\",\"metadata\":{"
+                               "\"name\":\"w\",\"resourceVersion\":\"%s\"},\"status\":{\"phase\":"
+                               "\"%d\"}}",
+                               api_workspaces.group, api_workspaces.version, revision, stale);
+                if (stale)
+                        assert_int_equal(api_fixture_patch(f, api_workspaces, NULL, "w",
+                                                           HFD_SUB_STATUS, HFD_PATCH_MERGE, NULL,
+                                                           "{\"status\":{\"phase\":\"Ready\"}}"),
+                                         0);
+                assert_int_equal(api_fixture_patch(f, api_workspaces, NULL, "w", HFD_SUB_STATUS,
+                                                   HFD_PATCH_APPLY, "fieldManager=m&force=true",
+                                                   config),
+                                 stale ? HF_E_CONFLICT : 0);
+                if (!stale)
+                        assert_null(strstr(f->last.body, "f:resourceVersion"));
+        }
+        assert_int_equal(api_fixture_request(f, HF_VERB_GET, api_workspaces, NULL, "w", NULL, NULL),
+                         0);
+        assert_string_equal(api_fixture_text_at(f, "status.phase"), "Ready");
+}
+
 /* A patch is a write like any other: its transaction compares the fence. */
 static void test_a_patch_compares_the_fence(void **state) {
         struct api_fixture *f = *state;
@@ -379,6 +412,7 @@ int main(void) {
                 API_TEST(test_reasons_of_strategic_merge_patch_have_the_words_of_kubernetes),
                 API_TEST(test_too_many_operations_are_refused),
                 API_TEST(test_a_patch_changes_either_status_or_object),
+                API_TEST(test_an_apply_to_the_status_is_for_the_version_that_it_names),
                 API_TEST(test_a_patch_compares_the_fence),
                 API_TEST(test_concurrent_patches_are_all_applied),
         };

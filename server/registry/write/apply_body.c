@@ -7,42 +7,44 @@
  */
 #include "server/registry/write/apply_body.h"
 
-#include <errno.h>
 #include <string.h>
 
 #include "base/json.h"
 #include "base/strbuf.h"
 #include "server/registry/write/body.h"
 
+/* Removes all members of object but those with one of the n keys. */
+static void keep_members(struct hf__json *object, const char *const *keys, size_t n) {
+        struct hf__json *next;
+
+        for (struct hf__json *m = hf__json_first(object); m; m = next) {
+                bool keep = false;
+                next = hf__json_next(m);
+                for (size_t i = 0; i < n; i++)
+                        keep = keep || strcmp(hf__json_key(m), keys[i]) == 0;
+                if (!keep)
+                        hf__json_free(hf__json_detach(object, m));
+        }
+}
+
 /* Removes the fields that a request to this subresource does not write, so that its manager will
- * not own them. 0 or -ENOMEM. */
+ * not own them. No manager owns those that stay in metadata: they say which version of which object
+ * the client means. 0 or -ENOMEM. */
 static int remove_other_parts(const struct hfd_request *request, struct hf__json *config) {
         const struct hfd_part_rules *rules =
                 hfd_resource_part_rules(request->resource, request->subresource);
         const char *const kept[] = {"apiVersion", "kind", "metadata", rules ? "spec" : "status"};
-        const struct hf__json *name = hf__json_path(config, "metadata.name");
-        struct hf__json *metadata, *next;
+        static const char *const kept_metadata[] = {"name", "resourceVersion", "uid"};
 
         if (request->subresource == HFD_SUB_NONE || request->subresource == HFD_SUB_SCALE) {
                 if (request->resource->subresources & HFD_SUB_STATUS)
                         hf__json_remove(config, "status");
                 return 0;
         }
-        for (struct hf__json *m = hf__json_first(config); m; m = next) {
-                bool keep = false;
-                next = hf__json_next(m);
-                for (size_t i = 0; i < sizeof kept / sizeof kept[0]; i++)
-                        keep = keep || strcmp(hf__json_key(m), kept[i]) == 0;
-                if (!keep)
-                        hf__json_free(hf__json_detach(config, m));
-        }
-        metadata = hf__json_object();
-        if (hf__json_add_string(metadata, "name", hf__json_text(name)) != 0) {
-                hf__json_free(metadata);
-                return -ENOMEM;
-        }
-        int r = hf__json_set(config, "metadata", metadata);
-        return r == 0 && rules ? rules->restrict_config(request->subresource, config) : r;
+        keep_members(config, kept, sizeof kept / sizeof kept[0]);
+        keep_members(hf__json_get(config, "metadata"), kept_metadata,
+                     sizeof kept_metadata / sizeof kept_metadata[0]);
+        return rules ? rules->restrict_config(request->subresource, config) : 0;
 }
 
 /*
