@@ -63,7 +63,7 @@ static int merge_object(struct hf__json *target, const struct hf__json *patch,
         int r = hfd_members_init(&members, target);
 
         if (r == 0)
-                r = hfd_patch_spend(outcome, members.by_key.n + hf__json_count(patch));
+                r = hfd_patch_spend(outcome, members.steps + hf__json_count(patch));
         for (const struct hf__json *m = hf__json_first(patch); m && r == 0; m = hf__json_next(m))
                 r = merge_member(&members, m, outcome);
         hfd_members_done(&members);

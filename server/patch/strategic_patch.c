@@ -234,7 +234,7 @@ static int merge_object(struct merging *p, const struct spot *at, struct hf__jso
                 return r;
         r = hfd_members_init(&members, target);
         if (r == 0)
-                r = hfd_patch_spend(p->outcome, members.by_key.n + hf__json_count(patch));
+                r = hfd_patch_spend(p->outcome, members.steps + hf__json_count(patch));
         for (const struct hf__json *m = hf__json_first(patch); m && r == 0; m = hf__json_next(m))
                 r = merge_member(p, at, &members, patch, m, &n_orders);
         hfd_members_done(&members);

@@ -230,6 +230,24 @@ static void make_late_keys(size_t n, struct hf__strbuf *document, struct hf__str
         hf__strbuf_puts(patch, "]}}}");
 }
 
+/* One element is patched again and again, and has an object with long keys that begin alike. */
+static void make_long_keys(size_t n, struct hf__strbuf *document, struct hf__strbuf *patch) {
+        char key[6001];
+
+        memset(key, 'k', sizeof key - 1);
+        key[sizeof key - 1] = 0;
+        hf__strbuf_puts(document, "{\"template\":{\"spec\":{\"containers\":[]}}}");
+        hf__strbuf_puts(patch,
+                        "{\"template\":{\"spec\":{\"containers\":[{\"name\":\"a\",\"resources\":{"
+                        "\"limits\":{\"x\":0");
+        for (size_t i = 0; i < 250; i++)
+                hf__strbuf_printf(patch, ",\"%s%zu\":0", key, i);
+        hf__strbuf_puts(patch, "}}}");
+        for (size_t i = 0; i < n; i++)
+                hf__strbuf_puts(patch, ",{\"name\":\"a\",\"resources\":{\"limits\":{\"x\":1}}}");
+        hf__strbuf_puts(patch, "]}}}");
+}
+
 /* ---- JSON patch; the number of operations is limited, so the documents are larger ---- */
 
 static void make_array_operations(size_t n, struct hf__strbuf *document, struct hf__strbuf *patch) {
@@ -302,6 +320,8 @@ static void test_work_grows_as_the_input_does(void **state) {
 static void test_work_beyond_the_steps_is_refused(void **state) {
         static const struct input inputs[] = {
                 {"strategic: late keys", HFD_PATCH_STRATEGIC, "podtemplates", 8000, make_late_keys,
+                 HF_E_TOO_LARGE},
+                {"strategic: long keys", HFD_PATCH_STRATEGIC, "podtemplates", 2000, make_long_keys,
                  HF_E_TOO_LARGE},
         };
         size_t steps;
