@@ -269,6 +269,13 @@ static void test_merge_patch_follows_rfc_7386(void **state) {
                 {"{}", "{\"a\":{\"bb\":{\"ccc\":null}}}", "{\"a\":{\"bb\":{}}}"},
                 {"{\"a\":[1]}", "{\"a\":{\"b\":null,\"c\":1}}", "{\"a\":{\"c\":1}}"},
                 {"{\"a\":1}", "{}", "{\"a\":1}"},
+                /* The RFC says nothing about arrays; Kubernetes drops nulls that would be members.
+                 */
+                {"{\"d\":[{\"e\":1}]}",
+                 "{\"a\":[{\"b\":\"x\",\"c\":null}],\"d\":[null,[{\"e\":null}],{\"f\":{\"g\":null}}"
+                 "]}",
+                 "{\"a\":[{\"b\":\"x\"}],\"d\":[null,[{}],{\"f\":{}}]}"},
+                {"{\"a\":{}}", "{\"a\":[{\"b\":null}]}", "{\"a\":[{\"b\":null}]}"},
         };
 
         for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
