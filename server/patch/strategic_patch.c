@@ -182,6 +182,8 @@ static int merge_value(struct merging *p, const struct spot *at, struct hfd_memb
                 return merge_object(p, at, target, m);
         if (at->list && hf__json_is_array(m) && hf__json_is_array(target))
                 return merge_list(p, at, target, m, NULL);
+        if (hfd_directive_marks(m) && !(at->is_replaced && hf__json_is_object(target)))
+                return hfd_members_drop(members, key); /* there is no object to delete or replace */
         return hfd_members_set(members, key, hfd_directives_copy_without(m));
 }
 

@@ -479,8 +479,13 @@ static void test_strategic_merge_patch_follows_directives(void **state) {
                  "{\"data\":{\"a\":\"1\",\"d\":\"4\"}}"},
                 {"{}", "{\"data\":{\"$retainKeys\":[\"a\"],\"a\":\"1\",\"b\":null}}",
                  "{\"data\":{\"a\":\"1\"}}"},
+                /* A directive for an object that is not there has nothing to do. */
                 {"{\"data\":[1]}", "{\"data\":{\"a\":{\"$patch\":\"replace\",\"b\":1}}}",
-                 "{\"data\":{\"a\":{\"b\":1}}}"},
+                 "{\"data\":{}}"},
+                {"{\"x\":1}", "{\"data\":{\"$patch\":\"delete\"}}", "{\"x\":1}"},
+                {"{\"data\":[1]}", "{\"data\":{\"$patch\":\"delete\"}}", "{}"},
+                {"{}", "{\"l\":[{\"$patch\":1},2],\"m\":{\"n\":{\"$patch\":\"delete\"}}}",
+                 "{\"l\":[2],\"m\":{}}"},
         };
 
         for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
