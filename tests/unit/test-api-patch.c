@@ -325,6 +325,31 @@ static void test_an_apply_to_the_status_is_for_the_version_that_it_names(void **
         assert_string_equal(api_fixture_text_at(f, "status.phase"), "Ready");
 }
 
+/* The report of mistakes is limited, but a field that nobody could own is always refused. */
+static void test_an_unknown_field_is_refused_beside_many_duplicate_ones(void **state) {
+        struct api_fixture *f = *state;
+        struct hf__strbuf config = {0};
+
+        make_cm(f);
+        hf__strbuf_puts(&config,
+                        "{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"metadata\":{\"name\":"
+                        "\"c\"},\"data\":{");
+        for (int i = 0; i < 2 * HFD_STRICT_MAX; i++)
+                hf__strbuf_printf(&config, "%s\"k%d\":\"v\"", i ? "," : "", i / 2);
+        hf__strbuf_puts(&config, "}");
+        for (int unknown = 0; unknown < 2; unknown++) {
+                struct hf__strbuf body = {0};
+                hf__strbuf_printf(&body, "%s%s}", config.data, unknown ? ",\"spam\":1" : "");
+                assert_int_equal(api_fixture_patch(f, api_configmaps, "default", "c", HFD_SUB_NONE,
+                                                   HFD_PATCH_APPLY, "fieldManager=m&force=true",
+                                                   body.data),
+                                 unknown ? HF_E_INVALID : 0);
+                hf__strbuf_done(&body);
+        }
+        assert_non_null(strstr(f->last.body, ".spam: field not declared in schema"));
+        hf__strbuf_done(&config);
+}
+
 /* A patch is a write like any other: its transaction compares the fence. */
 static void test_a_patch_compares_the_fence(void **state) {
         struct api_fixture *f = *state;
@@ -413,6 +438,7 @@ int main(void) {
                 API_TEST(test_too_many_operations_are_refused),
                 API_TEST(test_a_patch_changes_either_status_or_object),
                 API_TEST(test_an_apply_to_the_status_is_for_the_version_that_it_names),
+                API_TEST(test_an_unknown_field_is_refused_beside_many_duplicate_ones),
                 API_TEST(test_a_patch_compares_the_fence),
                 API_TEST(test_concurrent_patches_are_all_applied),
         };
