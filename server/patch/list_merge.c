@@ -2,7 +2,8 @@
 /*
  * The merge of one list, in these steps, as in Kubernetes:
  *
- *      check     the types of all elements of the patch and of the order list
+ *      check     the types of all elements of the patch and of the order list, and that the former
+ *                are among the latter, in the same order
  *      replace   if an element has `$patch: replace`, target becomes empty
  *      delete    each element with `$patch: delete` removes all elements with its identity
  *      merge     each other element is merged into the first one with its identity, or appended
@@ -99,6 +100,42 @@ static int check_types(const struct merging *m) {
         for (const struct hf__json *e = hf__json_first(m->order); e && r == 0; e = hf__json_next(e))
                 r = check_element(m->merge, e);
         return r;
+}
+
+/* The first element of the order list from `o` on that has the identity of e; NULL = none. e is
+ * read once, because its merge key may come after many other members. */
+static const struct hf__json *find_in_order(const struct hf__json *e, const struct hf__json *o,
+                                            const char *key) {
+        char of_e[HFD_MERGE_KEY_TEXT], of_o[HFD_MERGE_KEY_TEXT];
+        const struct hfd_merge_key wanted = hfd_merge_key_of(e, key, of_e);
+
+        for (; o; o = hf__json_next(o)) {
+                const struct hfd_merge_key found = hfd_merge_key_of(o, key, of_o);
+                if (hfd_merge_key_is_same(&wanted, &found))
+                        break;
+        }
+        return o;
+}
+
+/* Checks that the order list has the elements of the patch, in their order. Directives are not
+ * elements. An order list without elements says nothing. */
+static int check_order(const struct merging *m) {
+        const struct hf__json *o = hf__json_first(m->order);
+
+        if (!o)
+                return 0;
+        for (const struct hf__json *e = hf__json_first(m->patch); e; e = hf__json_next(e)) {
+                if (m->merge->key && hfd_directive_get(e))
+                        continue;
+                o = find_in_order(e, o, m->merge->key);
+                if (!o)
+                        return hfd_patch_refuse(m->merge->outcome,
+                                                "%s: the order in the patch list doesn't match the "
+                                                "$setElementOrder list",
+                                                m->merge->path);
+                o = hf__json_next(o);
+        }
+        return 0;
 }
 
 /* ---- replace and delete ---- */
@@ -291,6 +328,8 @@ int hfd_list_merge_apply(const struct hfd_list_merge *merge, struct hf__json *ta
         int r = check_types(&m);
 
         assert(merge->path && hf__json_is_array(target));
+        if (r == 0)
+                r = check_order(&m);
         if (r != 0)
                 return r;
         r = begin_merge(&m);

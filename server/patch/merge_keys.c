@@ -132,11 +132,11 @@ bool hfd_merge_keys_repeats(const struct hfd_merge_keys *keys, const struct hfd_
         return entry < keys->entries + keys->n && compare(entry - 1, entry) == 0;
 }
 
-bool hfd_merge_keys_are_same(const struct hf__json *a, const struct hf__json *b, const char *key) {
-        char of_a[HFD_MERGE_KEY_TEXT], of_b[HFD_MERGE_KEY_TEXT];
-        size_t steps = 0;
-        const struct hfd_merge_key x = read_identity(a, key, of_a, &steps),
-                                   y = read_identity(b, key, of_b, &steps);
+struct hfd_merge_key hfd_merge_key_of(const struct hf__json *element, const char *key,
+                                      char buffer[HFD_MERGE_KEY_TEXT]) {
+        return read_identity(element, key, buffer, &(size_t){0});
+}
 
-        return x.type != 0 && y.type != 0 && compare(&x, &y) == 0;
+bool hfd_merge_key_is_same(const struct hfd_merge_key *a, const struct hfd_merge_key *b) {
+        return a->type != 0 && b->type != 0 && compare(a, b) == 0;
 }

@@ -41,5 +41,7 @@ const struct hfd_merge_key *hfd_merge_keys_find(const struct hfd_merge_keys *key
                                                 const struct hf__json *element);
 /* Whether the entry is one of the list's, and equal to the one before it. */
 bool hfd_merge_keys_repeats(const struct hfd_merge_keys *keys, const struct hfd_merge_key *entry);
-/* Whether two elements have the same identity. */
-bool hfd_merge_keys_are_same(const struct hf__json *a, const struct hf__json *b, const char *key);
+/* The identity of one element, without a position. It borrows from the element or the buffer. */
+struct hfd_merge_key hfd_merge_key_of(const struct hf__json *element, const char *key,
+                                      char buffer[HFD_MERGE_KEY_TEXT]);
+bool hfd_merge_key_is_same(const struct hfd_merge_key *a, const struct hfd_merge_key *b);

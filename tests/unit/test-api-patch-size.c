@@ -193,6 +193,8 @@ static void make_finalizers(size_t n, struct hf__strbuf *document, struct hf__st
         hf__strbuf_puts(patch, "{\"metadata\":{\"$setElementOrder/finalizers\":[");
         for (size_t i = n; i > 0; i--)
                 hf__strbuf_printf(patch, "%s\"a/%zu\"", i == n ? "" : ",", i - 1);
+        hf__strbuf_putc(patch, ',');
+        put_members(patch, "\"b/", "\"", n);
         put_whole(patch, "],\"finalizers\":[", "\"b/", "\"", n,
                   "],\"$deleteFromPrimitiveList/finalizers\":[");
         put_members(patch, "\"a/", "\"", n);

@@ -451,9 +451,21 @@ static void test_strategic_merge_patch_orders_lists(void **state) {
                  "secrets\":[{\"name\":\"n\"},{\"name\":\"a\"}],\"secrets\":[{\"name\":\"n\"}]}",
                  "{\"secrets\":[{\"name\":\"n\"},{\"name\":\"a\"}]}"},
                 {"{}",
+                 "{\"secrets\":[{\"name\":\"a\"},{\"name\":\"b\"}],\"$setElementOrder/"
+                 "secrets\":[{\"name\":\"a\"},{\"name\":\"x\"},{\"name\":\"b\"}]}",
+                 "{\"secrets\":[{\"name\":\"a\"},{\"name\":\"b\"}]}"},
+                /* The two lists contradict each other. */
+                {"{}",
                  "{\"secrets\":[{\"name\":\"b\"},{\"name\":\"a\"}],\"$setElementOrder/"
                  "secrets\":[{\"name\":\"a\"},{\"name\":\"b\"}]}",
-                 "{\"secrets\":[{\"name\":\"a\"},{\"name\":\"b\"}]}"},
+                 NULL},
+                {"{\"metadata\":{\"finalizers\":[\"a\"]}}",
+                 "{\"metadata\":{\"finalizers\":[\"b\"],\"$setElementOrder/finalizers\":[\"a\"]}}",
+                 NULL},
+                {"{\"secrets\":[{\"name\":\"a\"}]}",
+                 "{\"secrets\":[{\"name\":\"a\",\"$patch\":\"delete\"},{\"name\":\"b\"}],"
+                 "\"$setElementOrder/secrets\":[{\"name\":\"b\"}]}",
+                 "{\"secrets\":[{\"name\":\"b\"}]}"},
                 {"{}", "{\"$setElementOrder/secrets\":[{\"name\":\"a\"}]}", "{}"},
                 {"{\"metadata\":{\"finalizers\":[\"a\",\"s\",\"b\"]}}",
                  "{\"metadata\":{\"$setElementOrder/"
@@ -479,6 +491,10 @@ static void test_strategic_merge_patch_follows_directives(void **state) {
                  "{\"data\":{\"a\":\"1\",\"d\":\"4\"}}"},
                 {"{}", "{\"data\":{\"$retainKeys\":[\"a\"],\"a\":\"1\",\"b\":null}}",
                  "{\"data\":{\"a\":\"1\"}}"},
+                {"{\"data\":{}}", "{\"data\":{\"$retainKeys\":[\"a\"],\"a\":\"1\",\"b\":null}}",
+                 "{\"data\":{\"a\":\"1\"}}"},
+                {"{\"data\":{}}", "{\"data\":{\"$retainKeys\":[\"a\"],\"a\":\"1\",\"b\":\"2\"}}",
+                 NULL},
                 /* A directive for an object that is not there has nothing to do. */
                 {"{\"data\":[1]}", "{\"data\":{\"a\":{\"$patch\":\"replace\",\"b\":1}}}",
                  "{\"data\":{}}"},
