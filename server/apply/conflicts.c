@@ -2,8 +2,9 @@
 /*
  * Conflicts of an apply, and their message.
  *
- * Invariant: the response has a limit. Paths share their beginnings, and a client chooses these.
- * Without a limit all paths together could be much longer than the body.
+ * Invariant: the response has a limit. Paths share their beginnings, each cause names its manager,
+ * and clients choose these texts. Without a limit all paths and names together could be much longer
+ * than the body.
  */
 #include "server/apply/conflicts.h"
 
@@ -16,6 +17,7 @@
 
 #include "base/arena.h"
 #include "base/json.h"
+#include "base/utf8.h"
 
 /* Kubernetes sorts managers by JSON texts that identify them, without times and fields. Where one
  * text has a further member and the other ends, the comma of the first sorts before the brace of
@@ -91,15 +93,30 @@ struct report {
         int error;
 };
 
+static void put_name(const char *name, bool quoted, struct hf__strbuf *out) {
+        size_t n = strlen(name), end = 0;
+
+        while (end < n && end < HFD_CONFLICTS_NAME_MAX)
+                end = hf__utf8_next(name, n, end);
+        if (quoted)
+                hf__strbuf_json(out, name, end);
+        else
+                hf__strbuf_add(out, name, end);
+        if (end < n)
+                hf__strbuf_puts(out, "...");
+}
+
 /* `"m1" with subresource "status" using v1` */
 static void put_manager(const struct hfd_manager *m, struct hf__strbuf *out) {
-        hf__strbuf_json(out, m->name, strlen(m->name));
+        put_name(m->name, true, out);
         if (*m->subresource) {
                 hf__strbuf_puts(out, " with subresource ");
-                hf__strbuf_json(out, m->subresource, strlen(m->subresource));
+                put_name(m->subresource, true, out);
         }
-        if (!m->applies)
-                hf__strbuf_printf(out, " using %s", m->api_version);
+        if (!m->applies) {
+                hf__strbuf_puts(out, " using ");
+                put_name(m->api_version, false, out);
+        }
 }
 
 static void put_path(const struct place *place, struct hf__strbuf *out) {

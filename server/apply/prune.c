@@ -10,12 +10,19 @@
  *      data.k, data.k.x     data.k        data.k.x
  *      data.k, data.k.x     data.k.y      data.k, with all that is in it
  *
- * Invariant: the walk goes down only where the manager owned fields, so it takes time in proportion
- * to the sizes of the objects and lists in which the manager owned something.
+ * Invariants:
+ *
+ *  - The walk goes down only where the manager owned fields, so it takes time in proportion to the
+ *    sizes of the objects and lists in which the manager owned something.
+ *  - An element of a list that stays keeps its keys, also if nobody owns them. Without them it
+ * would be another element, or the list could not be divided. The next merge would then replace the
+ *    list, and free the values to which *ret_emptied points.
  */
 #include "server/apply/prune.h"
 
 #include <assert.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "base/arena.h"
 #include "base/json.h"
@@ -25,6 +32,7 @@
 /* An object or a list, and the sets of the fields in it. */
 struct level {
         const struct hfd_schema *schema;
+        const char *const *keys; /* the container is an element, which has these keys; or NULL */
         struct hf__json *container;
         const struct hfd_fields *last, *owned;
         bool was_owned; /* the manager owned a field that contains this level */
@@ -66,6 +74,7 @@ static void add_emptied(struct walk *w, struct hf__json *container, struct hf__j
 /* Removes one member or element, or fields in it, or nothing. named: the schema names it. */
 static void prune_child(struct walk *w, const struct level *level, const struct hfd_schema *schema,
                         struct hf__json *value, const struct hfd_step *step, bool named) {
+        bool is_element = hf__json_is_array(level->container);
         const struct hfd_field *before = hfd_fields_find(level->last, step);
         const struct hfd_field *now = hfd_fields_find(level->owned, step);
         bool was_owned = owns_field(before, named);
@@ -73,6 +82,7 @@ static void prune_child(struct walk *w, const struct level *level, const struct 
         if (!before)
                 return;
         struct level below = {.schema = schema,
+                              .keys = is_element ? level->schema->list_keys : NULL,
                               .container = value,
                               .last = before->below,
                               .owned = now ? now->below : NULL,
@@ -91,25 +101,42 @@ static void prune_child(struct walk *w, const struct level *level, const struct 
                 add_emptied(w, level->container, value);
 }
 
+static int order_of_keys(const void *key, const void *element) {
+        return strcmp(key, *(const char *const *)element);
+}
+
+/* Finds a key of an element among its keys, which are sorted. */
+static bool is_key(const struct level *level, size_t n_keys, const char *key) {
+        return n_keys > 0 && bsearch(key, level->keys, n_keys, sizeof *level->keys, order_of_keys);
+}
+
+static void prune_members(struct walk *w, const struct level *level) {
+        size_t n_keys = 0;
+        struct hf__json *next;
+
+        while (level->keys && level->keys[n_keys])
+                n_keys++;
+        for (struct hf__json *m = hf__json_first(level->container); m; m = next) {
+                const char *key = hf__json_key(m);
+                const struct hfd_step step = {.kind = HFD_STEP_FIELD, .name = key};
+                next = hf__json_next(m); /* m may be removed */
+                if (!is_key(level, n_keys, key))
+                        prune_child(w, level, hfd_schema_of_member(level->schema, key), m, &step,
+                                    hfd_shape_is_named(level->schema, key));
+        }
+}
+
 static void prune_level(struct walk *w, const struct level *level) {
         enum hfd_shape shape = hfd_shape_of(level->schema, level->container, level->depth);
         struct hfd_elements elements;
-        struct hf__json *next;
 
         if (shape == HFD_SHAPE_LIST &&
             hfd_shape_elements(w->scratch, level->schema, level->container, &elements, NULL) == 0)
                 for (size_t i = 0; i < elements.n; i++)
                         prune_child(w, level, level->schema->items, elements.in_order[i].value,
                                     &elements.in_order[i].step, false);
-        if (shape != HFD_SHAPE_OBJECT)
-                return;
-        for (struct hf__json *m = hf__json_first(level->container); m; m = next) {
-                const char *key = hf__json_key(m);
-                const struct hfd_step step = {.kind = HFD_STEP_FIELD, .name = key};
-                next = hf__json_next(m); /* m may be removed */
-                prune_child(w, level, hfd_schema_of_member(level->schema, key), m, &step,
-                            hfd_shape_is_named(level->schema, key));
-        }
+        if (shape == HFD_SHAPE_OBJECT)
+                prune_members(w, level);
 }
 
 bool hfd_prune(struct hf__arena *scratch, const struct hfd_schema *schema, struct hf__json *object,

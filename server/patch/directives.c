@@ -16,6 +16,10 @@ const char *hfd_directive_get(const struct hf__json *object) {
         return hf__json_text(hf__json_get(object, HFD_DIRECTIVE));
 }
 
+bool hfd_directive_marks(const struct hf__json *value) {
+        return hf__json_get(value, HFD_DIRECTIVE) != NULL;
+}
+
 const char *hfd_directive_skip(const char *text, const char *prefix) {
         size_t n = strlen(prefix);
 
@@ -29,13 +33,14 @@ static bool is_directive(const char *key) {
 }
 
 /*
- * Whether the copy of a new value omits m: a directive, which is no content, or a null in an
- * object, which would remove a member that a new value does not have.
+ * Whether the copy of a new value omits m: a directive, or a value that has one, because there is
+ * nothing that it could delete or replace; or a null in an object, which would remove a member that
+ * a new value does not have.
  */
 static bool is_omitted(const struct hf__json *m, bool in_array) {
-        if (in_array)
-                return hfd_directive_get(m) != NULL;
-        return is_directive(hf__json_key(m)) || hf__json_is_null(m);
+        if (hfd_directive_marks(m))
+                return true;
+        return !in_array && (is_directive(hf__json_key(m)) || hf__json_is_null(m));
 }
 
 struct hf__json *hfd_directives_copy_without(const struct hf__json *json) {

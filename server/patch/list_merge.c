@@ -2,14 +2,16 @@
 /*
  * The merge of one list, in these steps, as in Kubernetes:
  *
- *      check     the types of all elements of the patch and of the order list
+ *      check     the types of all elements of the patch and of the order list, and that the former
+ *                are among the latter, in the same order
  *      replace   if an element has `$patch: replace`, target becomes empty
  *      delete    each element with `$patch: delete` removes all elements with its identity
  *      merge     each other element is merged into the first one with its identity, or appended
  *      order     the elements in the order list get its order; the others keep their order
  *
- * Invariant: the indexes of the patch and of the previous list stay valid during the merge, because
- * neither the patch nor the copy of the previous list changes.
+ * Invariant: the merge of a list takes time for the identities of its elements, and not for the
+ * elements that the patch does not name. A patch can name one element many thousand times, and each
+ * time the lists in that element are merged again.
  */
 #include "server/patch/list_merge.h"
 
@@ -24,6 +26,7 @@
 #include "base/json.h"
 #include "base/json_index.h"
 #include "server/patch/directives.h"
+#include "server/patch/merge_keys.h"
 
 /* The state of one merge. */
 struct merging {
@@ -31,9 +34,8 @@ struct merging {
         struct hf__json *target;
         const struct hf__json *patch, *order; /* may be NULL */
 
-        struct hf__json *previous;         /* owned; a copy of target before the merge */
-        struct hf__json_index by_previous; /* of previous */
-        struct hf__json_index by_patch;    /* of patch */
+        struct hfd_merge_keys previous; /* of target before the merge */
+        struct hfd_merge_keys by_patch; /* of patch */
         struct hf__json **current; /* owned; the element of target at each previous position; NULL =
                                       it was deleted */
         struct hf__json **made;    /* owned; by the position of the first element of the patch with
@@ -83,22 +85,57 @@ static int check_element(const struct hfd_list_merge *merge, const struct hf__js
                 return hfd_patch_refuse(merge->outcome,
                                         "map: %s does not contain declared merge key: %s",
                                         merge->path, key ? key : "");
-        if (!hf__json_is_string(identity))
+        if (hf__json_is_object(identity) || hf__json_is_array(identity))
                 return hfd_patch_refuse(merge->outcome,
-                                        "%s: merge key %s: expected a string, but received a %s",
+                                        "%s: merge key %s: expected a scalar, but received a %s",
                                         merge->path, key ? key : "", type_name(identity));
         return 0;
 }
 
 static int check_types(const struct merging *m) {
-        size_t n = hf__json_count(m->target) + hf__json_count(m->patch) + hf__json_count(m->order);
-        int r = hfd_patch_spend(m->merge->outcome, n);
+        int r = hfd_patch_spend(m->merge->outcome, hf__json_count(m->order));
 
         for (const struct hf__json *e = hf__json_first(m->patch); e && r == 0; e = hf__json_next(e))
                 r = check_element(m->merge, e);
         for (const struct hf__json *e = hf__json_first(m->order); e && r == 0; e = hf__json_next(e))
                 r = check_element(m->merge, e);
         return r;
+}
+
+/* The first element of the order list from `o` on that has the identity of e; NULL = none. e is
+ * read once, because its merge key may come after many other members. */
+static const struct hf__json *find_in_order(const struct hf__json *e, const struct hf__json *o,
+                                            const char *key) {
+        char of_e[HFD_MERGE_KEY_TEXT], of_o[HFD_MERGE_KEY_TEXT];
+        const struct hfd_merge_key wanted = hfd_merge_key_of(e, key, of_e);
+
+        for (; o; o = hf__json_next(o)) {
+                const struct hfd_merge_key found = hfd_merge_key_of(o, key, of_o);
+                if (hfd_merge_key_is_same(&wanted, &found))
+                        break;
+        }
+        return o;
+}
+
+/* Checks that the order list has the elements of the patch, in their order. Directives are not
+ * elements. An order list without elements says nothing. */
+static int check_order(const struct merging *m) {
+        const struct hf__json *o = hf__json_first(m->order);
+
+        if (!o)
+                return 0;
+        for (const struct hf__json *e = hf__json_first(m->patch); e; e = hf__json_next(e)) {
+                if (m->merge->key && hfd_directive_get(e))
+                        continue;
+                o = find_in_order(e, o, m->merge->key);
+                if (!o)
+                        return hfd_patch_refuse(m->merge->outcome,
+                                                "%s: the order in the patch list doesn't match the "
+                                                "$setElementOrder list",
+                                                m->merge->path);
+                o = hf__json_next(o);
+        }
+        return 0;
 }
 
 /* ---- replace and delete ---- */
@@ -116,31 +153,29 @@ static void delete_element(struct merging *m, size_t position) {
         m->current[position] = NULL;
 }
 
-/* Deletes all elements with one identity; the stored list may contain duplicates. */
-static void delete_identity(struct merging *m, const char *identity) {
-        const struct hf__json_index *index = &m->by_previous;
-        const struct hf__json_index_entry *entry = hf__json_index_find(index, identity);
+/* Deletes all elements with the identity of an element of the patch; the stored list may contain
+ * duplicates. */
+static void delete_same(struct merging *m, const struct hf__json *element) {
+        const struct hfd_merge_key *entry = hfd_merge_keys_find(&m->previous, element);
 
-        /* If the first one is already deleted, so are the others, and the loop ends at once. */
-        for (; entry && entry < index->entries + index->n && m->current[entry->position] &&
-               strcmp(entry->text, identity) == 0;
-             entry++)
-                delete_element(m, entry->position);
+        /* If the first one is already deleted, so are the others. */
+        if (!entry || !m->current[entry->position])
+                return;
+        do
+                delete_element(m, entry++->position);
+        while (hfd_merge_keys_repeats(&m->previous, entry));
 }
 
 /* Applies the elements of the patch that are directives. */
 static void apply_directives(struct merging *m) {
-        const char *key = m->merge->key;
-        size_t n = hf__json_count(m->previous);
-
-        if (!key)
+        if (!m->merge->key)
                 return;
         if (has_replace(m->patch))
-                for (size_t i = 0; i < n; i++)
+                for (size_t i = 0; i < m->previous.n_elements; i++)
                         delete_element(m, i);
         for (const struct hf__json *e = hf__json_first(m->patch); e; e = hf__json_next(e))
                 if (is_directive(e, "delete"))
-                        delete_identity(m, hf__json_text(hf__json_get(e, key)));
+                        delete_same(m, e);
 }
 
 /* ---- merge ---- */
@@ -149,8 +184,9 @@ static void apply_directives(struct merging *m) {
  * The element of target into which an element of the patch is merged; NULL = the latter must be
  * appended. first: the position of the first element of the patch with this identity.
  */
-static struct hf__json *find_target(const struct merging *m, const char *identity, size_t first) {
-        const struct hf__json_index_entry *entry = hf__json_index_find(&m->by_previous, identity);
+static struct hf__json *find_target(const struct merging *m, const struct hf__json *element,
+                                    size_t first) {
+        const struct hfd_merge_key *entry = hfd_merge_keys_find(&m->previous, element);
 
         if (entry && m->current[entry->position])
                 return m->current[entry->position];
@@ -165,9 +201,8 @@ static int merge_elements(struct merging *m) {
              e = hf__json_next(e)) {
                 if (key && hfd_directive_get(e))
                         continue;
-                const char *identity = hf__json_text(key ? hf__json_get(e, key) : e);
-                size_t first = hf__json_index_find(&m->by_patch, identity)->position;
-                struct hf__json *found = find_target(m, identity, first);
+                size_t first = hfd_merge_keys_find(&m->by_patch, e)->position;
+                struct hf__json *found = find_target(m, e, first);
                 if (found && key)
                         r = m->merge->merge_element(m->merge->ctx, found, e);
                 if (found)
@@ -196,9 +231,8 @@ static int compare_wanted(const void *a, const void *b) {
         return x->merged < y->merged ? -1 : x->merged > y->merged;
 }
 
-static size_t find_position(const struct hf__json_index *index, const char *identity) {
-        const struct hf__json_index_entry *entry =
-                identity ? hf__json_index_find(index, identity) : NULL;
+static size_t find_position(const struct hfd_merge_keys *list, const struct hf__json *element) {
+        const struct hfd_merge_key *entry = hfd_merge_keys_find(list, element);
 
         return entry ? entry->position : SIZE_MAX;
 }
@@ -224,16 +258,14 @@ static void append_in_order(struct hf__json *target, const struct ordered *named
 
 /* Moves the elements of target to two arrays: to named if by_order has them, else to rest. An
  * element stays valid while it is detached, and append_in_order puts each of them back. */
-static void split_elements(struct merging *m, const struct hf__json_index *by_order,
+static void split_elements(struct merging *m, const struct hfd_merge_keys *by_order,
                            struct ordered *named, size_t *n_named, struct ordered *rest,
                            size_t *n_rest) {
-        const char *key = m->merge->key;
         struct hf__json *e;
 
         for (size_t i = 0; (e = hf__json_first(m->target)); i++) {
-                const char *identity = hf__json_text(key ? hf__json_get(e, key) : e);
-                struct ordered o = {e, find_position(by_order, identity),
-                                    find_position(&m->by_previous, identity), i};
+                struct ordered o = {e, find_position(by_order, e), find_position(&m->previous, e),
+                                    i};
                 (void)hf__json_detach(m->target, e);
                 if (o.wanted != SIZE_MAX)
                         named[(*n_named)++] = o;
@@ -247,8 +279,8 @@ static int order_elements(struct merging *m) {
         size_t n = hf__json_count(m->target), n_named = 0, n_rest = 0;
         /* Each half has room for all elements. + 1: calloc(0) may return NULL. */
         struct ordered *both = calloc(2 * n + 1, sizeof *both);
-        struct hf__json_index by_order;
-        int r = hf__json_index_init(&by_order, m->order ? m->order : m->patch, m->merge->key);
+        struct hfd_merge_keys by_order;
+        int r = hfd_merge_keys_init(&by_order, m->order ? m->order : m->patch, m->merge->key);
 
         if (r == 0 && !both)
                 r = -ENOMEM;
@@ -258,37 +290,34 @@ static int order_elements(struct merging *m) {
                 qsort(both, n_named, sizeof *both, compare_wanted);
                 append_in_order(m->target, both, n_named, both + n, n_rest);
         }
-        hf__json_index_done(&by_order);
+        hfd_merge_keys_done(&by_order);
         free(both);
         return r;
 }
 
 /* ---- the merge ---- */
 
-/* Makes the copy and the indexes that the steps use. 0 or -ENOMEM; call end_merge in any case. */
+/* Makes the lists of identities that the steps use. 0, -ENOMEM or HF_E_TOO_LARGE; call end_merge in
+ * any case. */
 static int begin_merge(struct merging *m) {
         const char *key = m->merge->key;
-        size_t n = hf__json_count(m->target), i = 0;
-        int r;
+        size_t i = 0;
+        int r = hfd_merge_keys_init(&m->previous, m->target, key);
+        int r2 = hfd_merge_keys_init(&m->by_patch, m->patch, key);
 
-        m->previous = hf__json_dup(m->target);
         /* + 1: calloc(0) may return NULL. */
-        m->current = calloc(n + 1, sizeof *m->current);
-        m->made = calloc(hf__json_count(m->patch) + 1, sizeof *m->made);
-        r = hf__json_index_init(&m->by_previous, m->previous, key);
-        if (r == 0)
-                r = hf__json_index_init(&m->by_patch, m->patch, key);
-        if (r != 0 || !m->previous || !m->current || !m->made)
+        m->current = calloc(m->previous.n_elements + 1, sizeof *m->current);
+        m->made = calloc(m->by_patch.n_elements + 1, sizeof *m->made);
+        if (r != 0 || r2 != 0 || !m->current || !m->made)
                 return -ENOMEM;
         for (struct hf__json *e = hf__json_first(m->target); e; e = hf__json_next(e))
                 m->current[i++] = e;
-        return 0;
+        return hfd_patch_spend(m->merge->outcome, m->previous.steps + m->by_patch.steps);
 }
 
 static void end_merge(struct merging *m) {
-        hf__json_index_done(&m->by_previous);
-        hf__json_index_done(&m->by_patch);
-        hf__json_free(m->previous);
+        hfd_merge_keys_done(&m->previous);
+        hfd_merge_keys_done(&m->by_patch);
         free(m->current);
         free(m->made);
 }
@@ -299,6 +328,8 @@ int hfd_list_merge_apply(const struct hfd_list_merge *merge, struct hf__json *ta
         int r = check_types(&m);
 
         assert(merge->path && hf__json_is_array(target));
+        if (r == 0)
+                r = check_order(&m);
         if (r != 0)
                 return r;
         r = begin_merge(&m);

@@ -2,8 +2,8 @@
 #pragma once
 /*
  * Merges a list of a strategic merge patch into a list of the document. Elements are matched by
- * their identity: the string under the merge key, or the element itself if it is a string. Indexes
- * find identities, so a merge takes n log n time for lists of n elements. Pure. Thread: owner only.
+ * their identity (merge_keys.h). Indexes find identities, so a merge takes n log n time for lists
+ * of n elements. Pure. Thread: owner only.
  */
 #include "server/patch/patch.h"
 

@@ -10,14 +10,27 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <string.h>
 
 #include "base/json.h"
+#include "server/patch/patch.h"
+
+/* A search compares keys, which a client may have made long and similar. */
+static size_t count_steps(const struct hf__json_index *index) {
+        size_t steps = index->n;
+
+        for (size_t i = 0; i < index->n; i++)
+                steps += strlen(index->entries[i].text) / HFD_PATCH_STEP_BYTES;
+        return steps;
+}
 
 int hfd_members_init(struct hfd_members *members, struct hf__json *object) {
         assert(hf__json_is_object(object));
         members->object = object;
         members->dropped = NULL;
-        return hf__json_index_init(&members->by_key, object, NULL);
+        int r = hf__json_index_init(&members->by_key, object, NULL);
+        members->steps = r == 0 ? count_steps(&members->by_key) : 0;
+        return r;
 }
 
 void hfd_members_done(struct hfd_members *members) {

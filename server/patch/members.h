@@ -17,6 +17,7 @@ struct hfd_members {
         struct hf__json *object;      /* borrowed; until done only drop and set may change it */
         struct hf__json_index by_key; /* of the members at init */
         struct hf__json *dropped;     /* owned; an array of the members that were dropped */
+        size_t steps;                 /* what the index costs, for hfd_patch_spend */
 };
 
 /* 0 or -ENOMEM. The caller calls hfd_members_done, also after a failure. */

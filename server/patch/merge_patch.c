@@ -5,8 +5,9 @@
  *
  * Invariant: a null that means removal never gets into the document. So if the document has no
  * object for an object of the patch, the latter is merged into an empty object instead of copied.
- * Arrays are copied unchanged, including nulls. The recursion is as deep as the patch, whose depth
- * the parser limits.
+ * The same holds for objects within an array. As in Kubernetes there are two exceptions: a null
+ * that is an element stays, and so does all that is in an array that replaces an object. The
+ * recursion is as deep as the patch, whose depth the parser limits.
  */
 #include "server/patch/merge_patch.h"
 
@@ -19,21 +20,37 @@
 static int merge_object(struct hf__json *target, const struct hf__json *patch,
                         struct hfd_patch_outcome *outcome);
 
-/* Makes the new value of a member that cannot be merged: the patch's value is not an object, or the
- * document has no object there. */
+static int make_value(const struct hf__json *patch, struct hfd_patch_outcome *outcome,
+                      struct hf__json **ret_value);
+
+static int append_values(struct hf__json *array, const struct hf__json *patch,
+                         struct hfd_patch_outcome *outcome) {
+        int r = 0;
+
+        for (const struct hf__json *m = hf__json_first(patch); m && r == 0; m = hf__json_next(m)) {
+                struct hf__json *value = NULL;
+                r = make_value(m, outcome, &value);
+                if (r == 0)
+                        r = hf__json_append(array, value);
+        }
+        return r;
+}
+
+/* Makes a new value of the patch's value, without the nulls that mean removal. */
 static int make_value(const struct hf__json *patch, struct hfd_patch_outcome *outcome,
                       struct hf__json **ret_value) {
+        bool array = hf__json_is_array(patch);
         struct hf__json *value;
         int r;
 
-        if (!hf__json_is_object(patch)) {
+        if (!array && !hf__json_is_object(patch)) {
                 *ret_value = hf__json_dup(patch);
                 return *ret_value ? 0 : -ENOMEM;
         }
-        value = hf__json_object();
+        value = array ? hf__json_array() : hf__json_object();
         if (!value)
                 return -ENOMEM;
-        r = merge_object(value, patch, outcome);
+        r = array ? append_values(value, patch, outcome) : merge_object(value, patch, outcome);
         if (r != 0) {
                 hf__json_free(value);
                 return r;
@@ -53,6 +70,8 @@ static int merge_member(struct hfd_members *members, const struct hf__json *patc
         member = hfd_members_find(members, key);
         if (hf__json_is_object(patch) && hf__json_is_object(member))
                 return merge_object(member, patch, outcome);
+        if (hf__json_is_object(member))
+                return hfd_members_set(members, key, hf__json_dup(patch));
         r = make_value(patch, outcome, &value);
         return r == 0 ? hfd_members_set(members, key, value) : r;
 }
@@ -63,7 +82,7 @@ static int merge_object(struct hf__json *target, const struct hf__json *patch,
         int r = hfd_members_init(&members, target);
 
         if (r == 0)
-                r = hfd_patch_spend(outcome, members.by_key.n + hf__json_count(patch));
+                r = hfd_patch_spend(outcome, members.steps + hf__json_count(patch));
         for (const struct hf__json *m = hf__json_first(patch); m && r == 0; m = hf__json_next(m))
                 r = merge_member(&members, m, outcome);
         hfd_members_done(&members);

@@ -22,9 +22,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define HFD_PATCH_OPS_MAX   10000 /* operations of a JSON patch; the caller checks the limit */
-#define HFD_PATCH_STEPS_MAX ((size_t)10 << 20) /* of one patch; at most about a second */
-#define HFD_PATCH_WHY       240                /* size of the buffer `why`, in bytes */
+#define HFD_PATCH_OPS_MAX    10000 /* operations of a JSON patch; the caller checks the limit */
+#define HFD_PATCH_STEPS_MAX  ((size_t)10 << 20) /* of one patch; at most about a second */
+#define HFD_PATCH_STEP_BYTES 64  /* so many bytes of a key or an identity are a step, too */
+#define HFD_PATCH_WHY        240 /* size of the buffer `why`, in bytes */
 
 enum hfd_patch {
         HFD_PATCH_JSON,

@@ -74,8 +74,19 @@ static void remove_members(struct hf__json *container) {
 
 /* ---- objects ---- */
 
-/* Removes the members of target that are not among keys. */
-static int retain_keys(struct merging *p, struct hf__json *target, const struct hf__json *keys) {
+/* Whether $retainKeys must name this member of the patch. */
+static bool must_be_retained(const struct hf__json *m) {
+        const char *key = hf__json_key(m);
+
+        return !hf__json_is_null(m) && strcmp(key, HFD_RETAIN_KEYS) != 0 &&
+               !hfd_directive_skip(key, HFD_SET_ORDER) &&
+               !hfd_directive_skip(key, HFD_DELETE_SCALARS);
+}
+
+/* Removes the members of target that are not among keys. A patch that has others is refused: it
+ * would add what it removes. */
+static int retain_keys(struct merging *p, struct hf__json *target, const struct hf__json *patch,
+                       const struct hf__json *keys) {
         struct hf__json_index by_text = {0};
         int r;
 
@@ -84,6 +95,9 @@ static int retain_keys(struct merging *p, struct hf__json *target, const struct 
         r = hfd_patch_spend(p->outcome, hf__json_count(target) + hf__json_count(keys));
         if (r == 0)
                 r = hf__json_index_init(&by_text, keys, NULL);
+        for (const struct hf__json *m = hf__json_first(patch); m && r == 0; m = hf__json_next(m))
+                if (must_be_retained(m) && !hf__json_index_find(&by_text, hf__json_key(m)))
+                        r = hfd_patch_malformed(p->outcome, "invalid patch format of retainKeys");
         for (struct hf__json *m = hf__json_first(target), *next; m && r == 0; m = next) {
                 next = hf__json_next(m);
                 if (!hf__json_index_find(&by_text, hf__json_key(m)))
@@ -182,6 +196,8 @@ static int merge_value(struct merging *p, const struct spot *at, struct hfd_memb
                 return merge_object(p, at, target, m);
         if (at->list && hf__json_is_array(m) && hf__json_is_array(target))
                 return merge_list(p, at, target, m, NULL);
+        if (hfd_directive_marks(m) && !(at->is_replaced && hf__json_is_object(target)))
+                return hfd_members_drop(members, key); /* there is no object to delete or replace */
         return hfd_members_set(members, key, hfd_directives_copy_without(m));
 }
 
@@ -228,13 +244,13 @@ static int merge_object(struct merging *p, const struct spot *at, struct hf__jso
                 remove_members(target);
         if (word && strcmp(word, "delete") == 0)
                 return 0;
-        if (retain)
-                r = retain_keys(p, target, retain);
+        if (retain && !word) /* $patch alone decides what stays */
+                r = retain_keys(p, target, patch, retain);
         if (r != 0)
                 return r;
         r = hfd_members_init(&members, target);
         if (r == 0)
-                r = hfd_patch_spend(p->outcome, members.by_key.n + hf__json_count(patch));
+                r = hfd_patch_spend(p->outcome, members.steps + hf__json_count(patch));
         for (const struct hf__json *m = hf__json_first(patch); m && r == 0; m = hf__json_next(m))
                 r = merge_member(p, at, &members, patch, m, &n_orders);
         hfd_members_done(&members);

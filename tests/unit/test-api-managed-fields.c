@@ -204,6 +204,54 @@ static void test_a_list_from_the_client_replaces_the_stored_one(void **state) {
                             "\"data\":{\"a\":\"1\",\"b\":\"2\"}}");
 }
 
+#define LONG_50  "mmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmm"
+#define LONG_150 LONG_50 LONG_50 LONG_50
+
+/* Writes the data with one entry of managedFields more than the stored object has. */
+static int put_with_entry(struct api_fixture *f, const char *entry) {
+        char body[2000];
+
+        (void)snprintf(body, sizeof body,
+                       "{\"metadata\":{\"name\":\"put\",\"managedFields\":[%s]},\"data\":{\"a\":"
+                       "\"3\",\"b\":\"2\"}}",
+                       entry);
+        return api_fixture_request(f, HF_VERB_UPDATE, api_configmaps, "default", "put",
+                                   "fieldManager=m", body);
+}
+
+static void test_names_from_the_client_are_short_and_printable(void **state) {
+        struct api_fixture *f = *state;
+        static const char *const cases[][2] = {
+                {ENTRY(LONG_150, "Update", TIME, "", DATA_B),
+                 "metadata.managedFields[0].manager: Too long: may not be more than 128 bytes"},
+                {ENTRY("m\\u0007", "Update", TIME, "", DATA_B),
+                 "metadata.managedFields[0].manager: Invalid value: \\\"m\\\\a\\\": invalid "
+                 "character "
+                 "U+0007 (at position 1)"},
+                {ENTRY("m", "Update", TIME, ",\"subresource\":\"" LONG_150 LONG_150 "\"", DATA_B),
+                 "metadata.managedFields[0].subresource: Too long: may not be more than 256 bytes"},
+        };
+        char list[1000];
+
+        store(f, KEY("put"), "put", lists[1]);
+        for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+                assert_int_not_equal(put_with_entry(f, cases[i][0]), 0);
+                if (!strstr(f->last.body, cases[i][1]) || !strstr(f->last.body, "\"code\":422"))
+                        fail_msg("%s", f->last.body);
+        }
+        /* An object that is stored with such a name remains writable, in each way. */
+        for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+                (void)snprintf(list, sizeof list, "\"managedFields\":[%s],", cases[i][0]);
+                store(f, KEY("put"), "put", list);
+                assert_int_equal(put_with_entry(f, cases[i][0]), 0);
+                store(f, KEY("put"), "put", list);
+                assert_int_equal(api_fixture_patch(f, api_configmaps, "default", "put",
+                                                   HFD_SUB_NONE, HFD_PATCH_MERGE, "fieldManager=m",
+                                                   "{\"data\":{\"a\":\"4\"}}"),
+                                 0);
+        }
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test_setup_teardown(test_a_put_and_a_patch_store_the_same,
@@ -211,6 +259,7 @@ int main(void) {
                 API_TEST(test_an_object_with_a_broken_list_is_unreadable),
                 API_TEST(test_a_patch_of_managed_fields_has_its_effect),
                 API_TEST(test_a_list_from_the_client_replaces_the_stored_one),
+                API_TEST(test_names_from_the_client_are_short_and_printable),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

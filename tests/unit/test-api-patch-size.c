@@ -193,6 +193,8 @@ static void make_finalizers(size_t n, struct hf__strbuf *document, struct hf__st
         hf__strbuf_puts(patch, "{\"metadata\":{\"$setElementOrder/finalizers\":[");
         for (size_t i = n; i > 0; i--)
                 hf__strbuf_printf(patch, "%s\"a/%zu\"", i == n ? "" : ",", i - 1);
+        hf__strbuf_putc(patch, ',');
+        put_members(patch, "\"b/", "\"", n);
         put_whole(patch, "],\"finalizers\":[", "\"b/", "\"", n,
                   "],\"$deleteFromPrimitiveList/finalizers\":[");
         put_members(patch, "\"a/", "\"", n);
@@ -205,6 +207,47 @@ static void make_wrong_types(size_t n, struct hf__strbuf *document, struct hf__s
         put_whole(document, "{\"secrets\":[", "{\"name\":{\"a\":{\"b\":{\"c\":", "}}}}", n, "]}");
         put_whole(patch, "{\"secrets\":[", "{\"name\":\"", "\"}", n,
                   ",{\"name\":{\"a\":{\"b\":{\"c\":-1}}}}]}");
+}
+
+/* One element is patched again and again, and has a list in which an element is large. */
+static void make_repeated_elements(size_t n, struct hf__strbuf *document,
+                                   struct hf__strbuf *patch) {
+        hf__strbuf_puts(document, "{\"template\":{\"spec\":{\"containers\":[]}}}");
+        put_whole(patch,
+                  "{\"template\":{\"spec\":{\"containers\":[{\"name\":\"a\",\"env\":[{\"name\":"
+                  "\"x\",\"z\":[",
+                  "", "", n, "]}]}");
+        for (size_t i = 0; i < n; i++)
+                hf__strbuf_puts(patch, ",{\"name\":\"a\",\"env\":[{\"name\":\"y\"}]}");
+        hf__strbuf_puts(patch, "]}}}");
+}
+
+/* The same, but the merge key of the large element comes after all other members. */
+static void make_late_keys(size_t n, struct hf__strbuf *document, struct hf__strbuf *patch) {
+        hf__strbuf_puts(document, "{\"template\":{\"spec\":{\"containers\":[]}}}");
+        put_whole(patch, "{\"template\":{\"spec\":{\"containers\":[{\"name\":\"a\",\"env\":[{",
+                  "\"k", "\":0", n, ",\"name\":\"x\"}]}");
+        for (size_t i = 0; i < n; i++)
+                hf__strbuf_puts(patch, ",{\"name\":\"a\",\"env\":[{\"name\":\"y\"}]}");
+        hf__strbuf_puts(patch, "]}}}");
+}
+
+/* One element is patched again and again, and has an object with long keys that begin alike. */
+static void make_long_keys(size_t n, struct hf__strbuf *document, struct hf__strbuf *patch) {
+        char key[6001];
+
+        memset(key, 'k', sizeof key - 1);
+        key[sizeof key - 1] = 0;
+        hf__strbuf_puts(document, "{\"template\":{\"spec\":{\"containers\":[]}}}");
+        hf__strbuf_puts(patch,
+                        "{\"template\":{\"spec\":{\"containers\":[{\"name\":\"a\",\"resources\":{"
+                        "\"limits\":{\"x\":0");
+        for (size_t i = 0; i < 250; i++)
+                hf__strbuf_printf(patch, ",\"%s%zu\":0", key, i);
+        hf__strbuf_puts(patch, "}}}");
+        for (size_t i = 0; i < n; i++)
+                hf__strbuf_puts(patch, ",{\"name\":\"a\",\"resources\":{\"limits\":{\"x\":1}}}");
+        hf__strbuf_puts(patch, "]}}}");
 }
 
 /* ---- JSON patch; the number of operations is limited, so the documents are larger ---- */
@@ -264,6 +307,8 @@ static void test_work_grows_as_the_input_does(void **state) {
                  0},
                 {"strategic: wrong types", HFD_PATCH_STRATEGIC, "serviceaccounts", 2000,
                  make_wrong_types, HF_E_INVALID},
+                {"strategic: repeated elements", HFD_PATCH_STRATEGIC, "podtemplates", 1000,
+                 make_repeated_elements, 0},
                 {"JSON patch: array", HFD_PATCH_JSON, NULL, 300, make_array_operations, 0},
                 {"JSON patch: object", HFD_PATCH_JSON, NULL, 300, make_object_operations, 0},
                 {"JSON patch: tests", HFD_PATCH_JSON, NULL, 300, make_tests, HF_E_INVALID},
@@ -273,9 +318,26 @@ static void test_work_grows_as_the_input_does(void **state) {
                 expect_growth(&inputs[i]);
 }
 
+/* Work that is proportional to a product of sizes uses up the steps, however it is done. */
+static void test_work_beyond_the_steps_is_refused(void **state) {
+        static const struct input inputs[] = {
+                {"strategic: late keys", HFD_PATCH_STRATEGIC, "podtemplates", 8000, make_late_keys,
+                 HF_E_TOO_LARGE},
+                {"strategic: long keys", HFD_PATCH_STRATEGIC, "podtemplates", 2000, make_long_keys,
+                 HF_E_TOO_LARGE},
+        };
+        size_t steps;
+
+        for (size_t i = 0; i < sizeof inputs / sizeof inputs[0]; i++) {
+                double spent = measure(&inputs[i], inputs[i].n, &steps);
+                print_message("%-40s n=%zu: %.1f ms\n", inputs[i].name, inputs[i].n, spent * 1e3);
+        }
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_work_grows_as_the_input_does),
+                cmocka_unit_test(test_work_beyond_the_steps_is_refused),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -269,6 +269,13 @@ static void test_merge_patch_follows_rfc_7386(void **state) {
                 {"{}", "{\"a\":{\"bb\":{\"ccc\":null}}}", "{\"a\":{\"bb\":{}}}"},
                 {"{\"a\":[1]}", "{\"a\":{\"b\":null,\"c\":1}}", "{\"a\":{\"c\":1}}"},
                 {"{\"a\":1}", "{}", "{\"a\":1}"},
+                /* The RFC says nothing about arrays; Kubernetes drops nulls that would be members.
+                 */
+                {"{\"d\":[{\"e\":1}]}",
+                 "{\"a\":[{\"b\":\"x\",\"c\":null}],\"d\":[null,[{\"e\":null}],{\"f\":{\"g\":null}}"
+                 "]}",
+                 "{\"a\":[{\"b\":\"x\"}],\"d\":[null,[{}],{\"f\":{}}]}"},
+                {"{\"a\":{}}", "{\"a\":[{\"b\":null}]}", "{\"a\":[{\"b\":null}]}"},
         };
 
         for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -366,6 +373,38 @@ static void test_strategic_merge_patch_merges_lists_by_key(void **state) {
                          "\"type\":\"B\"}]}}");
 }
 
+/* As kubectl patches one port of several. Numbers are equal whatever they look like, and a text is
+ * no number. */
+static void test_strategic_merge_patch_merges_lists_by_numbers(void **state) {
+        static const char *const cases[][3] = {
+                {"[{\"containerPort\":80,\"name\":\"a\"},{\"containerPort\":443}]",
+                 "{\"$setElementOrder/ports\":[{\"containerPort\":80},{\"containerPort\":443}],"
+                 "\"ports\":[{\"containerPort\":80,\"name\":\"b\"}]",
+                 "[{\"containerPort\":80,\"name\":\"b\"},{\"containerPort\":443}]"},
+                {"[{\"containerPort\":80},{\"containerPort\":443}]",
+                 "{\"ports\":[{\"$patch\":\"delete\",\"containerPort\":80}]",
+                 "[{\"containerPort\":443}]"},
+                {"[{\"containerPort\":80}]", "{\"ports\":[{\"containerPort\":8e1,\"name\":\"a\"}]",
+                 "[{\"containerPort\":80,\"name\":\"a\"}]"},
+                {"[{\"containerPort\":80}]", "{\"ports\":[{\"containerPort\":\"80\"}]",
+                 "[{\"containerPort\":\"80\"},{\"containerPort\":80}]"},
+                {"[{\"containerPort\":80}]", "{\"ports\":[{\"containerPort\":{}}]", NULL},
+                {"[{\"containerPort\":80}]", "{\"ports\":[{\"containerPort\":null}]", NULL},
+        };
+        static const char form[] =
+                "{\"template\":{\"spec\":{\"containers\":[{\"name\":\"c\",\"ports\":%s}]}}}";
+        char document[400], patch[400], result[400];
+
+        for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+                (void)snprintf(document, sizeof document, form, cases[i][0]);
+                (void)snprintf(patch, sizeof patch,
+                               "{\"template\":{\"spec\":{\"containers\":[{\"name\":\"c\",%s}]}}}",
+                               cases[i][1] + 1);
+                (void)snprintf(result, sizeof result, form, cases[i][2] ? cases[i][2] : "");
+                expect_strategic("podtemplates", document, patch, cases[i][2] ? result : NULL);
+        }
+}
+
 static void test_strategic_merge_patch_merges_sets_and_replaces_other_lists(void **state) {
         static const char *const cases[][3] = {
                 /* scalars: as a set */
@@ -412,9 +451,21 @@ static void test_strategic_merge_patch_orders_lists(void **state) {
                  "secrets\":[{\"name\":\"n\"},{\"name\":\"a\"}],\"secrets\":[{\"name\":\"n\"}]}",
                  "{\"secrets\":[{\"name\":\"n\"},{\"name\":\"a\"}]}"},
                 {"{}",
+                 "{\"secrets\":[{\"name\":\"a\"},{\"name\":\"b\"}],\"$setElementOrder/"
+                 "secrets\":[{\"name\":\"a\"},{\"name\":\"x\"},{\"name\":\"b\"}]}",
+                 "{\"secrets\":[{\"name\":\"a\"},{\"name\":\"b\"}]}"},
+                /* The two lists contradict each other. */
+                {"{}",
                  "{\"secrets\":[{\"name\":\"b\"},{\"name\":\"a\"}],\"$setElementOrder/"
                  "secrets\":[{\"name\":\"a\"},{\"name\":\"b\"}]}",
-                 "{\"secrets\":[{\"name\":\"a\"},{\"name\":\"b\"}]}"},
+                 NULL},
+                {"{\"metadata\":{\"finalizers\":[\"a\"]}}",
+                 "{\"metadata\":{\"finalizers\":[\"b\"],\"$setElementOrder/finalizers\":[\"a\"]}}",
+                 NULL},
+                {"{\"secrets\":[{\"name\":\"a\"}]}",
+                 "{\"secrets\":[{\"name\":\"a\",\"$patch\":\"delete\"},{\"name\":\"b\"}],"
+                 "\"$setElementOrder/secrets\":[{\"name\":\"b\"}]}",
+                 "{\"secrets\":[{\"name\":\"b\"}]}"},
                 {"{}", "{\"$setElementOrder/secrets\":[{\"name\":\"a\"}]}", "{}"},
                 {"{\"metadata\":{\"finalizers\":[\"a\",\"s\",\"b\"]}}",
                  "{\"metadata\":{\"$setElementOrder/"
@@ -440,8 +491,17 @@ static void test_strategic_merge_patch_follows_directives(void **state) {
                  "{\"data\":{\"a\":\"1\",\"d\":\"4\"}}"},
                 {"{}", "{\"data\":{\"$retainKeys\":[\"a\"],\"a\":\"1\",\"b\":null}}",
                  "{\"data\":{\"a\":\"1\"}}"},
+                {"{\"data\":{}}", "{\"data\":{\"$retainKeys\":[\"a\"],\"a\":\"1\",\"b\":null}}",
+                 "{\"data\":{\"a\":\"1\"}}"},
+                {"{\"data\":{}}", "{\"data\":{\"$retainKeys\":[\"a\"],\"a\":\"1\",\"b\":\"2\"}}",
+                 NULL},
+                /* A directive for an object that is not there has nothing to do. */
                 {"{\"data\":[1]}", "{\"data\":{\"a\":{\"$patch\":\"replace\",\"b\":1}}}",
-                 "{\"data\":{\"a\":{\"b\":1}}}"},
+                 "{\"data\":{}}"},
+                {"{\"x\":1}", "{\"data\":{\"$patch\":\"delete\"}}", "{\"x\":1}"},
+                {"{\"data\":[1]}", "{\"data\":{\"$patch\":\"delete\"}}", "{}"},
+                {"{}", "{\"l\":[{\"$patch\":1},2],\"m\":{\"n\":{\"$patch\":\"delete\"}}}",
+                 "{\"l\":[2],\"m\":{}}"},
         };
 
         for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
@@ -457,6 +517,7 @@ int main(void) {
                 cmocka_unit_test(test_merge_patch_follows_rfc_7386),
                 cmocka_unit_test(test_merge_patch_handles_many_members),
                 cmocka_unit_test(test_strategic_merge_patch_merges_lists_by_key),
+                cmocka_unit_test(test_strategic_merge_patch_merges_lists_by_numbers),
                 cmocka_unit_test(test_strategic_merge_patch_merges_sets_and_replaces_other_lists),
                 cmocka_unit_test(test_strategic_merge_patch_replaces_lists_below_a_long_path),
                 cmocka_unit_test(test_strategic_merge_patch_orders_lists),

@@ -292,6 +292,64 @@ static void test_a_patch_changes_either_status_or_object(void **state) {
                          HF_E_NOT_FOUND);
 }
 
+/* A client that names the version which it has read must not overwrite a newer one. */
+static void test_an_apply_to_the_status_is_for_the_version_that_it_names(void **state) {
+        struct api_fixture *f = *state;
+        char revision[32], config[400];
+
+        assert_int_equal(api_fixture_request(f, HF_VERB_CREATE, api_workspaces, NULL, NULL, NULL,
+                                             "{\"metadata\":{\"name\":\"w\"},\"spec\":{\"a\":1}}"),
+                         0);
+        for (int stale = 0; stale < 2; stale++) {
+                (void)snprintf(revision, sizeof revision, "%s",
+                               api_fixture_text_at(f, "metadata.resourceVersion"));
+                (void)snprintf(config, sizeof config,
+                               "{\"apiVersion\":\"%s/%s\",\"kind\":\"Workspace\",\"metadata\":{"
+                               "\"name\":\"w\",\"resourceVersion\":\"%s\"},\"status\":{\"phase\":"
+                               "\"%d\"}}",
+                               api_workspaces.group, api_workspaces.version, revision, stale);
+                if (stale)
+                        assert_int_equal(api_fixture_patch(f, api_workspaces, NULL, "w",
+                                                           HFD_SUB_STATUS, HFD_PATCH_MERGE, NULL,
+                                                           "{\"status\":{\"phase\":\"Ready\"}}"),
+                                         0);
+                assert_int_equal(api_fixture_patch(f, api_workspaces, NULL, "w", HFD_SUB_STATUS,
+                                                   HFD_PATCH_APPLY, "fieldManager=m&force=true",
+                                                   config),
+                                 stale ? HF_E_CONFLICT : 0);
+                if (!stale)
+                        assert_null(strstr(f->last.body, "f:resourceVersion"));
+        }
+        assert_int_equal(api_fixture_request(f, HF_VERB_GET, api_workspaces, NULL, "w", NULL, NULL),
+                         0);
+        assert_string_equal(api_fixture_text_at(f, "status.phase"), "Ready");
+}
+
+/* The report of mistakes is limited, but a field that nobody could own is always refused. */
+static void test_an_unknown_field_is_refused_beside_many_duplicate_ones(void **state) {
+        struct api_fixture *f = *state;
+        struct hf__strbuf config = {0};
+
+        make_cm(f);
+        hf__strbuf_puts(&config,
+                        "{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"metadata\":{\"name\":"
+                        "\"c\"},\"data\":{");
+        for (int i = 0; i < 2 * HFD_STRICT_MAX; i++)
+                hf__strbuf_printf(&config, "%s\"k%d\":\"v\"", i ? "," : "", i / 2);
+        hf__strbuf_puts(&config, "}");
+        for (int unknown = 0; unknown < 2; unknown++) {
+                struct hf__strbuf body = {0};
+                hf__strbuf_printf(&body, "%s%s}", config.data, unknown ? ",\"spam\":1" : "");
+                assert_int_equal(api_fixture_patch(f, api_configmaps, "default", "c", HFD_SUB_NONE,
+                                                   HFD_PATCH_APPLY, "fieldManager=m&force=true",
+                                                   body.data),
+                                 unknown ? HF_E_INVALID : 0);
+                hf__strbuf_done(&body);
+        }
+        assert_non_null(strstr(f->last.body, ".spam: field not declared in schema"));
+        hf__strbuf_done(&config);
+}
+
 /* A patch is a write like any other: its transaction compares the fence. */
 static void test_a_patch_compares_the_fence(void **state) {
         struct api_fixture *f = *state;
@@ -379,6 +437,8 @@ int main(void) {
                 API_TEST(test_reasons_of_strategic_merge_patch_have_the_words_of_kubernetes),
                 API_TEST(test_too_many_operations_are_refused),
                 API_TEST(test_a_patch_changes_either_status_or_object),
+                API_TEST(test_an_apply_to_the_status_is_for_the_version_that_it_names),
+                API_TEST(test_an_unknown_field_is_refused_beside_many_duplicate_ones),
                 API_TEST(test_a_patch_compares_the_fence),
                 API_TEST(test_concurrent_patches_are_all_applied),
         };

@@ -223,6 +223,31 @@ static void test_fields_that_a_manager_has_not_applied_are_not_removed(void **st
                             "{'text':'a','set':['x'],'items':[{'name':'i'}],'count':2}");
 }
 
+/* An entry that a client has written owns an element, and nothing in it. */
+static void own_element(const char *manager, const char *element) {
+        struct hf__json *list = hf__json_path(live, "metadata.managedFields");
+        char text[500];
+
+        (void)snprintf(text, sizeof text,
+                       "{'manager':'%s','operation':'Update','apiVersion':'v1','fieldsType':"
+                       "'FieldsV1','fieldsV1':{'f:spec':{'f:items':{'k:{\\'name\\':\\'%s\\'}':"
+                       "{}}}}}",
+                       manager, element);
+        assert_int_equal(hf__json_append(list, apply_fixture_parse(text)), 0);
+}
+
+static void test_an_element_that_stays_keeps_its_keys(void **state) {
+        assert_int_equal(apply_spec("m1", "'items':[{'name':'x'},{'name':'y'}]", false), 0);
+        own_element("m2", "x");
+        assert_int_equal(apply_spec("m1", "'items':[{'name':'y','value':'1'}]", false), 0);
+        assert_string_equal(spec_text(), "{'items':[{'name':'x'},{'name':'y','value':'1'}]}");
+        assert_string_equal(owned("m2"), "{'f:spec':{'f:items':{'k:{\\'name\\':\\'x\\'}':{}}}}");
+        /* Other members of such an element go. */
+        assert_int_equal(apply_spec("m1", "'items':[{'name':'x','value':'2'}]", false), 0);
+        assert_int_equal(apply_spec("m1", "'count':1", false), 0);
+        assert_string_equal(spec_text(), "{'items':[{'name':'x'}],'count':1}");
+}
+
 static void test_lists_that_become_empty_are_removed(void **state) {
         update_spec("u", "", "'set':[],'text':'a'");
         assert_int_equal(apply_spec("m1", "'set':['a'],'count':1", false), 0);
@@ -319,6 +344,18 @@ static void test_a_long_path_is_cut(void **state) {
         assert_string_equal(hf__json_string(hf__json_first(failure.causes), "field"),
                             ".spec.wild....");
         hf__json_free(config);
+}
+
+static void test_the_name_of_a_manager_is_cut(void **state) {
+        char name[5000];
+
+        memset(name, 'm', sizeof name - 1);
+        name[sizeof name - 1] = 0;
+        assert_int_equal(apply_spec(name, "'text':'1'", false), 0);
+        assert_int_equal(apply_spec("m2", "'text':'2'", false), HF_E_CONFLICT);
+        const char *cause = hf__json_string(hf__json_first(failure.causes), "message");
+        assert_in_range(strlen(cause), HFD_CONFLICTS_NAME_MAX, HFD_CONFLICTS_NAME_MAX + 100);
+        assert_string_equal(cause + strlen(cause) - 5, "m\"...");
 }
 
 /* ---- properties ---- */
@@ -431,6 +468,7 @@ int main(void) {
                 TEST(test_configurations_with_wrong_lists_are_refused),
                 TEST(test_what_is_applied_no_more_is_removed_unless_others_own_it),
                 TEST(test_fields_that_a_manager_has_not_applied_are_not_removed),
+                TEST(test_an_element_that_stays_keeps_its_keys),
                 TEST(test_lists_that_become_empty_are_removed),
                 TEST(test_the_same_value_is_shared),
                 TEST(test_one_conflict_is_named_in_one_line),
@@ -438,6 +476,7 @@ int main(void) {
                 TEST(test_force_takes_fields_over),
                 TEST(test_the_list_of_conflicts_is_limited),
                 TEST(test_a_long_path_is_cut),
+                TEST(test_the_name_of_a_manager_is_cut),
                 TEST(test_an_apply_that_is_repeated_changes_nothing),
                 TEST(test_appliers_of_different_fields_commute),
                 TEST(test_a_comparison_says_what_a_second_one_undoes),

@@ -20,6 +20,7 @@
 #include "server/resources/causes.h"
 #include "server/resources/resource.h"
 #include "server/resources/response.h"
+#include "server/resources/validation/manager_names.h"
 
 bool hfd_write_options_note(struct hfd_write_options *options, const char *name,
                             const char *value) {
@@ -41,26 +42,6 @@ bool hfd_write_options_note(struct hfd_write_options *options, const char *name,
                 return false;
         }
         return true;
-}
-
-/* ---- fieldManager ---- */
-
-static void check_field_manager(const char *manager, struct hfd_causes *causes) {
-        char detail[80];
-
-        if (strlen(manager) > HFD_FIELD_MANAGER_MAX)
-                hfd_cause_too_long(causes, "fieldManager", "may not be more than 128 bytes");
-        for (size_t i = 0, n, n_manager = strlen(manager); i < n_manager; i += n) {
-                uint32_t character = 0;
-
-                n = hf__utf8_decode(manager + i, n_manager - i, &character);
-                assert(n > 0); /* the query was decoded, so it is UTF-8 */
-                if (hf__is_printable(character))
-                        continue;
-                (void)snprintf(detail, sizeof detail, "invalid character U+%04X (at position %zu)",
-                               (unsigned)character, i);
-                hfd_cause_invalid_text(causes, "fieldManager", manager, detail);
-        }
 }
 
 /* ---- dryRun and fieldValidation ---- */
@@ -111,7 +92,7 @@ bool hfd_write_options_check(const struct hfd_write_options *options, const char
         if (!options->is_apply && options->has_force && strcmp(kind, "PatchOptions") == 0)
                 hfd_cause_forbidden(&causes, "force", "may not be specified for non-apply patch");
         if (options->field_manager && !deletes)
-                check_field_manager(options->field_manager, &causes);
+                hfd_manager_name_validate(options->field_manager, "fieldManager", &causes);
         if (options->n_dry_run > 0)
                 check_dry_run(options, &causes);
         if (options->field_validation && !deletes)

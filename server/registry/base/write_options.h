@@ -16,8 +16,7 @@ struct hfd_response;
  */
 enum hfd_field_validation { HFD_FIELDS_WARN, HFD_FIELDS_IGNORE, HFD_FIELDS_STRICT };
 
-#define HFD_FIELD_MANAGER_MAX  128 /* bytes of the name of a manager */
-#define HFD_DRY_RUN_VALUES_MAX 8   /* further values are not read, but count as unsupported */
+#define HFD_DRY_RUN_VALUES_MAX 8 /* further values are not read, but count as unsupported */
 
 /* The options in the query. The texts are borrowed until the check. */
 struct hfd_write_options {

@@ -7,55 +7,62 @@
  */
 #include "server/registry/write/apply_body.h"
 
-#include <errno.h>
 #include <string.h>
 
 #include "base/json.h"
 #include "base/strbuf.h"
 #include "server/registry/write/body.h"
 
+/* Removes all members of object but those with one of the n keys. */
+static void keep_members(struct hf__json *object, const char *const *keys, size_t n) {
+        struct hf__json *next;
+
+        for (struct hf__json *m = hf__json_first(object); m; m = next) {
+                bool keep = false;
+                next = hf__json_next(m);
+                for (size_t i = 0; i < n; i++)
+                        keep = keep || strcmp(hf__json_key(m), keys[i]) == 0;
+                if (!keep)
+                        hf__json_free(hf__json_detach(object, m));
+        }
+}
+
 /* Removes the fields that a request to this subresource does not write, so that its manager will
- * not own them. 0 or -ENOMEM. */
+ * not own them. No manager owns those that stay in metadata: they say which version of which object
+ * the client means. 0 or -ENOMEM. */
 static int remove_other_parts(const struct hfd_request *request, struct hf__json *config) {
         const struct hfd_part_rules *rules =
                 hfd_resource_part_rules(request->resource, request->subresource);
         const char *const kept[] = {"apiVersion", "kind", "metadata", rules ? "spec" : "status"};
-        const struct hf__json *name = hf__json_path(config, "metadata.name");
-        struct hf__json *metadata, *next;
+        static const char *const kept_metadata[] = {"name", "resourceVersion", "uid"};
 
         if (request->subresource == HFD_SUB_NONE || request->subresource == HFD_SUB_SCALE) {
                 if (request->resource->subresources & HFD_SUB_STATUS)
                         hf__json_remove(config, "status");
                 return 0;
         }
-        for (struct hf__json *m = hf__json_first(config); m; m = next) {
-                bool keep = false;
-                next = hf__json_next(m);
-                for (size_t i = 0; i < sizeof kept / sizeof kept[0]; i++)
-                        keep = keep || strcmp(hf__json_key(m), kept[i]) == 0;
-                if (!keep)
-                        hf__json_free(hf__json_detach(config, m));
-        }
-        metadata = hf__json_object();
-        if (hf__json_add_string(metadata, "name", hf__json_text(name)) != 0) {
-                hf__json_free(metadata);
-                return -ENOMEM;
-        }
-        int r = hf__json_set(config, "metadata", metadata);
-        return r == 0 && rules ? rules->restrict_config(request->subresource, config) : r;
+        keep_members(config, kept, sizeof kept / sizeof kept[0]);
+        keep_members(hf__json_get(config, "metadata"), kept_metadata,
+                     sizeof kept_metadata / sizeof kept_metadata[0]);
+        return rules ? rules->restrict_config(request->subresource, config) : 0;
 }
 
 /*
  * A configuration must not have fields that the kind does not have, whatever fieldValidation says:
- * nobody could own them. False: response is filled, with Kubernetes' message.
+ * nobody could own them. options.strict has these fields alone. False: response is filled, with
+ * Kubernetes' message.
  */
 static bool refuse_unknown(struct hfd_write *w, struct hfd_response *response) {
         static const char unknown[] = "unknown field \"";
         struct hfd_strict *strict = &w->request->options.strict;
         const struct hfd_resource *resource = w->request->resource;
-        size_t n = strict->n - w->strict_of_body.n;
+        size_t n = strict->n;
         struct hf__strbuf message = {0};
 
+        if (strict->lines.error != 0) {
+                hfd_response_no_memory(response);
+                return false;
+        }
         if (n == 0)
                 return true;
         hf__strbuf_printf(&message,
@@ -63,7 +70,7 @@ static bool refuse_unknown(struct hfd_write *w, struct hfd_response *response) {
                           w->request->ns, w->request->name, resource->group, "/", resource->version,
                           resource->kind);
         hf__strbuf_puts(&message, n > 1 ? "errors:" : "");
-        for (const char *at = strict->lines.data + w->strict_of_body.n_bytes; *at;) {
+        for (const char *at = strict->lines.data; *at;) {
                 size_t n_line = strcspn(at, "\n");
                 /* sizeof counts the NUL, so the path has sizeof unknown bytes fewer than the line:
                  * its closing quote is left out too. */
@@ -81,6 +88,26 @@ static bool refuse_unknown(struct hfd_write *w, struct hfd_response *response) {
         return false;
 }
 
+/*
+ * Decodes the configuration. Its unknown fields are not collected together with its duplicate ones,
+ * because the number of mistakes is limited: duplicate ones alone could reach it, and do not refuse
+ * a configuration. False: response is filled.
+ */
+static bool accept_config(struct hfd_write *w, struct hfd_response *response) {
+        struct hfd_strict *strict = &w->request->options.strict, of_body = *strict;
+        struct hfd_strict_mark mark = w->strict_of_body;
+
+        *strict = (struct hfd_strict){0};
+        w->strict_of_body = hfd_strict_mark(strict);
+        w->accepts_config = true;
+        bool accepted = hfd_write_body_accept(w, w->body, response) && refuse_unknown(w, response);
+        w->accepts_config = false;
+        hf__strbuf_done(&strict->lines);
+        *strict = of_body;
+        w->strict_of_body = mark;
+        return accepted;
+}
+
 bool hfd_write_apply_body_accept(struct hfd_write *w, struct hfd_response *response) {
         const char *kind = hf__json_string(w->body, "kind"),
                    *version = hf__json_string(w->body, "apiVersion");
@@ -96,10 +123,7 @@ bool hfd_write_apply_body_accept(struct hfd_write *w, struct hfd_response *respo
                 hfd_response_bad_request(response, "metadata.managedFields must be nil");
                 return false;
         }
-        w->accepts_config = true;
-        bool accepted = hfd_write_body_accept(w, w->body, response);
-        w->accepts_config = false;
-        if (!accepted || !refuse_unknown(w, response))
+        if (!accept_config(w, response))
                 return false;
         if (remove_other_parts(w->request, w->body) == 0)
                 return true;

@@ -20,6 +20,7 @@
 #include "server/registry/write/admit.h"
 #include "server/registry/write/body.h"
 #include "server/registry/write/reply.h"
+#include "server/resources/validation/manager_names.h"
 #include "server/schema/zero.h"
 
 /* The strings that struct hfd_writer borrows. */

@@ -52,6 +52,7 @@
 #include "server/registry/write/steps/delete.h"
 #include "server/resources/forms/conversion.h"
 #include "server/resources/meta.h"
+#include "server/resources/validation/manager_names.h"
 #include "server/resources/validation/meta_validation.h"
 
 #define NAMES_MAX 8 /* attempts to generate a name that does not exist */
@@ -83,10 +84,46 @@ static bool prepare_object(struct hfd_write *w) {
         return true;
 }
 
-/* The same, and records the owners of the fields that this write changes. Admission comes later, so
- * its changes have no owner in managedFields, as in Kubernetes. False: the response was sent. */
+/* Replies that the object has mistakes, or starts another attempt with the newest version. */
+static void refuse_object(struct hfd_write *w, const struct hfd_causes *causes) {
+        struct hfd_response response = {0};
+
+        if (w->old && !w->fresh) {
+                hfd_write_refetch(w);
+                return;
+        }
+        hfd_response_invalid(&response, w->request->resource, hfd_write_name(w), causes);
+        hfd_write_reply(w, &response);
+}
+
+/* Validates the managers that a client has sent. False: the response was sent, or another attempt
+ * was started. Not a part of its caller, because of the size of the causes (validate_object). */
+__attribute__((noinline)) static bool validate_managers(struct hfd_write *w) {
+        static const char managers[] = "metadata.managedFields";
+        struct hfd_causes causes;
+
+        hfd_causes_init(&causes);
+        bool failed = hf__json_expand(w->old, managers) == -ENOMEM;
+        hfd_managed_fields_validate(hf__json_path(w->object, managers),
+                                    hf__json_path(w->old, managers), &causes);
+        if (failed || causes.error != 0)
+                hfd_write_reply_no_memory(w);
+        else if (causes.n > 0)
+                refuse_object(w, &causes);
+        return !failed && causes.error == 0 && causes.n == 0;
+}
+
+/* Completes the object, and records the owners of the fields that this write changes. Admission
+ * comes later, so its changes have no owner in managedFields, as in Kubernetes. False: the response
+ * was sent. */
 static bool prepare_and_track(struct hfd_write *w) {
         if (!prepare_object(w))
+                return false;
+        /* This comes before the rest of the validation, because tracking may move the list of the
+         * stored object to the new one. */
+        if (w->request->subresource == HFD_SUB_NONE &&
+            hfd_managed_fields_are_suspect(hf__json_path(w->object, "metadata.managedFields")) &&
+            !validate_managers(w))
                 return false;
         if (hfd_write_apply_track(w, w->old) != 0) {
                 hfd_write_reply_no_memory(w);
@@ -105,7 +142,6 @@ __attribute__((noinline)) static bool validate_object(struct hfd_write *w) {
         const struct hf__json *old = w->old;
         const struct hfd_resource *resource = w->request->resource;
         struct hfd_causes causes;
-        struct hfd_response response = {0};
 
         hfd_causes_init(&causes);
         hfd_meta_validate(resource, w->object, old, &causes);
@@ -122,16 +158,9 @@ __attribute__((noinline)) static bool validate_object(struct hfd_write *w) {
                 hfd_write_reply_no_memory(w);
                 return false;
         }
-        if (causes.n && old && !w->fresh) {
-                hfd_write_refetch(w);
-                return false;
-        }
-        if (causes.n) {
-                hfd_response_invalid(&response, resource, hfd_write_name(w), &causes);
-                hfd_write_reply(w, &response);
-                return false;
-        }
-        return true;
+        if (causes.n > 0)
+                refuse_object(w, &causes);
+        return causes.n == 0;
 }
 
 /*
