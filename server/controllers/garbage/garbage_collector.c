@@ -47,6 +47,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "base/json_index.h"
 #include "server/controllers/base/object_client.h"
 #include "server/controllers/base/string_list.h"
 #include "server/controllers/context/controller_context.h"
@@ -159,47 +160,60 @@ static int delete_node(struct job *job, enum hfd_gc_verdict verdict) {
 /* ---- an object with owners ---- */
 
 /*
- * Removes from "uids" the uids that are also in "solid". An object may have two references with the
- * same uid; if one of them refers to an existing owner, both are kept. If no uid remains, there is
- * nothing to remove from the object, so the verdict must not be to remove references.
+ * Adds to the JSON array lost the uids of the owners that are not solid. An object may have two
+ * references with the same uid; if one of them refers to a solid owner, both are kept.
  */
-static int drop_solid_uids(struct hfd_gc_view *view, struct hf__json *uids) {
-        int r = 0;
+static int collect_lost(const struct hfd_gc_references *references, struct hf__json *lost) {
+        struct hf__json *solid = hf__json_array();
+        struct hf__json_index index = {0};
+        int r = solid ? 0 : -ENOMEM;
 
-        for (const struct hf__json *m = hf__json_first(hf__json_path(uids, "solid")); r == 0 && m;
-             m = hf__json_next(m))
-                r = hfd_string_list_remove(uids, "uids", hf__json_text(m));
-        if (view->n_solid > 0 && hf__json_count(hf__json_path(uids, "uids")) == 0) {
-                view->n_waiting = 0;
-                view->n_absent = 0;
+        for (size_t i = 0; r == 0 && i < references->n; i++) {
+                const struct hfd_gc_reference *m = &references->items[i];
+                if (m->owner == HFD_GC_OWNER_SOLID && m->uid)
+                        r = hf__json_append_string(solid, m->uid);
         }
+        if (r == 0)
+                r = hf__json_index_init(&index, solid, NULL);
+        for (size_t i = 0; r == 0 && i < references->n; i++) {
+                const struct hfd_gc_reference *m = &references->items[i];
+                if (m->owner != HFD_GC_OWNER_SOLID && !hf__json_index_find(&index, m->uid))
+                        r = hf__json_append_string(lost, m->uid);
+        }
+        hf__json_index_done(&index);
+        hf__json_free(solid);
         return r;
 }
 
 /*
- * Counts the owners by their state. Sets two lists in the JSON object uids: "solid", and "uids"
- * with the uids of all other owners, whose references may be removed.
+ * Counts the owners by their state. If some are solid, sets "uids" in the JSON object uids to those
+ * whose references are to be removed. If there is no such uid, nothing can be removed from the
+ * object, so the verdict must not be to remove references.
  */
 static int classify_owners(struct job *job, struct hfd_gc_view *view, struct hf__json *uids) {
-        int r = 0;
+        struct hfd_gc_references references;
+        struct hf__json *lost = NULL;
+        int r = hfd_gc_owners_find(&job->collector->owners, job->term, &job->node, &references);
 
-        for (const struct hf__json *m =
-                     hf__json_first(hf__json_path(job->node.object, "metadata.ownerReferences"));
-             r == 0 && m; m = hf__json_next(m)) {
-                const char *uid = hf__json_string(m, "uid");
-                enum hfd_gc_owner owner;
-                r = hfd_gc_owners_find(&job->collector->owners, job->term, &job->node, m, &owner);
-                if (r != 0)
-                        break;
+        if (r != 0)
+                return r;
+        for (size_t i = 0; i < references.n; i++) {
+                enum hfd_gc_owner owner = references.items[i].owner;
                 view->n_solid += owner == HFD_GC_OWNER_SOLID;
                 view->n_waiting += owner == HFD_GC_OWNER_WAITING;
                 view->n_absent += owner == HFD_GC_OWNER_ABSENT;
-                if (uid)
-                        r = hf__json_add_element(uids,
-                                                 owner == HFD_GC_OWNER_SOLID ? "solid" : "uids",
-                                                 uid);
         }
-        return r != 0 ? r : drop_solid_uids(view, uids);
+        if (view->n_solid > 0 && view->n_solid < references.n) {
+                lost = hf__json_array();
+                r = lost ? collect_lost(&references, lost) : -ENOMEM;
+                if (r == 0 && hf__json_count(lost) == 0)
+                        view->n_waiting = view->n_absent = 0;
+        }
+        hfd_gc_references_done(&references);
+        if (r == 0 && lost)
+                return hf__json_set(uids, "uids", lost);
+        hf__json_free(lost);
+        return r;
 }
 
 /*

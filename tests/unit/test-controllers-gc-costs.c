@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the garbage collector does for an object with many references, and for an owner with many
+ * dependents. The test replaces its informers, its term, its loop and its requests. */
+#undef NDEBUG
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/json.h"
+#include "base/strbuf.h"
+#include "server/controllers/base/object_client.h"
+#include "server/controllers/context/controller_context.h"
+#include "server/controllers/context/reconcile_loop.h"
+#include "server/controllers/garbage/garbage_collector.h"
+
+static struct hf__json *parsed(const char *text) {
+        struct hf__json *json = NULL;
+        assert_int_equal(hf__json_parse(text, strlen(text), &json, NULL), 0);
+        return json;
+}
+
+#define OWNER                                                                                      \
+        "{\"metadata\":{\"uid\":\"o\",\"resourceVersion\":\"7\",\"deletionTimestamp\":\"t\","      \
+        "\"finalizers\":[\"orphan\"]}}"
+#define DEPENDENT                                                                                  \
+        "{\"metadata\":{\"uid\":\"d\",\"resourceVersion\":\"5\",\"ownerReferences\":[{\"uid\":"    \
+        "\"o\"}]}}"
+
+static const struct hf_host host = {.size = sizeof host};
+static char custom_informer; /* only its address counts */
+static struct hfd_kind configmaps = {.row = {{"", "v1", "configmaps"}, "ConfigMap", true}},
+                       custom = {.row = {{"example.com", "v1", "as"}, "A", true},
+                                 .id = 1,
+                                 .is_custom = true,
+                                 .informer = (struct hf_informer *)&custom_informer,
+                                 .refs = 1};
+/* References to one owner. Only the uid "o" is right. */
+#define REFERENCE(uid)                                                                             \
+        "{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"name\":\"o\",\"uid\":\"" uid "\"}"
+static const char many[] =
+        "{\"metadata\":{\"uid\":\"m\",\"resourceVersion\":\"9\","
+        "\"ownerReferences\":[" REFERENCE("o") "," REFERENCE("o") "," REFERENCE("x") "," REFERENCE(
+                "z") "," REFERENCE("y") "," REFERENCE("x") "]}}";
+
+static struct {
+        struct hfd_kind_set *set;
+        const char *key; /* that is reconciled */
+        struct hf_cancel *abort;
+        int result;                    /* of the reconcile of the owner */
+        unsigned n_cached, n_requests; /* look-ups of the owner */
+        char updated[100];
+        struct hf__strbuf update; /* the last updated object */
+} gc;
+
+struct hf_cancel *__wrap_hf_term_abort(struct hf_term *term);
+struct hf_cancel *__wrap_hf_term_abort(struct hf_term *term) {
+        return gc.abort ? gc.abort : hf_cancel_never();
+}
+const struct hf_host *__wrap_hf_term_host(struct hf_term *term);
+const struct hf_host *__wrap_hf_term_host(struct hf_term *term) { return &host; }
+
+bool __wrap_hfd_kinds_is_complete(struct hfd_kinds *kinds, const struct hfd_kind_set *set);
+bool __wrap_hfd_kinds_is_complete(struct hfd_kinds *kinds, const struct hfd_kind_set *set) {
+        return true;
+}
+
+size_t __wrap_hf_informer_count(struct hf_informer *informer);
+size_t __wrap_hf_informer_count(struct hf_informer *informer) { return 2; }
+
+typedef void (*each_fn)(void *ctx, const char *ns, const char *name, const char *object, size_t n);
+void __wrap_hf_informer_each(struct hf_informer *informer, each_fn each, void *ctx);
+void __wrap_hf_informer_each(struct hf_informer *informer, each_fn each, void *ctx) {}
+
+int __wrap_hf_informer_wait_all(struct hf_informer *const *informers, size_t n,
+                                const char *revision, struct hf_cancel *token);
+int __wrap_hf_informer_wait_all(struct hf_informer *const *informers, size_t n,
+                                const char *revision, struct hf_cancel *token) {
+        return 0;
+}
+
+int __wrap_hf_informer_by_index(struct hf_informer *informer, const char *index, const char *value,
+                                each_fn each, void *ctx);
+int __wrap_hf_informer_by_index(struct hf_informer *informer, const char *index, const char *value,
+                                each_fn each, void *ctx) {
+        assert_string_equal(value, "o");
+        if (informer == custom.informer)
+                each(ctx, "default", "d", DEPENDENT, strlen(DEPENDENT));
+        return 0;
+}
+
+static struct hf__json *get_object(const char *name) {
+        if (strcmp(name, "many") == 0)
+                return parsed(many);
+        return parsed(strcmp(name, "o") == 0 ? OWNER : DEPENDENT);
+}
+
+int __wrap_hfd_object_client_get_cached(struct hf_informer *informer, const char *ns,
+                                        const char *name, struct hf__json **ret_object);
+int __wrap_hfd_object_client_get_cached(struct hf_informer *informer, const char *ns,
+                                        const char *name, struct hf__json **ret_object) {
+        gc.n_cached += strcmp(name, "o") == 0;
+        *ret_object = get_object(name);
+        return 0;
+}
+
+int __wrap_hfd_object_client_get(struct hf_term *term, const struct hf_resource *resource,
+                                 const char *ns, const char *name, struct hf__json **ret_object);
+int __wrap_hfd_object_client_get(struct hf_term *term, const struct hf_resource *resource,
+                                 const char *ns, const char *name, struct hf__json **ret_object) {
+        gc.n_requests += strcmp(name, "o") == 0;
+        *ret_object = get_object(name);
+        return 0;
+}
+
+int __wrap_hfd_object_client_update(struct hf_term *term, const struct hf_resource *resource,
+                                    const char *ns, const char *name, const char *subresource,
+                                    const struct hf__json *object);
+int __wrap_hfd_object_client_update(struct hf_term *term, const struct hf_resource *resource,
+                                    const char *ns, const char *name, const char *subresource,
+                                    const struct hf__json *object) {
+        strcat(gc.updated, name);
+        hf__strbuf_done(&gc.update);
+        hf__json_print(object, &gc.update);
+        return 0;
+}
+
+int __wrap_hfd_kinds_run(struct hfd_kinds *kinds, struct hf_term *term, hfd_kinds_run_fn run,
+                         void *ctx);
+int __wrap_hfd_kinds_run(struct hfd_kinds *kinds, struct hf_term *term, hfd_kinds_run_fn run,
+                         void *ctx) {
+        return run(ctx, term, gc.set, NULL);
+}
+
+int __wrap_hfd_reconcile_loop_run_set(const struct hfd_reconcile_loop *loop, struct hf_term *term,
+                                      const struct hfd_kind_set *set, hfd_kind_map_fn map_of,
+                                      struct hf_cancel *until);
+int __wrap_hfd_reconcile_loop_run_set(const struct hfd_reconcile_loop *loop, struct hf_term *term,
+                                      const struct hfd_kind_set *set, hfd_kind_map_fn map_of,
+                                      struct hf_cancel *until) {
+        hf_nsec again = 0;
+
+        gc.result = loop->reconcile(loop->ctx, term, gc.key, &again);
+        return 0;
+}
+
+/* A client may write thousands of references to one owner, under any uids. */
+static void test_an_owner_is_looked_up_once_for_all_references(void **state) {
+        struct hfd_kind *all[] = {&configmaps, &custom};
+        static struct hfd_controller_context context;
+        struct hf_cancel *fired;
+
+        assert_int_equal(hfd_kind_set_new(hf_clock_system(), all, 2, &gc.set), 0);
+        gc.key = "0:default/many";
+        gc.n_cached = gc.n_requests = 0;
+        gc.updated[0] = '\0';
+        assert_int_equal(hfd_garbage_collector_run(NULL, &context), 0);
+        assert_int_equal(gc.result, 0);
+        assert_int_equal(gc.n_cached, 1);
+        assert_int_equal(gc.n_requests, 1); /* because of the wrong uids */
+        assert_string_equal(gc.updated, "many");
+        assert_non_null(strstr(gc.update.data, "[" REFERENCE("o") "," REFERENCE("o") "]"));
+        /* Different owners may be as many, so the end of the term is seen between them. */
+        assert_int_equal(hf_cancel_new(hf_cancel_never(), hf_clock_system(), &fired), 0);
+        hf_cancel_fire(fired, HF_CANCEL_LOST);
+        gc.abort = fired;
+        assert_int_equal(hfd_garbage_collector_run(NULL, &context), 0);
+        assert_int_equal(gc.result, HF_E_CANCELED);
+        assert_int_equal(gc.n_cached, 1);
+        gc.abort = NULL;
+        hf_cancel_unref(fired);
+        hf__strbuf_done(&gc.update);
+        hfd_kind_set_unref(gc.set);
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_an_owner_is_looked_up_once_for_all_references),
+        };
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
