@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -53,7 +54,10 @@ static struct {
         int result;                    /* of the reconcile of the owner */
         unsigned n_cached, n_requests; /* look-ups of the owner */
         char updated[100];
-        struct hf__strbuf update; /* the last updated object */
+        struct hf__strbuf update;      /* the last updated object */
+        unsigned n_searches, n_events; /* searches of other namespaces; created Events */
+        bool searching;
+        char message[200]; /* of the last Event */
 } gc;
 
 struct hf_cancel *__wrap_hf_term_abort(struct hf_term *term);
@@ -72,8 +76,36 @@ size_t __wrap_hf_informer_count(struct hf_informer *informer);
 size_t __wrap_hf_informer_count(struct hf_informer *informer) { return 2; }
 
 typedef void (*each_fn)(void *ctx, const char *ns, const char *name, const char *object, size_t n);
+int __real_hf__json_parse(const char *data, size_t n, struct hf__json **ret_json,
+                          size_t *ret_offset);
+int __wrap_hf__json_parse(const char *data, size_t n, struct hf__json **ret_json,
+                          size_t *ret_offset);
+int __wrap_hf__json_parse(const char *data, size_t n, struct hf__json **ret_json,
+                          size_t *ret_offset) {
+        assert_false(gc.searching); /* the informer's lock is held */
+        return __real_hf__json_parse(data, n, ret_json, ret_offset);
+}
+
 void __wrap_hf_informer_each(struct hf_informer *informer, each_fn each, void *ctx);
-void __wrap_hf_informer_each(struct hf_informer *informer, each_fn each, void *ctx) {}
+void __wrap_hf_informer_each(struct hf_informer *informer, each_fn each, void *ctx) {
+        static const char x[] = "{\"metadata\":{\"name\":\"x\",\"uid\":\"x\"}}",
+                          z[] = "{\"metadata\":{\"name\":\"x\",\"uid\":\"z\"}}";
+
+        gc.n_searches++;
+        gc.searching = true;
+        each(ctx, "default", "x", x, sizeof x - 1);
+        each(ctx, "other", "x", z, sizeof z - 1);
+        gc.searching = false;
+}
+
+int __wrap_hfd_object_client_create(struct hf_term *term, const struct hf_resource *resource,
+                                    const char *ns, const struct hf__json *object);
+int __wrap_hfd_object_client_create(struct hf_term *term, const struct hf_resource *resource,
+                                    const char *ns, const struct hf__json *object) {
+        gc.n_events++;
+        (void)snprintf(gc.message, sizeof gc.message, "%s", hf__json_string(object, "message"));
+        return 0;
+}
 
 int __wrap_hf_informer_wait_all(struct hf_informer *const *informers, size_t n,
                                 const char *revision, struct hf_cancel *token);
@@ -155,7 +187,7 @@ static void test_an_owner_is_looked_up_once_for_all_references(void **state) {
 
         assert_int_equal(hfd_kind_set_new(hf_clock_system(), all, 2, &gc.set), 0);
         gc.key = "0:default/many";
-        gc.n_cached = gc.n_requests = 0;
+        gc.n_cached = gc.n_requests = gc.n_searches = gc.n_events = 0;
         gc.updated[0] = '\0';
         assert_int_equal(hfd_garbage_collector_run(NULL, &context), 0);
         assert_int_equal(gc.result, 0);
@@ -163,6 +195,10 @@ static void test_an_owner_is_looked_up_once_for_all_references(void **state) {
         assert_int_equal(gc.n_requests, 1); /* because of the wrong uids */
         assert_string_equal(gc.updated, "many");
         assert_non_null(strstr(gc.update.data, "[" REFERENCE("o") "," REFERENCE("o") "]"));
+        /* Other namespaces are searched once for all that are absent. */
+        assert_int_equal(gc.n_searches, 1);
+        assert_int_equal(gc.n_events, 1);
+        assert_non_null(strstr(gc.message, "uid: z]"));
         /* Different owners may be as many, so the end of the term is seen between them. */
         assert_int_equal(hf_cancel_new(hf_cancel_never(), hf_clock_system(), &fired), 0);
         hf_cancel_fire(fired, HF_CANCEL_LOST);

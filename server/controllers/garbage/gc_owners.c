@@ -20,12 +20,13 @@
 #include "base/json.h"
 #include "base/strbuf.h"
 #include "base/thread.h"
+#include "client/json_span.h"
 #include "server/controllers/base/object_client.h"
 #include "server/controllers/garbage/gc_core.h"
 #include "server/controllers/garbage/gc_notice.h"
 
 #define OWNER_KEY_MAX (HFD_GC_KEY_MAX + HFD_GC_UID_MAX)
-#define SEARCH_MAX    1024 /* objects; see is_in_other_namespace */
+#define SEARCH_MAX    1024 /* objects; see find_elsewhere */
 
 int hfd_gc_owners_init(struct hfd_gc_owners *owners, const struct hfd_gc_graph *graph) {
         *owners = (struct hfd_gc_owners){.graph = graph};
@@ -215,47 +216,76 @@ static int look_up_owner(struct hfd_gc_owners *owners, struct hf_term *term, con
 /* ---- owners in other namespaces ---- */
 
 struct search {
-        const char *uid;
-        const char *ns; /* objects in this namespace are ignored */
-        bool found;
+        const struct hfd_gc_reference **by_uid; /* the references to absent owners, sorted */
+        size_t n;
+        const char *ns;                       /* objects in this namespace are ignored */
+        const struct hfd_gc_reference *found; /* NULL = none so far */
 };
 
-/* Whether this object has the uid itself. Dependents contain the uid too, in a reference, so each
- * object whose text contains it is parsed. */
-static void check_uid(void *ctx, const char *ns, const char *name, const char *object, size_t n) {
-        struct search *search = ctx;
-        struct hf__json *json;
+static int compare_uids(const void *a, const void *b) {
+        const struct hfd_gc_reference *const *x = a, *const *y = b;
 
-        if (search->found || strcmp(ns, search->ns) == 0 ||
-            !memmem(object, n, search->uid, strlen(search->uid)) ||
-            hf__json_parse(object, n, &json, NULL) != 0)
-                return;
-        const char *uid = hf__json_string(json, "metadata.uid");
-        search->found = uid && strcmp(uid, search->uid) == 0;
-        hf__json_free(json);
+        return strcmp((*x)->uid, (*y)->uid);
 }
 
-/* Whether an object of another namespace has the uid. Only an Event depends on the result, so a
- * large collection is not searched for it. */
-static bool is_in_other_namespace(const struct hfd_kind *kind, const char *ns, const char *uid) {
-        struct search search = {.uid = uid, .ns = ns};
+/* Whether one of the references has the uid of this object. Only the uid is read, because this runs
+ * under an informer's lock. */
+static void check_uid(void *ctx, const char *ns, const char *name, const char *object, size_t n) {
+        struct search *search = ctx;
+        struct hf__span text = {object, n};
+        char uid[HFD_GC_UID_MAX];
 
-        if (hf_informer_count(kind->informer) <= SEARCH_MAX)
-                hf_informer_each(kind->informer, check_uid, &search);
+        if (search->found || strcmp(ns, search->ns) == 0 ||
+            !hf__span_member(text, "metadata", &text) || !hf__span_member(text, "uid", &text) ||
+            !hf__span_is_plain(text) || text.n - 2 >= sizeof uid)
+                return;
+        (void)snprintf(uid, sizeof uid, "%.*s", (int)(text.n - 2), text.data + 1);
+        const struct hfd_gc_reference wanted = {.uid = uid}, *key = &wanted;
+        const struct hfd_gc_reference **found =
+                bsearch(&key, search->by_uid, search->n, sizeof *search->by_uid, compare_uids);
+        if (found)
+                search->found = *found;
+}
+
+/*
+ * Searches the objects of other namespaces for the owners of one kind, which are absent. Only an
+ * Event depends on the result, so a large collection is not searched, and nothing is found if
+ * memory runs out.
+ */
+static const struct hfd_gc_reference *find_elsewhere(const struct hfd_gc_reference *references,
+                                                     size_t n, const char *ns) {
+        struct search search = {.by_uid = calloc(n, sizeof *search.by_uid), .ns = ns};
+        struct hf_informer *informer = references->kind->informer;
+
+        assert(n > 0);
+        for (size_t i = 0; search.by_uid && i < n; i++)
+                if (references[i].owner == HFD_GC_OWNER_ABSENT)
+                        search.by_uid[search.n++] = &references[i];
+        if (search.n > 0 && hf_informer_count(informer) <= SEARCH_MAX) {
+                qsort(search.by_uid, search.n, sizeof *search.by_uid, compare_uids);
+                hf_informer_each(informer, check_uid, &search);
+        }
+        free(search.by_uid);
         return search.found;
 }
 
-/* Creates an Event for node if it names an owner in another namespace. */
+/* Creates an Event for node if it names an owner in another namespace. The objects of each kind are
+ * searched once, however many references there are. */
 static void notice_other_namespace(struct hf_term *term, const struct hfd_gc_node *node,
                                    const struct hfd_gc_references *references) {
-        for (size_t i = 0; i < references->n; i++) {
-                const struct hfd_gc_reference *m = &references->items[i];
-                if (m->owner != HFD_GC_OWNER_ABSENT || !m->kind->row.namespaced ||
-                    !is_in_other_namespace(m->kind, node->ns, m->uid))
-                        continue;
-                hfd_gc_notice_create(term, node, m->json);
-                return;
+        const struct hfd_gc_reference *items = references->items, *found = NULL;
+        size_t n;
+
+        for (size_t i = 0; i < references->n && items[i].kind && !found; i += n) {
+                for (n = 1; i + n < references->n && items[i + n].kind == items[i].kind;)
+                        n++;
+                if (hf_cancel_fired(hf_term_abort(term)))
+                        return;
+                if (items[i].kind->row.namespaced)
+                        found = find_elsewhere(&items[i], n, node->ns);
         }
+        if (found)
+                hfd_gc_notice_create(term, node, found->json);
 }
 
 /* ---- all references of an object ---- */
