@@ -47,6 +47,17 @@ static const char many[] =
         "\"ownerReferences\":[" REFERENCE("o") "," REFERENCE("o") "," REFERENCE("x") "," REFERENCE(
                 "z") "," REFERENCE("y") "," REFERENCE("x") "]}}";
 
+/* An owner that waits, and a dependent that blocks it. */
+#define WAITING                                                                                    \
+        "{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"metadata\":{\"uid\":\"o\","               \
+        "\"resourceVersion\":\"7\","                                                               \
+        "\"deletionTimestamp\":\"t\",\"finalizers\":[\"foregroundDeletion\"]}}"
+#define BLOCKING                                                                                   \
+        "{\"metadata\":{\"uid\":\"d\",\"resourceVersion\":\"5\",\"ownerReferences\":[{"            \
+        "\"apiVersion\":"                                                                          \
+        "\"v1\",\"kind\":\"ConfigMap\",\"name\":\"waits\",\"uid\":\"o\",\"blockOwnerDeletion\":"   \
+        "true}]}}"
+
 static struct {
         struct hfd_kind_set *set;
         const char *key; /* that is reconciled */
@@ -57,6 +68,8 @@ static struct {
         struct hf__strbuf update;      /* the last updated object */
         unsigned n_searches, n_events; /* searches of other namespaces; created Events */
         bool searching;
+        unsigned n_dependents, n_parsed;
+        hf_nsec again;
         char message[200]; /* of the last Event */
 } gc;
 
@@ -83,6 +96,7 @@ int __wrap_hf__json_parse(const char *data, size_t n, struct hf__json **ret_json
 int __wrap_hf__json_parse(const char *data, size_t n, struct hf__json **ret_json,
                           size_t *ret_offset) {
         assert_false(gc.searching); /* the informer's lock is held */
+        gc.n_parsed += strcmp(data, BLOCKING) == 0;
         return __real_hf__json_parse(data, n, ret_json, ret_offset);
 }
 
@@ -119,14 +133,18 @@ int __wrap_hf_informer_by_index(struct hf_informer *informer, const char *index,
 int __wrap_hf_informer_by_index(struct hf_informer *informer, const char *index, const char *value,
                                 each_fn each, void *ctx) {
         assert_string_equal(value, "o");
-        if (informer == custom.informer)
-                each(ctx, "default", "d", DEPENDENT, strlen(DEPENDENT));
+        const char *dependent = strcmp(gc.key, "0:default/waits") == 0 ? BLOCKING : DEPENDENT;
+
+        for (unsigned i = 0; informer == custom.informer && i < gc.n_dependents; i++)
+                each(ctx, "default", "d", dependent, strlen(dependent));
         return 0;
 }
 
 static struct hf__json *get_object(const char *name) {
         if (strcmp(name, "many") == 0)
                 return parsed(many);
+        if (strcmp(name, "waits") == 0)
+                return parsed(WAITING);
         return parsed(strcmp(name, "o") == 0 ? OWNER : DEPENDENT);
 }
 
@@ -173,9 +191,8 @@ int __wrap_hfd_reconcile_loop_run_set(const struct hfd_reconcile_loop *loop, str
 int __wrap_hfd_reconcile_loop_run_set(const struct hfd_reconcile_loop *loop, struct hf_term *term,
                                       const struct hfd_kind_set *set, hfd_kind_map_fn map_of,
                                       struct hf_cancel *until) {
-        hf_nsec again = 0;
-
-        gc.result = loop->reconcile(loop->ctx, term, gc.key, &again);
+        gc.again = 0;
+        gc.result = loop->reconcile(loop->ctx, term, gc.key, &gc.again);
         return 0;
 }
 
@@ -212,9 +229,26 @@ static void test_an_owner_is_looked_up_once_for_all_references(void **state) {
         hfd_kind_set_unref(gc.set);
 }
 
+/* While an owner waits it is checked again and again, so one dependent that blocks must do. */
+static void test_the_first_blocking_dependent_ends_the_search(void **state) {
+        struct hfd_kind *all[] = {&configmaps, &custom};
+        static struct hfd_controller_context context;
+
+        assert_int_equal(hfd_kind_set_new(hf_clock_system(), all, 2, &gc.set), 0);
+        gc.key = "0:default/waits";
+        gc.n_dependents = 1000;
+        gc.n_parsed = 0;
+        assert_int_equal(hfd_garbage_collector_run(NULL, &context), 0);
+        assert_int_equal(gc.result, 0);
+        assert_true(gc.again > 0);
+        assert_int_equal(gc.n_parsed, 1);
+        hfd_kind_set_unref(gc.set);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_an_owner_is_looked_up_once_for_all_references),
+                cmocka_unit_test(test_the_first_blocking_dependent_ends_the_search),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -353,7 +353,6 @@ static int process_deleted(struct job *job, hf_nsec *ret_again) {
         const struct hf__json *object = job->node.object;
         const struct hfd_gc_graph *graph = &job->collector->graph;
         bool orphan = hfd_string_list_has(object, "metadata.finalizers", HFD_ORPHAN);
-        struct hfd_gc_dependents dependents;
         bool known;
 
         if (!orphan && !hfd_string_list_has(object, "metadata.finalizers", HFD_FOREGROUND))
@@ -370,8 +369,7 @@ static int process_deleted(struct job *job, hf_nsec *ret_again) {
                 r = orphan_dependents(job);
                 return r != 0 ? r : edit_node(job, NULL, remove_finalizer, (void *)HFD_ORPHAN);
         }
-        hfd_gc_graph_find_dependents(graph, &job->node, &dependents);
-        if (dependents.blocks) {
+        if (hfd_gc_graph_is_blocked(graph, &job->node)) {
                 *ret_again = RECHECK_DELAY;
                 return 0;
         }
