@@ -2,6 +2,7 @@
 /* What the garbage collector does for an object with many references, and for an owner with many
  * dependents. The test replaces its informers, its term, its loop and its requests. */
 #undef NDEBUG
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -48,10 +49,12 @@ static const char many[] =
                 "z") "," REFERENCE("y") "," REFERENCE("x") "]}}";
 
 /* An owner that waits, and a dependent that blocks it. */
-#define WAITING                                                                                    \
-        "{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"metadata\":{\"uid\":\"o\","               \
-        "\"resourceVersion\":\"7\","                                                               \
-        "\"deletionTimestamp\":\"t\",\"finalizers\":[\"foregroundDeletion\"]}}"
+#define META(uid)                                                                                  \
+        "\"metadata\":{\"uid\":\"" uid "\",\"resourceVersion\":\"7\",\"deletionTimestamp\":\"t\""
+#define WAITING(uid)                                                                               \
+        "{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\"," META(uid) ",\"finalizers\":["             \
+                                                                   "\"foregroundDeletion\"]}}"
+#define MARKED "{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\"," META("o") "}}"
 #define BLOCKING                                                                                   \
         "{\"metadata\":{\"uid\":\"d\",\"resourceVersion\":\"5\",\"ownerReferences\":[{"            \
         "\"apiVersion\":"                                                                          \
@@ -70,7 +73,10 @@ static struct {
         bool searching;
         unsigned n_dependents, n_parsed;
         hf_nsec again;
-        char message[200]; /* of the last Event */
+        bool maps;             /* an event of the owner is mapped, instead of a key reconciled */
+        char enqueued[100];    /* the keys */
+        bool fails_dependents; /* they are not enqueued */
+        char message[200];     /* of the last Event */
 } gc;
 
 struct hf_cancel *__wrap_hf_term_abort(struct hf_term *term);
@@ -132,7 +138,7 @@ int __wrap_hf_informer_by_index(struct hf_informer *informer, const char *index,
                                 each_fn each, void *ctx);
 int __wrap_hf_informer_by_index(struct hf_informer *informer, const char *index, const char *value,
                                 each_fn each, void *ctx) {
-        assert_string_equal(value, "o");
+        assert_true(gc.maps || strcmp(value, "o") == 0);
         const char *dependent = strcmp(gc.key, "0:default/waits") == 0 ? BLOCKING : DEPENDENT;
 
         for (unsigned i = 0; informer == custom.informer && i < gc.n_dependents; i++)
@@ -144,7 +150,7 @@ static struct hf__json *get_object(const char *name) {
         if (strcmp(name, "many") == 0)
                 return parsed(many);
         if (strcmp(name, "waits") == 0)
-                return parsed(WAITING);
+                return parsed(WAITING("o"));
         return parsed(strcmp(name, "o") == 0 ? OWNER : DEPENDENT);
 }
 
@@ -185,6 +191,41 @@ int __wrap_hfd_kinds_run(struct hfd_kinds *kinds, struct hf_term *term, hfd_kind
         return run(ctx, term, gc.set, NULL);
 }
 
+int __wrap_hf_workqueue_add(struct hf_workqueue *queue, const char *key);
+int __wrap_hf_workqueue_add(struct hf_workqueue *queue, const char *key) {
+        size_t n = strlen(gc.enqueued);
+        (void)snprintf(gc.enqueued + n, sizeof gc.enqueued - n, "%s ", key);
+        return gc.fails_dependents && *key == '1' ? -ENOMEM : 0;
+}
+
+static void expect_enqueued(hf_reconciler_map_fn map, void *ctx, enum hf_event_type type,
+                            const char *object, const char *keys) {
+        gc.enqueued[0] = '\0';
+        assert_int_equal(map(ctx, NULL, type, "default", "waits", object, strlen(object)), 0);
+        assert_string_equal(gc.enqueued, keys);
+}
+
+static void map_events(hf_reconciler_map_fn map, void *ctx) {
+        static const char own[] = "0:default/waits ", both[] = "0:default/waits 1:default/d ";
+
+        expect_enqueued(map, ctx, HF_EVENT_ADDED, WAITING("o"), both);
+        expect_enqueued(map, ctx, HF_EVENT_MODIFIED, WAITING("o"), own);
+        /* Another object of the same name, then one that does not wait any more. */
+        expect_enqueued(map, ctx, HF_EVENT_MODIFIED, WAITING("p"), both);
+        expect_enqueued(map, ctx, HF_EVENT_MODIFIED, WAITING("p"), own);
+        expect_enqueued(map, ctx, HF_EVENT_MODIFIED, MARKED, own);
+        expect_enqueued(map, ctx, HF_EVENT_MODIFIED, WAITING("o"), both);
+        expect_enqueued(map, ctx, HF_EVENT_DELETED, WAITING("o"), "1:default/d ");
+        /* If a dependent was not enqueued, the next event enqueues them. */
+        gc.fails_dependents = true;
+        gc.enqueued[0] = '\0';
+        assert_int_equal(map(ctx, NULL, HF_EVENT_ADDED, "default", "waits", WAITING("o"),
+                             strlen(WAITING("o"))),
+                         -ENOMEM);
+        gc.fails_dependents = false;
+        expect_enqueued(map, ctx, HF_EVENT_MODIFIED, WAITING("o"), both);
+}
+
 int __wrap_hfd_reconcile_loop_run_set(const struct hfd_reconcile_loop *loop, struct hf_term *term,
                                       const struct hfd_kind_set *set, hfd_kind_map_fn map_of,
                                       struct hf_cancel *until);
@@ -192,6 +233,10 @@ int __wrap_hfd_reconcile_loop_run_set(const struct hfd_reconcile_loop *loop, str
                                       const struct hfd_kind_set *set, hfd_kind_map_fn map_of,
                                       struct hf_cancel *until) {
         gc.again = 0;
+        if (gc.maps) {
+                map_events(map_of(loop->ctx, &configmaps), loop->ctx);
+                return 0;
+        }
         gc.result = loop->reconcile(loop->ctx, term, gc.key, &gc.again);
         return 0;
 }
@@ -245,10 +290,26 @@ static void test_the_first_blocking_dependent_ends_the_search(void **state) {
         hfd_kind_set_unref(gc.set);
 }
 
+/* Each write of an owner that waits would otherwise add all its dependents. */
+static void test_dependents_are_enqueued_when_the_deletion_of_their_owner_begins(void **state) {
+        struct hfd_kind *all[] = {&configmaps, &custom};
+        static struct hfd_kind events;
+        static struct hfd_controller_context context = {.events = &events};
+
+        assert_int_equal(hfd_kind_set_new(hf_clock_system(), all, 2, &gc.set), 0);
+        gc.maps = true;
+        gc.n_dependents = 1;
+        assert_int_equal(hfd_garbage_collector_run(NULL, &context), 0);
+        gc.maps = false;
+        hfd_kind_set_unref(gc.set);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_an_owner_is_looked_up_once_for_all_references),
                 cmocka_unit_test(test_the_first_blocking_dependent_ends_the_search),
+                cmocka_unit_test(
+                        test_dependents_are_enqueued_when_the_deletion_of_their_owner_begins),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

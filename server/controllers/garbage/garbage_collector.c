@@ -9,7 +9,7 @@
  * that time. The keys of an event:
  *
  *      object added or changed    its own, if it may have owners or a deletionTimestamp;
- *                                 its dependents', if it is being deleted in the foreground
+ *                                 its dependents', when its deletion in the foreground begins
  *      object deleted             its dependents', which have lost an owner;
  *                                 its owners', which may have waited for it
  *
@@ -35,8 +35,8 @@
  * When its kind is added, the new loop checks all objects that have owners.
  *
  * Threads: map_event runs on the informers' threads. Several workers reconcile, one key by one
- * worker at a time. They share the graph, which is immutable, and the list of known absent owners,
- * which has its own lock.
+ * worker at a time. They share the graph, which is immutable, and the list of known absent owners.
+ * The informers' threads share the index of waiting objects. Each of the two has its own lock.
  */
 #include "server/controllers/garbage/garbage_collector.h"
 
@@ -55,6 +55,7 @@
 #include "server/controllers/garbage/gc_core.h"
 #include "server/controllers/garbage/gc_graph.h"
 #include "server/controllers/garbage/gc_owners.h"
+#include "server/controllers/garbage/gc_waiting.h"
 #include "server/controllers/kinds/gc_filter.h"
 
 #define N_WORKERS 8 /* a worker mostly waits for responses */
@@ -72,6 +73,7 @@ struct collector {
         struct hfd_controller_context *context; /* borrowed */
         struct hfd_gc_graph graph;
         struct hfd_gc_owners owners;
+        struct hfd_gc_waiting waiting;
 };
 
 /* The state of one worker for one key. */
@@ -404,10 +406,34 @@ static int reconcile_object(void *ctx, struct hf_term *term, const char *key, hf
         return r;
 }
 
-/* Enqueues the keys according to the table at the top of this file. */
+/* Whether the dependents of an object are to be enqueued. Remembers whether it waits. */
+static bool concerns_dependents(struct collector *collector, enum hf_event_type type,
+                                const struct hf__json *object, const char *uid, const char *key) {
+        if (type != HF_EVENT_DELETED && hfd_gc_waits(object))
+                return hfd_gc_waiting_add(&collector->waiting, key, uid);
+        hfd_gc_waiting_remove(&collector->waiting, key);
+        return type == HF_EVENT_DELETED;
+}
+
+/* Enqueues the keys of an event according to the table at the top of this file. */
+static int enqueue_keys(struct collector *collector, struct hf_workqueue *queue,
+                        enum hf_event_type type, const char *ns, const struct hf__json *object,
+                        const char *uid, const char *key) {
+        const struct hfd_gc_graph *graph = &collector->graph;
+        int r = type == HF_EVENT_DELETED ? hfd_gc_graph_enqueue_owners(graph, object, ns, queue)
+                                         : hf_workqueue_add(queue, key);
+
+        if (r != 0 || !concerns_dependents(collector, type, object, uid, key))
+                return r;
+        r = hfd_gc_graph_enqueue_dependents(graph, uid, queue);
+        if (r != 0)
+                hfd_gc_waiting_remove(&collector->waiting, key); /* some are missing */
+        return r;
+}
+
 static int map_event(void *ctx, struct hf_workqueue *queue, enum hf_event_type type, const char *ns,
                      const char *name, const char *object, size_t n) {
-        const struct hfd_gc_graph *graph = &((struct collector *)ctx)->graph;
+        struct collector *collector = ctx;
         struct hf__json *json;
         char key[HFD_GC_KEY_MAX];
 
@@ -417,17 +443,12 @@ static int map_event(void *ctx, struct hf_workqueue *queue, enum hf_event_type t
         if (r != 0)
                 return r;
         const struct hfd_kind *kind =
-                hfd_kind_set_find_by_name(graph->set, hf__json_string(json, "apiVersion"),
+                hfd_kind_set_find_by_name(collector->graph.set, hf__json_string(json, "apiVersion"),
                                           hf__json_string(json, "kind"));
         const char *uid = hf__json_string(json, "metadata.uid");
         if (kind && uid) {
                 hfd_gc_graph_key(kind, ns, name, key);
-                if (type == HF_EVENT_DELETED)
-                        r = hfd_gc_graph_enqueue_owners(graph, json, ns, queue);
-                else
-                        r = hf_workqueue_add(queue, key);
-                if (r == 0 && (type == HF_EVENT_DELETED || hfd_gc_waits(json)))
-                        r = hfd_gc_graph_enqueue_dependents(graph, uid, queue);
+                r = enqueue_keys(collector, queue, type, ns, json, uid, key);
         }
         hf__json_free(json);
         return r;
@@ -457,7 +478,11 @@ static int run_with_set(void *ctx, struct hf_term *term, struct hfd_kind_set *se
         if (r == 0) {
                 r = hfd_gc_owners_init(&collector->owners, &collector->graph);
                 if (r == 0) {
-                        r = hfd_reconcile_loop_run_set(&loop, term, set, map_of, until);
+                        r = hfd_gc_waiting_init(&collector->waiting);
+                        if (r == 0) {
+                                r = hfd_reconcile_loop_run_set(&loop, term, set, map_of, until);
+                                hfd_gc_waiting_done(&collector->waiting);
+                        }
                         hfd_gc_owners_done(&collector->owners);
                 }
                 hfd_gc_graph_done(&collector->graph);
