@@ -176,8 +176,9 @@ def test_objects_are_created_and_read_in_both_versions(server, hooks):
     sent = [body["request"] for _, body in hooks.hook.calls if len(body["request"]["objects"]) == 2]
     assert sent and all(each["desiredAPIVersion"] == "example.com/v2" for each in sent)
     assert hooks.hook.calls[0][0] == "/convert?timeout=30s"
-    page = good(server.ask("GET", path("v2") + "?limit=1"))
-    assert [each["metadata"]["name"] for each in page["items"]] == ["a"] and page["metadata"]["continue"]
+    for query in ("?limit=1", "?limit=1&resourceVersion=0"):  # the whole list may be too large for one response
+        page = good(server.ask("GET", path("v2") + query))
+        assert [each["metadata"]["name"] for each in page["items"]] == ["a"] and page["metadata"]["continue"]
     table = good(server.ask("GET", path("v2"), accept="application/json;as=Table;v=v1;g=meta.k8s.io"))
     assert [row["cells"] for row in table["rows"]] == [["a", 7], ["b", 8]]
     table = good(server.ask("GET", path("v2", "a"), accept="application/json;as=Table;v=v1;g=meta.k8s.io"))
