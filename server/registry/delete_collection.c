@@ -13,9 +13,9 @@
  * client leaves. Earlier deletes are not undone.
  *
  * The response lists the deleted objects. The cacher may no longer have them, so the sweep keeps
- * them. If the selected objects have more than LIST_MAX_BYTES, each one is dropped once it is
- * deleted, and the response is a Status. Kubernetes' OpenAPI declares a Status, and its clients
- * accept both.
+ * them. If the selected objects have more than LIST_MAX_BYTES, or a webhook would have to convert
+ * them, each one is dropped once it is deleted, and the response is a Status: no delete depends on
+ * a webhook of conversion. Kubernetes' OpenAPI declares a Status, and its clients accept both.
  *
  * Invariants: only listed objects are deleted. If another client has replaced an object by a new
  * one of the same name, the new object has another uid and is kept. (An object without a uid, which
@@ -48,6 +48,7 @@
 #include "server/registry/list/read.h"
 #include "server/registry/write/body.h"
 #include "server/registry/write/steps/start.h"
+#include "server/resources/forms/conversion.h"
 #include "server/resources/packed.h"
 #include "server/schema/strict.h"
 #include "server/storage/term_record.h"
@@ -76,7 +77,7 @@ struct sweep {
         struct hf__strbuf body; /* of the deletes: what they need of the request's; empty = none */
         struct hfd_fence_compares fence;
         size_t n;           /* objects */
-        bool keeps_objects; /* the response will list them; false: they exceed LIST_MAX_BYTES */
+        bool keeps_objects; /* the response will list them */
         uint64_t revision;  /* of the list */
 
         pthread_mutex_t mu;
@@ -355,6 +356,17 @@ static void on_deleted(struct hfd_request *request, const struct hfd_response *r
 
 /* ---- the list ---- */
 
+/* Whether a webhook would have to convert objects for the response. */
+static bool need_webhook(const struct sweep *sweep, struct hfd_object *const *objects, size_t n) {
+        const struct hfd_request *request = sweep->request;
+
+        if (hfd_read_needs_version(request))
+                for (size_t i = 0; i < n; i++)
+                        if (hfd_conversion_is_pending(request->resource, objects[i]))
+                                return true;
+        return false;
+}
+
 static void on_selected(struct hfd_request *list, struct hfd_object **objects, size_t n,
                         uint64_t revision) {
         struct sweep *sweep = (struct sweep *)list;
@@ -364,7 +376,7 @@ static void on_selected(struct hfd_request *list, struct hfd_object **objects, s
                 /* + 1: a comma. The bytes are those of the response, not the packed ones. */
                 n_bytes += hfd_object_size(objects[i]) + 1;
         pthread_mutex_lock(&sweep->mu);
-        sweep->keeps_objects = n_bytes <= LIST_MAX_BYTES;
+        sweep->keeps_objects = n_bytes <= LIST_MAX_BYTES && !need_webhook(sweep, objects, n);
         sweep->objects = objects;
         sweep->n = n;
         sweep->revision = revision;

@@ -185,6 +185,18 @@ def test_objects_are_created_and_read_in_both_versions(server, hooks):
     assert [row["cells"] for row in table["rows"]] == [["a", 7]]
 
 
+def test_a_collection_is_deleted_in_both_versions(server, hooks):
+    """No delete needs the webhook. Without it the objects could be shown only as they are stored, so the response has none."""
+    for version, kind in (("v2", "Status"), ("v1", "GateList")):
+        for name in ("a", "b"):
+            good(server.ask("POST", path("v1"), gate("v1", name, port=7)), 201)
+        calls = len(hooks.hook.calls)
+        found = good(server.ask("DELETE", path(version)))
+        assert found["kind"] == kind and found.get("status", "Success") == "Success"
+        assert [each["apiVersion"] for each in found.get("items", [])] == (["example.com/v1"] * 2 if kind == "GateList" else [])
+        assert len(hooks.hook.calls) == calls and not good(server.ask("GET", path("v1")))["items"]
+
+
 def test_a_long_list_is_converted_in_batches(server, hooks):
     connection = http.client.HTTPSConnection(server.address, timeout=30, context=server.context)
     for i in range(120):
