@@ -9,20 +9,21 @@
  *
  * Each delete is a write like any other (write/), with the options and the fence of the request. At
  * most PARALLEL_MAX deletes run at a time, each in a slot. Objects that no longer exist are
- * skipped. The first failure stops the sweep and becomes its response. Earlier deletes are not
- * undone.
+ * skipped. The first failure stops the sweep and becomes its response, and the sweep stops when its
+ * client leaves. Earlier deletes are not undone.
  *
  * The response lists the deleted objects. The cacher may no longer have them, so the sweep keeps
- * them. If the selected objects have more than LIST_MAX_BYTES, each one is dropped once it is
- * deleted, and the response is a Status. Kubernetes' OpenAPI declares a Status, and its clients
- * accept both.
+ * them. If the selected objects have more than LIST_MAX_BYTES, or a webhook would have to convert
+ * them, each one is dropped once it is deleted, and the response is a Status: no delete depends on
+ * a webhook of conversion. Kubernetes' OpenAPI declares a Status, and its clients accept both.
  *
  * Invariants: only listed objects are deleted. If another client has replaced an object by a new
  * one of the same name, the new object has another uid and is kept. (An object without a uid, which
  * another program has stored, is deleted by its name.) Only one thread at a time starts deletes, in
  * a loop: a delete may end before hfd_write_start returns, and a recursion would then be as deep as
- * the list is long. The thread that leaves the loop ends the sweep if no delete is running then and
- * none will start: either no object remains, or the sweep has failed.
+ * the list is long. A dry run may end all deletes so, so the loop goes on in the pool of threads
+ * after some of them. The thread that leaves the loop ends the sweep if no delete is running then
+ * and none will start: either no object remains, or the sweep has failed.
  */
 #include "server/registry/delete_collection.h"
 
@@ -30,25 +31,32 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <pthread.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/json.h"
+#include "base/strbuf.h"
 #include "base/thread.h"
 #include "client/json_span.h"
 #include "server/cacher/requests/store_identity.h"
 #include "server/cacher/requests/store_request.h"
+#include "server/pool/work_pool.h"
 #include "server/registry/base/delete_options.h"
 #include "server/registry/list/list.h"
 #include "server/registry/list/read.h"
 #include "server/registry/write/body.h"
 #include "server/registry/write/steps/start.h"
+#include "server/resources/forms/conversion.h"
 #include "server/resources/packed.h"
+#include "server/schema/strict.h"
 #include "server/storage/term_record.h"
 
 #define PARALLEL_MAX   16
 #define LIST_MAX_BYTES ((size_t)8 << 20)
+/* Deletes that are started without a pause: about a millisecond. */
+#define STEP_DELETES 32
 
 struct sweep;
 
@@ -66,9 +74,10 @@ struct sweep {
         /* Immutable after on_selected, until the sweep ends. */
         struct hfd_registry *registry;
         struct hfd_request *request; /* borrowed until done */
+        struct hf__strbuf body; /* of the deletes: what they need of the request's; empty = none */
         struct hfd_fence_compares fence;
         size_t n;           /* objects */
-        bool keeps_objects; /* the response will list them; false: they exceed LIST_MAX_BYTES */
+        bool keeps_objects; /* the response will list them */
         uint64_t revision;  /* of the list */
 
         pthread_mutex_t mu;
@@ -77,11 +86,13 @@ struct sweep {
         struct hfd_object **objects; /* owned, with their references; NULL = not in the response */
         size_t next;                 /* the first object whose delete has not begun */
         size_t n_running;            /* running deletes */
-        bool starting_deletes;       /* a thread is in the loop that starts deletes */
+        bool starting_deletes;       /* a thread is in the loop that starts deletes, or `task` is */
         bool failed;
         bool fence_compared;         /* a transaction has compared the fence, with either result */
         struct hfd_response failure; /* owned; the first failure, if failed */
         struct slot slots[PARALLEL_MAX], *free_slots;
+
+        struct hfd_work_task task; /* goes on with the loop, in the pool */
 };
 
 /* ---- the response ---- */
@@ -94,6 +105,7 @@ static void respond_and_free(struct sweep *sweep, struct hfd_response *response)
                 hfd_object_unref(sweep->objects[i]);
         free(sweep->objects);
         hfd_response_done(&sweep->failure);
+        hf__strbuf_done(&sweep->body);
         pthread_mutex_destroy(&sweep->mu);
         free(sweep); /* before done, which may free the request that the sweep borrows */
         request->done(request, response);
@@ -198,11 +210,28 @@ static bool copy_uid(const struct hfd_object *object, char uid[64]) {
         return true;
 }
 
-/* Fails the sweep if its deadline has passed while there are objects to delete. */
-static void fail_if_late_locked(struct sweep *sweep) {
+/* The client has left, or the server stops. */
+static void cancel_locked(struct sweep *sweep) {
         hf__mutex_assert_held(&sweep->mu);
-        if (sweep->failed || sweep->next == sweep->n ||
-            hfd_registry_now(sweep->registry) < sweep->request->deadline)
+        if (sweep->failed)
+                return;
+        sweep->failed = true;
+        hfd_response_store_error(&sweep->failure, HF_E_UNAVAILABLE, NULL);
+}
+
+/* Fails the sweep if its deadline has passed, or its client has left, while there are objects to
+ * delete. */
+static void fail_if_late_locked(struct sweep *sweep) {
+        const atomic_bool *abandoned = sweep->request->abandoned;
+
+        hf__mutex_assert_held(&sweep->mu);
+        if (sweep->failed || sweep->next == sweep->n)
+                return;
+        if (abandoned && atomic_load_explicit(abandoned, memory_order_relaxed)) {
+                cancel_locked(sweep);
+                return;
+        }
+        if (hfd_registry_now(sweep->registry) < sweep->request->deadline)
                 return;
         sweep->failed = true;
         hfd_response_status(&sweep->failure, HF_E_TIMEOUT, 504, "Timeout",
@@ -249,28 +278,56 @@ static struct slot *next_slot_locked(struct sweep *sweep) {
 }
 
 /*
+ * Starts up to STEP_DELETES deletes while a slot is free. Called with mu held, by the thread that
+ * has set starting_deletes; releases mu. True: starting_deletes is still set, and the caller must
+ * see to it that this is called again. False: the sweep may have been freed.
+ */
+static bool start_some_unlock(struct sweep *sweep) {
+        struct slot *slot = NULL;
+
+        for (size_t i = 0; i < STEP_DELETES && (slot = next_slot_locked(sweep)); i++) {
+                pthread_mutex_unlock(&sweep->mu);
+                hfd_write_start(sweep->registry, &slot->request);
+                pthread_mutex_lock(&sweep->mu);
+        }
+        sweep->starting_deletes = slot != NULL;
+        bool finished = !slot && !sweep->n_running && (sweep->failed || sweep->next == sweep->n);
+        pthread_mutex_unlock(&sweep->mu);
+        if (finished)
+                finish_sweep(sweep);
+        return slot != NULL;
+}
+
+static enum hfd_work_result start_step(struct hfd_work_task *task) {
+        struct sweep *sweep = (struct sweep *)((char *)task - offsetof(struct sweep, task));
+
+        pthread_mutex_lock(&sweep->mu);
+        if (hfd_work_is_cancelled(sweep->registry->work, task))
+                cancel_locked(sweep);
+        return start_some_unlock(sweep) ? HFD_WORK_MORE : HFD_WORK_DONE;
+}
+
+/*
  * Starts deletes while a slot is free, unless another thread is already in this loop. Called with
  * mu held; releases it. The sweep may have been freed when this returns.
  */
 static void start_deletes_unlock(struct sweep *sweep) {
-        struct slot *slot;
-
         hf__mutex_assert_held(&sweep->mu);
         if (sweep->starting_deletes) {
                 pthread_mutex_unlock(&sweep->mu);
                 return;
         }
         sweep->starting_deletes = true;
-        while ((slot = next_slot_locked(sweep))) {
-                pthread_mutex_unlock(&sweep->mu);
-                hfd_write_start(sweep->registry, &slot->request);
-                pthread_mutex_lock(&sweep->mu);
-        }
-        sweep->starting_deletes = false;
-        bool finished = !sweep->n_running && (sweep->failed || sweep->next == sweep->n);
-        pthread_mutex_unlock(&sweep->mu);
-        if (finished)
-                finish_sweep(sweep);
+        if (!start_some_unlock(sweep))
+                return;
+        /* An earlier step may not have returned yet: the pool does not touch a task that is over.
+         */
+        sweep->task = (struct hfd_work_task){.step = start_step, .owner = sweep->request->owner};
+        if (hfd_work_submit(sweep->registry->work, &sweep->task))
+                return;
+        pthread_mutex_lock(&sweep->mu);
+        cancel_locked(sweep);
+        (void)start_some_unlock(sweep); /* starts none, because the sweep has failed */
 }
 
 static void on_deleted(struct hfd_request *request, const struct hfd_response *response) {
@@ -299,6 +356,17 @@ static void on_deleted(struct hfd_request *request, const struct hfd_response *r
 
 /* ---- the list ---- */
 
+/* Whether a webhook would have to convert objects for the response. */
+static bool need_webhook(const struct sweep *sweep, struct hfd_object *const *objects, size_t n) {
+        const struct hfd_request *request = sweep->request;
+
+        if (hfd_read_needs_version(request))
+                for (size_t i = 0; i < n; i++)
+                        if (hfd_conversion_is_pending(request->resource, objects[i]))
+                                return true;
+        return false;
+}
+
 static void on_selected(struct hfd_request *list, struct hfd_object **objects, size_t n,
                         uint64_t revision) {
         struct sweep *sweep = (struct sweep *)list;
@@ -308,7 +376,7 @@ static void on_selected(struct hfd_request *list, struct hfd_object **objects, s
                 /* + 1: a comma. The bytes are those of the response, not the packed ones. */
                 n_bytes += hfd_object_size(objects[i]) + 1;
         pthread_mutex_lock(&sweep->mu);
-        sweep->keeps_objects = n_bytes <= LIST_MAX_BYTES;
+        sweep->keeps_objects = n_bytes <= LIST_MAX_BYTES && !need_webhook(sweep, objects, n);
         sweep->objects = objects;
         sweep->n = n;
         sweep->revision = revision;
@@ -326,36 +394,61 @@ static void on_list_failed(struct hfd_request *list, const struct hfd_response *
 
 /* ---- start ---- */
 
-/* False: response is filled. */
-static bool check_request(struct hfd_request *request, struct hfd_response *response) {
+/* Reads the body, into request->options and text. False: response is filled. */
+static bool read_body(struct hfd_request *request, struct hf__strbuf *text,
+                      struct hfd_response *response) {
         struct hf__json *body = NULL;
-        bool good;
+        char reason[500];
 
-        if (request->resource->no_delete_collection ||
-            (request->resource->namespaced && !*request->ns)) {
-                hfd_response_not_allowed(response);
+        if (!request->n_body)
+                return hfd_delete_options_read(&request->options, NULL, response);
+        if (!hfd_write_body_parse(request, "DeleteOptions", &body, response)) {
+                hf__json_free(body);
                 return false;
         }
-        good = (!request->n_body ||
-                hfd_write_body_parse(request, "DeleteOptions", &body, response)) &&
-               hfd_delete_options_read(&request->options, body, response);
+        int r = hfd_strict_drop_duplicates(body, NULL, NULL);
+        if (r == 0 && !hfd_delete_options_read(&request->options, body, response)) {
+                hf__json_free(body);
+                return false;
+        }
+        if (r == 0)
+                r = hfd_delete_options_print(body, text, reason, sizeof reason);
         hf__json_free(body);
-        return good;
+        if (r == HF_E_INVALID)
+                hfd_response_bad_request(response, "%s", reason);
+        else if (r != 0)
+                hfd_response_no_memory(response);
+        return r == 0;
 }
 
-/* NULL: out of memory, or the mutex cannot be initialised. */
-static struct sweep *sweep_new(struct hfd_registry *registry, struct hfd_request *request) {
+/* False: response is filled. */
+static bool check_request(struct hfd_request *request, struct hf__strbuf *body,
+                          struct hfd_response *response) {
+        if (!request->resource->no_delete_collection &&
+            (!request->resource->namespaced || *request->ns))
+                return read_body(request, body, response);
+        hfd_response_not_allowed(response);
+        return false;
+}
+
+/* Takes over body. NULL: out of memory, or the mutex cannot be initialised. */
+static struct sweep *sweep_new(struct hfd_registry *registry, struct hfd_request *request,
+                               struct hf__strbuf *body) {
         struct sweep *sweep = calloc(1, sizeof *sweep);
 
         if (!sweep || hf__mutex_init(&sweep->mu) != 0) {
                 free(sweep);
+                hf__strbuf_done(body);
                 return NULL;
         }
+        sweep->body = *body;
         sweep->registry = registry;
         sweep->request = request;
         sweep->list = (struct hfd_request){.verb = HFD_LIST,
                                            .resource = request->resource,
                                            .deadline = request->deadline,
+                                           .owner = request->owner,
+                                           .abandoned = request->abandoned,
                                            .done = on_list_failed};
         sweep->list.options = request->options; /* borrowed: the list does not free them */
         memcpy(sweep->list.ns, request->ns, sizeof request->ns);
@@ -363,8 +456,8 @@ static struct sweep *sweep_new(struct hfd_registry *registry, struct hfd_request
                 struct slot *slot = &sweep->slots[i];
                 slot->request = (struct hfd_request){.verb = HFD_DELETE_OBJECT,
                                                      .resource = request->resource,
-                                                     .body = request->body,
-                                                     .n_body = request->n_body,
+                                                     .body = body->data,
+                                                     .n_body = body->n,
                                                      .fence = request->fence,
                                                      .authorizer = request->authorizer,
                                                      .requester = request->requester,
@@ -373,6 +466,8 @@ static struct sweep *sweep_new(struct hfd_registry *registry, struct hfd_request
                                                      .of_collection = true,
                                                      .deadline = request->deadline,
                                                      .longest_deadline = request->longest_deadline,
+                                                     .owner = request->owner,
+                                                     .abandoned = request->abandoned,
                                                      .departure = request->departure,
                                                      .done = on_deleted};
                 slot->sweep = sweep;
@@ -389,15 +484,17 @@ static void refuse_request(struct hfd_request *request, struct hfd_response *res
 
 void hfd_delete_collection(struct hfd_registry *registry, struct hfd_request *request) {
         struct hfd_response response = {0};
+        struct hf__strbuf body = {0};
         struct sweep *sweep;
         int r = 0;
 
         assert(request->verb == HFD_DELETE_COLLECTION);
-        if (!check_request(request, &response)) {
+        if (!check_request(request, &body, &response)) {
+                hf__strbuf_done(&body);
                 refuse_request(request, &response);
                 return;
         }
-        sweep = sweep_new(registry, request);
+        sweep = sweep_new(registry, request, &body);
         if (!sweep) {
                 hfd_response_no_memory(&response);
                 refuse_request(request, &response);

@@ -2,6 +2,7 @@
 /* The deletion of collections, through the loopback client. */
 #include <errno.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -15,6 +16,13 @@
 
 #include "api_fixture.h"
 #include "base/buf.h"
+#include "server/pool/work_pool.h"
+#include "server/registry/registry.h"
+#include "server/registry/write/steps/start.h"
+#include "server/resources/rows/resource_table.h"
+#include "time_units.h"
+
+/* ---- the linker redirects these functions ---- */
 
 /* The next call fails, as if memory were short. */
 static atomic_bool unpack_fails;
@@ -24,6 +32,49 @@ struct hf__buf *__wrap_hfd_unpack(const struct hf__buf *bytes);
 struct hf__buf *__wrap_hfd_unpack(const struct hf__buf *bytes) {
         return atomic_exchange(&unpack_fails, false) ? NULL : __real_hfd_unpack(bytes);
 }
+
+static struct {
+        atomic_uint n_started;       /* deletes of collections */
+        atomic_uint n_in_step;       /* those of the current step of the pool */
+        atomic_uint most_in_step;    /* the largest number in one step */
+        atomic_size_t max_body;      /* the largest body of a delete */
+        atomic_bool pool_is_full;    /* for new large writes */
+        atomic_bool abandoned;       /* the client has left */
+        atomic_uint leaves_at;       /* the client leaves when that many deletes were started */
+        atomic_uint_least64_t owner; /* of the last delete */
+} seen;
+
+bool __real_hfd_work_is_cancelled(const struct hfd_work_pool *pool,
+                                  const struct hfd_work_task *task);
+bool __wrap_hfd_work_is_cancelled(const struct hfd_work_pool *pool,
+                                  const struct hfd_work_task *task);
+bool __wrap_hfd_work_is_cancelled(const struct hfd_work_pool *pool,
+                                  const struct hfd_work_task *task) {
+        seen.n_in_step = 0; /* a step begins */
+        return __real_hfd_work_is_cancelled(pool, task);
+}
+
+size_t __wrap_hfd_work_pending(struct hfd_work_pool *pool);
+size_t __wrap_hfd_work_pending(struct hfd_work_pool *pool) {
+        return seen.pool_is_full ? SIZE_MAX : 0;
+}
+
+void __real_hfd_write_start(struct hfd_registry *registry, struct hfd_request *request);
+void __wrap_hfd_write_start(struct hfd_registry *registry, struct hfd_request *request);
+void __wrap_hfd_write_start(struct hfd_registry *registry, struct hfd_request *request) {
+        if (request->of_collection) {
+                seen.owner = request->owner;
+                if (++seen.n_in_step > seen.most_in_step)
+                        seen.most_in_step = seen.n_in_step;
+                if (request->n_body > seen.max_body)
+                        seen.max_body = request->n_body;
+                if (++seen.n_started == seen.leaves_at)
+                        seen.abandoned = true;
+        }
+        __real_hfd_write_start(registry, request);
+}
+
+/* ---- the tests ---- */
 
 static void make_many(struct api_fixture *f, int n) {
         char body[160];
@@ -246,6 +297,88 @@ static void test_concurrent_deletecollections_succeed(void **state) {
         assert_int_equal(n_left(f), 0);
 }
 
+/* Other requests would wait for a step that deletes the whole collection. */
+static void test_a_dry_run_of_a_collection_takes_many_steps(void **state) {
+        struct api_fixture *f = *state;
+
+        make_many(f, 300);
+        seen.most_in_step = seen.n_in_step = 0;
+        assert_int_equal(sweep(f, "dryRun=All", NULL), 0);
+        assert_int_equal(api_fixture_count_at(f, "items"), 300);
+        assert_in_range(seen.most_in_step, 1, 64);
+        assert_int_equal(n_left(f), 300);
+}
+
+/* Each delete parses its body, so a large one of the collection is not given to each. */
+static void test_deletes_of_a_collection_get_the_options_only(void **state) {
+        enum { N = 1 << 20 };
+        static const char head[] = "{\"preconditions\":{\"uid\":\"0\",\"uid\":\"other\"},"
+                                   "\"dryRun\":[\"All\"],\"unknown\":\"";
+        struct api_fixture *f = *state;
+        char *body = malloc(N);
+
+        assert_non_null(body);
+        memset(body, 'x', N);
+        memcpy(body, head, sizeof head - 1);
+        strcpy(body + N - 3, "\"}");
+        make_many(f, 20);
+        seen.max_body = 0;
+        assert_int_equal(sweep(f, NULL, body), HF_E_CONFLICT);
+        assert_non_null(strstr(f->last.body, "(other)"));
+        assert_in_range(seen.max_body, 1, 100);
+        seen.max_body = 0;
+        body[2] = 'q'; /* no preconditions any more, only members that are not known */
+        assert_int_equal(sweep(f, NULL, body), 0);
+        assert_int_equal(seen.max_body, 0);
+        assert_int_equal(n_left(f), 20);
+        free(body);
+}
+
+static sem_t done;
+static int done_error;
+
+static void on_done(struct hfd_request *request, const struct hfd_response *response) {
+        done_error = response->status.error;
+        sem_post(&done);
+}
+
+/* The deletes take the turns of the client's user, and none begins when the client has left. */
+static void test_a_deletecollection_ends_when_its_client_leaves(void **state) {
+        struct api_fixture *f = *state;
+        struct hfd_request request = {.verb = HFD_DELETE_COLLECTION,
+                                      .resource = hfd_resource_find("", "v1", "configmaps"),
+                                      .ns = "default",
+                                      .owner = 7,
+                                      .abandoned = &seen.abandoned,
+                                      .deadline = in_msec(60000),
+                                      .done = on_done};
+
+        make_many(f, 100);
+        assert_int_equal(sem_init(&done, 0, 0), 0);
+        seen.n_started = 0;
+        seen.leaves_at = 40;
+        hfd_registry_serve(f->registry, &request);
+        sem_wait(&done);
+        assert_int_equal(done_error, HF_E_UNAVAILABLE);
+        assert_int_equal(seen.n_started, 40);
+        assert_int_equal(seen.owner, 7);
+        assert_in_range(n_left(f), 60, 99);
+        seen.leaves_at = 0;
+        seen.abandoned = false;
+        sem_destroy(&done);
+}
+
+/* The collection was accepted, so the deletes of large objects are not refused one by one. */
+static void test_a_full_pool_does_not_end_a_deletecollection(void **state) {
+        struct api_fixture *f = *state;
+
+        make_mebibytes(f, 0, 4);
+        seen.pool_is_full = true;
+        assert_int_equal(sweep(f, NULL, NULL), 0);
+        seen.pool_is_full = false;
+        assert_int_equal(n_left(f), 0);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 API_TEST(test_deletecollection_deletes_what_is_selected),
@@ -256,6 +389,10 @@ int main(void) {
                 API_TEST(test_deletecollection_stays_within_its_namespace),
                 API_TEST(test_deletecollection_compares_the_fence),
                 API_TEST(test_concurrent_deletecollections_succeed),
+                API_TEST(test_a_dry_run_of_a_collection_takes_many_steps),
+                API_TEST(test_deletes_of_a_collection_get_the_options_only),
+                API_TEST(test_a_deletecollection_ends_when_its_client_leaves),
+                API_TEST(test_a_full_pool_does_not_end_a_deletecollection),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

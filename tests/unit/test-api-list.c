@@ -134,6 +134,28 @@ static void test_pages_of_a_list_show_one_revision(void **state) {
                          HF_E_INVALID);
 }
 
+/* The first list of an informer has both. It expects all objects without a token. */
+static void test_a_list_of_any_revision_ignores_its_limit(void **state) {
+        static const char *const queries[] =
+                {"limit=4&resourceVersion=0",
+                 "limit=4&resourceVersion=0&resourceVersionMatch=NotOlderThan",
+                 "limit=4&resourceVersion=0&labelSelector=parity"};
+        struct api_fixture *f = *state;
+        char query[700];
+
+        api_fixture_make_workspaces(f, 10);
+        assert_int_equal(api_fixture_n_selected(f, NULL), 10); /* now the cache has them */
+        for (size_t i = 0; i < sizeof queries / sizeof queries[0]; i++) {
+                assert_int_equal(api_fixture_n_selected(f, queries[i]), 10);
+                assert_string_equal(api_fixture_text_at(f, "metadata.continue"), "");
+        }
+        assert_int_equal(api_fixture_n_selected(f, "limit=4&resourceVersion="), 4);
+        /* A page after the first one has the limit that its client names. */
+        (void)snprintf(query, sizeof query, "limit=3&resourceVersion=0&continue=%s",
+                       api_fixture_text_at(f, "metadata.continue"));
+        assert_int_equal(api_fixture_n_selected(f, query), 3);
+}
+
 /* ---- other formats of a response, requested from the registry itself ---- */
 
 static void list_as(struct api_fixture *f, enum hfd_format format) {
@@ -226,6 +248,7 @@ int main(void) {
                 API_TEST(test_a_selector_has_a_limit_of_requirements),
                 API_TEST(test_selectors_filter_lists),
                 API_TEST(test_pages_of_a_list_show_one_revision),
+                API_TEST(test_a_list_of_any_revision_ignores_its_limit),
                 API_TEST(test_lists_are_rendered_as_tables_and_metadata),
                 cmocka_unit_test(test_discovery_serves_every_path),
                 cmocka_unit_test(test_openapi_describes_every_version),

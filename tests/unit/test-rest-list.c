@@ -164,10 +164,10 @@ static const char *exactly_before_the_fill(struct api_fixture *f, const char *re
 
 static void test_only_the_pool_makes_large_lists(void **state) {
         static const char *const queries[] = {
-                "",                          /* goes on when the store has replied */
-                "resourceVersion=0",         /* needs no store */
-                "limit=200",                 /* a page */
-                "resourceVersion=0&limit=9", /* a small page of a large list */
+                "",                  /* goes on when the store has replied */
+                "resourceVersion=0", /* needs no store */
+                "limit=200",         /* a page */
+                "limit=9",           /* a small page of a large list */
                 "labelSelector=parity%3Dodd",
                 "resourceVersion=0&labelSelector=parity%3Dnone",
         };

@@ -9,7 +9,7 @@
  * that time. The keys of an event:
  *
  *      object added or changed    its own, if it may have owners or a deletionTimestamp;
- *                                 its dependents', if it is being deleted in the foreground
+ *                                 its dependents', when its deletion in the foreground begins
  *      object deleted             its dependents', which have lost an owner;
  *                                 its owners', which may have waited for it
  *
@@ -35,8 +35,8 @@
  * When its kind is added, the new loop checks all objects that have owners.
  *
  * Threads: map_event runs on the informers' threads. Several workers reconcile, one key by one
- * worker at a time. They share the graph, which is immutable, and the list of known absent owners,
- * which has its own lock.
+ * worker at a time. They share the graph, which is immutable, and the list of known absent owners.
+ * The informers' threads share the index of waiting objects. Each of the two has its own lock.
  */
 #include "server/controllers/garbage/garbage_collector.h"
 
@@ -47,6 +47,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "base/json_index.h"
 #include "server/controllers/base/object_client.h"
 #include "server/controllers/base/string_list.h"
 #include "server/controllers/context/controller_context.h"
@@ -54,6 +55,7 @@
 #include "server/controllers/garbage/gc_core.h"
 #include "server/controllers/garbage/gc_graph.h"
 #include "server/controllers/garbage/gc_owners.h"
+#include "server/controllers/garbage/gc_waiting.h"
 #include "server/controllers/kinds/gc_filter.h"
 
 #define N_WORKERS 8 /* a worker mostly waits for responses */
@@ -71,6 +73,7 @@ struct collector {
         struct hfd_controller_context *context; /* borrowed */
         struct hfd_gc_graph graph;
         struct hfd_gc_owners owners;
+        struct hfd_gc_waiting waiting;
 };
 
 /* The state of one worker for one key. */
@@ -159,47 +162,60 @@ static int delete_node(struct job *job, enum hfd_gc_verdict verdict) {
 /* ---- an object with owners ---- */
 
 /*
- * Removes from "uids" the uids that are also in "solid". An object may have two references with the
- * same uid; if one of them refers to an existing owner, both are kept. If no uid remains, there is
- * nothing to remove from the object, so the verdict must not be to remove references.
+ * Adds to the JSON array lost the uids of the owners that are not solid. An object may have two
+ * references with the same uid; if one of them refers to a solid owner, both are kept.
  */
-static int drop_solid_uids(struct hfd_gc_view *view, struct hf__json *uids) {
-        int r = 0;
+static int collect_lost(const struct hfd_gc_references *references, struct hf__json *lost) {
+        struct hf__json *solid = hf__json_array();
+        struct hf__json_index index = {0};
+        int r = solid ? 0 : -ENOMEM;
 
-        for (const struct hf__json *m = hf__json_first(hf__json_path(uids, "solid")); r == 0 && m;
-             m = hf__json_next(m))
-                r = hfd_string_list_remove(uids, "uids", hf__json_text(m));
-        if (view->n_solid > 0 && hf__json_count(hf__json_path(uids, "uids")) == 0) {
-                view->n_waiting = 0;
-                view->n_absent = 0;
+        for (size_t i = 0; r == 0 && i < references->n; i++) {
+                const struct hfd_gc_reference *m = &references->items[i];
+                if (m->owner == HFD_GC_OWNER_SOLID && m->uid)
+                        r = hf__json_append_string(solid, m->uid);
         }
+        if (r == 0)
+                r = hf__json_index_init(&index, solid, NULL);
+        for (size_t i = 0; r == 0 && i < references->n; i++) {
+                const struct hfd_gc_reference *m = &references->items[i];
+                if (m->owner != HFD_GC_OWNER_SOLID && !hf__json_index_find(&index, m->uid))
+                        r = hf__json_append_string(lost, m->uid);
+        }
+        hf__json_index_done(&index);
+        hf__json_free(solid);
         return r;
 }
 
 /*
- * Counts the owners by their state. Sets two lists in the JSON object uids: "solid", and "uids"
- * with the uids of all other owners, whose references may be removed.
+ * Counts the owners by their state. If some are solid, sets "uids" in the JSON object uids to those
+ * whose references are to be removed. If there is no such uid, nothing can be removed from the
+ * object, so the verdict must not be to remove references.
  */
 static int classify_owners(struct job *job, struct hfd_gc_view *view, struct hf__json *uids) {
-        int r = 0;
+        struct hfd_gc_references references;
+        struct hf__json *lost = NULL;
+        int r = hfd_gc_owners_find(&job->collector->owners, job->term, &job->node, &references);
 
-        for (const struct hf__json *m =
-                     hf__json_first(hf__json_path(job->node.object, "metadata.ownerReferences"));
-             r == 0 && m; m = hf__json_next(m)) {
-                const char *uid = hf__json_string(m, "uid");
-                enum hfd_gc_owner owner;
-                r = hfd_gc_owners_find(&job->collector->owners, job->term, &job->node, m, &owner);
-                if (r != 0)
-                        break;
+        if (r != 0)
+                return r;
+        for (size_t i = 0; i < references.n; i++) {
+                enum hfd_gc_owner owner = references.items[i].owner;
                 view->n_solid += owner == HFD_GC_OWNER_SOLID;
                 view->n_waiting += owner == HFD_GC_OWNER_WAITING;
                 view->n_absent += owner == HFD_GC_OWNER_ABSENT;
-                if (uid)
-                        r = hf__json_add_element(uids,
-                                                 owner == HFD_GC_OWNER_SOLID ? "solid" : "uids",
-                                                 uid);
         }
-        return r != 0 ? r : drop_solid_uids(view, uids);
+        if (view->n_solid > 0 && view->n_solid < references.n) {
+                lost = hf__json_array();
+                r = lost ? collect_lost(&references, lost) : -ENOMEM;
+                if (r == 0 && hf__json_count(lost) == 0)
+                        view->n_waiting = view->n_absent = 0;
+        }
+        hfd_gc_references_done(&references);
+        if (r == 0 && lost)
+                return hf__json_set(uids, "uids", lost);
+        hf__json_free(lost);
+        return r;
 }
 
 /*
@@ -339,7 +355,6 @@ static int process_deleted(struct job *job, hf_nsec *ret_again) {
         const struct hf__json *object = job->node.object;
         const struct hfd_gc_graph *graph = &job->collector->graph;
         bool orphan = hfd_string_list_has(object, "metadata.finalizers", HFD_ORPHAN);
-        struct hfd_gc_dependents dependents;
         bool known;
 
         if (!orphan && !hfd_string_list_has(object, "metadata.finalizers", HFD_FOREGROUND))
@@ -356,8 +371,7 @@ static int process_deleted(struct job *job, hf_nsec *ret_again) {
                 r = orphan_dependents(job);
                 return r != 0 ? r : edit_node(job, NULL, remove_finalizer, (void *)HFD_ORPHAN);
         }
-        hfd_gc_graph_find_dependents(graph, &job->node, &dependents);
-        if (dependents.blocks) {
+        if (hfd_gc_graph_is_blocked(graph, &job->node)) {
                 *ret_again = RECHECK_DELAY;
                 return 0;
         }
@@ -392,10 +406,34 @@ static int reconcile_object(void *ctx, struct hf_term *term, const char *key, hf
         return r;
 }
 
-/* Enqueues the keys according to the table at the top of this file. */
+/* Whether the dependents of an object are to be enqueued. Remembers whether it waits. */
+static bool concerns_dependents(struct collector *collector, enum hf_event_type type,
+                                const struct hf__json *object, const char *uid, const char *key) {
+        if (type != HF_EVENT_DELETED && hfd_gc_waits(object))
+                return hfd_gc_waiting_add(&collector->waiting, key, uid);
+        hfd_gc_waiting_remove(&collector->waiting, key);
+        return type == HF_EVENT_DELETED;
+}
+
+/* Enqueues the keys of an event according to the table at the top of this file. */
+static int enqueue_keys(struct collector *collector, struct hf_workqueue *queue,
+                        enum hf_event_type type, const char *ns, const struct hf__json *object,
+                        const char *uid, const char *key) {
+        const struct hfd_gc_graph *graph = &collector->graph;
+        int r = type == HF_EVENT_DELETED ? hfd_gc_graph_enqueue_owners(graph, object, ns, queue)
+                                         : hf_workqueue_add(queue, key);
+
+        if (r != 0 || !concerns_dependents(collector, type, object, uid, key))
+                return r;
+        r = hfd_gc_graph_enqueue_dependents(graph, uid, queue);
+        if (r != 0)
+                hfd_gc_waiting_remove(&collector->waiting, key); /* some are missing */
+        return r;
+}
+
 static int map_event(void *ctx, struct hf_workqueue *queue, enum hf_event_type type, const char *ns,
                      const char *name, const char *object, size_t n) {
-        const struct hfd_gc_graph *graph = &((struct collector *)ctx)->graph;
+        struct collector *collector = ctx;
         struct hf__json *json;
         char key[HFD_GC_KEY_MAX];
 
@@ -405,17 +443,12 @@ static int map_event(void *ctx, struct hf_workqueue *queue, enum hf_event_type t
         if (r != 0)
                 return r;
         const struct hfd_kind *kind =
-                hfd_kind_set_find_by_name(graph->set, hf__json_string(json, "apiVersion"),
+                hfd_kind_set_find_by_name(collector->graph.set, hf__json_string(json, "apiVersion"),
                                           hf__json_string(json, "kind"));
         const char *uid = hf__json_string(json, "metadata.uid");
         if (kind && uid) {
                 hfd_gc_graph_key(kind, ns, name, key);
-                if (type == HF_EVENT_DELETED)
-                        r = hfd_gc_graph_enqueue_owners(graph, json, ns, queue);
-                else
-                        r = hf_workqueue_add(queue, key);
-                if (r == 0 && (type == HF_EVENT_DELETED || hfd_gc_waits(json)))
-                        r = hfd_gc_graph_enqueue_dependents(graph, uid, queue);
+                r = enqueue_keys(collector, queue, type, ns, json, uid, key);
         }
         hf__json_free(json);
         return r;
@@ -445,7 +478,11 @@ static int run_with_set(void *ctx, struct hf_term *term, struct hfd_kind_set *se
         if (r == 0) {
                 r = hfd_gc_owners_init(&collector->owners, &collector->graph);
                 if (r == 0) {
-                        r = hfd_reconcile_loop_run_set(&loop, term, set, map_of, until);
+                        r = hfd_gc_waiting_init(&collector->waiting);
+                        if (r == 0) {
+                                r = hfd_reconcile_loop_run_set(&loop, term, set, map_of, until);
+                                hfd_gc_waiting_done(&collector->waiting);
+                        }
                         hfd_gc_owners_done(&collector->owners);
                 }
                 hfd_gc_graph_done(&collector->graph);

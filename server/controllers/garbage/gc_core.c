@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "base/json_index.h"
 #include "server/controllers/base/string_list.h"
 
 enum hfd_gc_verdict hfd_gc_decide(const struct hfd_gc_view *view) {
@@ -57,14 +58,19 @@ bool hfd_gc_blocks(const struct hf__json *object) {
 /* A reference without a uid matches no owner, so it is kept. */
 int hfd_gc_drop_owners(struct hf__json *object, const struct hf__json *uids) {
         struct hf__json *kept = hf__json_array();
-        int r = kept ? 0 : -ENOMEM;
+        struct hf__json_index index;
+        int r = hf__json_index_init(&index, hf__json_get(uids, "uids"), NULL);
 
+        if (r == 0 && !kept)
+                r = -ENOMEM;
         for (const struct hf__json *m =
                      hf__json_first(hf__json_path(object, "metadata.ownerReferences"));
-             r == 0 && m; m = hf__json_next(m))
-                if (!hf__json_string(m, "uid") ||
-                    !hfd_string_list_has(uids, "uids", hf__json_string(m, "uid")))
+             r == 0 && m; m = hf__json_next(m)) {
+                const char *uid = hf__json_string(m, "uid");
+                if (!uid || !hf__json_index_find(&index, uid))
                         r = hf__json_append(kept, hf__json_dup(m));
+        }
+        hf__json_index_done(&index);
         if (r == 0 && hf__json_count(kept) > 0)
                 return hf__json_set(object, "metadata.ownerReferences", kept);
         if (r == 0)

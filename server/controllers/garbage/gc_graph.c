@@ -94,7 +94,10 @@ void hfd_gc_graph_each(const struct hfd_gc_graph *graph, const char *uid, hfd_gc
 struct dependents_search {
         const struct hfd_gc_graph *graph;
         const struct hfd_gc_node *owner;
+        bool only_blocks; /* only `blocks` is wanted; otherwise only `found` */
+        bool is_complete; /* nothing more can be found */
         struct hfd_gc_dependents found;
+        bool blocks; /* a dependent has blockOwnerDeletion set in its reference to the owner */
 };
 
 /* Whether a reference of an object in ns matches the owner in all parts, not only by uid. */
@@ -118,13 +121,14 @@ static void add_dependent(void *ctx, const struct hfd_kind *kind, const char *ns
         struct hf__json *json;
         bool depends = false;
 
-        if (found->any && found->waits && found->blocks)
-                return; /* nothing more can be found */
+        if (search->is_complete)
+                return;
         if (hf__json_parse(object, n, &json, NULL) != 0) {
                 /* Out of memory. Assume a dependent that blocks, which keeps the owner until the
                  * next check. */
                 found->any = true;
-                found->blocks = true;
+                search->blocks = true;
+                search->is_complete = search->only_blocks;
                 return;
         }
         const char *uid = hf__json_string(json, "metadata.uid");
@@ -138,10 +142,11 @@ static void add_dependent(void *ctx, const struct hfd_kind *kind, const char *ns
                 if (!is_reference_to(search, m, ns))
                         continue;
                 depends = true;
-                found->blocks = found->blocks || hf__json_bool(m, "blockOwnerDeletion", false);
+                search->blocks = search->blocks || hf__json_bool(m, "blockOwnerDeletion", false);
         }
         found->any = found->any || depends;
         found->waits = found->waits || (depends && hfd_gc_waits(json));
+        search->is_complete = search->only_blocks ? search->blocks : found->any && found->waits;
         hf__json_free(json);
 }
 
@@ -152,6 +157,14 @@ void hfd_gc_graph_find_dependents(const struct hfd_gc_graph *graph, const struct
         assert(owner->uid);
         hfd_gc_graph_each(graph, owner->uid, add_dependent, &search);
         *ret_dependents = search.found;
+}
+
+bool hfd_gc_graph_is_blocked(const struct hfd_gc_graph *graph, const struct hfd_gc_node *owner) {
+        struct dependents_search search = {.graph = graph, .owner = owner, .only_blocks = true};
+
+        assert(owner->uid);
+        hfd_gc_graph_each(graph, owner->uid, add_dependent, &search);
+        return search.blocks;
 }
 
 /* ---- enqueueing owners and dependents ---- */

@@ -40,8 +40,7 @@ struct hfd_gc_node {
 /* The dependents of a node, as far as the informers know them. */
 struct hfd_gc_dependents {
         bool any;
-        bool waits;  /* one of them is itself being deleted in the foreground */
-        bool blocks; /* one of them has blockOwnerDeletion set in its reference to the node */
+        bool waits; /* one of them is itself being deleted in the foreground */
 };
 
 /* Puts all kinds of the set except `without`, which may be NULL, into the graph. 0, or -ENOMEM:
@@ -73,6 +72,9 @@ void hfd_gc_graph_each(const struct hfd_gc_graph *graph, const char *uid, hfd_gc
  * kind, not only by uid. */
 void hfd_gc_graph_find_dependents(const struct hfd_gc_graph *graph, const struct hfd_gc_node *owner,
                                   struct hfd_gc_dependents *ret_dependents);
+/* Whether such a dependent has blockOwnerDeletion set in its reference to owner. The first one that
+ * has it ends the search, because the owner is checked again and again while it waits. */
+bool hfd_gc_graph_is_blocked(const struct hfd_gc_graph *graph, const struct hfd_gc_node *owner);
 
 /* Adds the keys of all objects that name uid as an owner. 0 or -ENOMEM: some are missing. */
 int hfd_gc_graph_enqueue_dependents(const struct hfd_gc_graph *graph, const char *uid,

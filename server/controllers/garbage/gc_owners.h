@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Determines the state of an owner to which an object refers, and caches which owners are absent.
+ * Determines the states of the owners to which an object refers, and caches which owners are
+ * absent.
  *
  * If an owner were wrongly called absent, an object that is still needed would be deleted. So an
  * owner in an informer's cache counts as existing. If it is not in that cache, a consistent read of
@@ -35,13 +36,27 @@ enum hfd_gc_owner {
 int hfd_gc_owners_init(struct hfd_gc_owners *owners, const struct hfd_gc_graph *graph);
 void hfd_gc_owners_done(struct hfd_gc_owners *owners);
 
+/* One reference of an object. */
+struct hfd_gc_reference {
+        const struct hf__json *json; /* these are borrowed from the object */
+        const char *uid, *name;      /* NULL = it has none */
+        const struct hfd_kind *kind; /* NULL: the owner cannot be looked up */
+        enum hfd_gc_owner owner;
+};
+
+struct hfd_gc_references {
+        struct hfd_gc_reference *items; /* owned; in no particular order */
+        size_t n;
+};
+
 /*
- * Determines the state of the owner in one reference of node. It is SOLID if its kind is not in the
- * graph's set, if it is namespaced and node is not, or if the reference has no valid name or uid,
- * because such an owner cannot be looked up. May block for a request, and may create an Event for
- * node (gc_notice.h). Errors: those of hfd_object_client_get, and HF_E_UNAVAILABLE: the server does
- * not serve the kind at the moment.
+ * Determines the states of all owners of node. An owner is SOLID if its kind is not in the graph's
+ * set, if it is namespaced and node is not, or if the reference has no valid name or uid, because
+ * such an owner cannot be looked up. May block for requests, and may create an Event for node
+ * (gc_notice.h). On success the caller calls hfd_gc_references_done before it frees node->object.
+ * Errors: those of hfd_object_client_get, also HF_E_CANCELED: the term was aborted; -ENOMEM; and
+ * HF_E_UNAVAILABLE: the server does not serve the kind at the moment.
  */
 int hfd_gc_owners_find(struct hfd_gc_owners *owners, struct hf_term *term,
-                       const struct hfd_gc_node *node, const struct hf__json *reference,
-                       enum hfd_gc_owner *ret_owner);
+                       const struct hfd_gc_node *node, struct hfd_gc_references *ret_references);
+void hfd_gc_references_done(struct hfd_gc_references *references);

@@ -12,7 +12,10 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "base/strbuf.h"
 #include "server/resources/causes.h"
+#include "server/schema/common.h"
+#include "server/schema/decode.h"
 
 static bool is_given(const struct hf__json *value) { return value && !hf__json_is_null(value); }
 
@@ -137,4 +140,18 @@ bool hfd_delete_options_read(struct hfd_options *options, const struct hf__json 
         if (causes.n)
                 hfd_response_invalid(response, &delete_options, "", &causes);
         return !causes.n;
+}
+
+int hfd_delete_options_print(struct hf__json *body, struct hf__strbuf *text, char *reason,
+                             size_t max_reason) {
+        int r = hfd_schema_decode(&hfd_schema_delete_options, body, NULL, reason, max_reason);
+
+        if (r != 0)
+                return r;
+        hf__json_remove(body, "kind");
+        hf__json_remove(body, "apiVersion");
+        hf__json_remove(body, "dryRun"); /* a list, which may be long */
+        if (hf__json_first(body))
+                hf__json_print(body, text);
+        return text->error;
 }

@@ -2,10 +2,12 @@
 #pragma once
 /* DeleteOptions: the options in the body of a delete request. Pure. Thread: owner only. */
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "server/registry/base/options.h"
 
 struct hf__json;
+struct hf__strbuf;
 
 /*
  * Reads a parsed body into options, which already contain the options of the query. A body replaces
@@ -17,3 +19,11 @@ struct hf__json;
  */
 bool hfd_delete_options_read(struct hfd_options *options, const struct hf__json *body,
                              struct hfd_response *response);
+/*
+ * Prints to text the members of a body that was read which the options do not contain, and the
+ * policy: what many deletes with these options need as their body. Nothing is printed if there are
+ * none. Unknown members are left out, because each delete parses the text. Changes body, in which
+ * no key may occur twice. 0, -ENOMEM, or HF_E_INVALID with the reason.
+ */
+int hfd_delete_options_print(struct hf__json *body, struct hf__strbuf *text, char *reason,
+                             size_t max_reason);

@@ -74,8 +74,10 @@ void hfd_write_defer(struct hfd_write *w, void (*resume)(struct hfd_write *w)) {
                 *turn = (struct turn){.task = {.step = run_turn, .owner = w->request->owner},
                                       .w = w,
                                       .resume = resume};
-                /* A write that has begun is not refused: a conflict would then become an error. */
-                r = hfd_large_work_submit(w->registry, &turn->task, w->n_attempts == 0);
+                /* A write that has begun is not refused: a conflict would then become an error. Nor
+                 * is one of a deletecollection, which would then delete a part of the objects. */
+                bool bounded = w->n_attempts == 0 && !w->request->of_collection;
+                r = hfd_large_work_submit(w->registry, &turn->task, bounded);
         }
         if (r == 0)
                 return;

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * Remembers which objects are being deleted in the foreground, so that the dependents of one are
+ * enqueued when its deletion begins, and not again with each of its later events. Thread: any; `mu`
+ * guards the index.
+ */
+#include <pthread.h>
+#include <stdbool.h>
+
+#include "client/key_index.h"
+
+struct hfd_gc_waiting {
+        pthread_mutex_t mu;
+        struct hf__key_index objects; /* guarded by mu; owned, with its items */
+};
+
+/* 0 or -errno. */
+int hfd_gc_waiting_init(struct hfd_gc_waiting *waiting);
+void hfd_gc_waiting_done(struct hfd_gc_waiting *waiting);
+
+/* The object with that key (hfd_gc_graph_key) waits. Whether this is new, as far as is known: the
+ * object of the key had another uid, or did not wait. True also if memory runs out. */
+bool hfd_gc_waiting_add(struct hfd_gc_waiting *waiting, const char *key, const char *uid);
+/* The object with that key is gone, or does not wait. Does nothing if it is not in the index. */
+void hfd_gc_waiting_remove(struct hfd_gc_waiting *waiting, const char *key);
