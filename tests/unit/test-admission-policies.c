@@ -87,11 +87,12 @@ static void test_values_become_json(void **state) {
 
         for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
                 struct hf__strbuf message = {0};
+                struct hfd_value_room room = HFD_VALUE_ROOM;
                 struct hf__json *json = NULL;
                 struct evaluation e;
 
                 begin(&e, cases[i].expression, NULL);
-                assert_int_equal(hfd_value_to_json(e.value, &json, &message), 0);
+                assert_int_equal(hfd_value_to_json(e.value, &room, &json, &message), 0);
                 assert_json(json, cases[i].json);
                 hf__json_free(json);
                 end(&e);
@@ -104,11 +105,12 @@ static void test_values_without_a_form_in_json_are_refused(void **state) {
 
         for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
                 struct hf__strbuf message = {0};
+                struct hfd_value_room room = HFD_VALUE_ROOM;
                 struct hf__json *json = NULL;
                 struct evaluation e;
 
                 begin(&e, cases[i], NULL);
-                assert_int_equal(hfd_value_to_json(e.value, &json, &message), HF_E_INVALID);
+                assert_int_equal(hfd_value_to_json(e.value, &room, &json, &message), HF_E_INVALID);
                 assert_true(message.n > 0);
                 hf__strbuf_done(&message);
                 end(&e);
@@ -121,6 +123,7 @@ static void test_a_value_that_shares_its_parts_has_a_limit(void **state) {
         struct hf__cel_value items[20][2];
         struct hf__cel_list lists[20];
         struct hf__strbuf message = {0};
+        struct hfd_value_room room = HFD_VALUE_ROOM;
         struct hf__json *json = NULL;
         struct hf__cel_value value = hf__cel_int(1);
 
@@ -129,7 +132,7 @@ static void test_a_value_that_shares_its_parts_has_a_limit(void **state) {
                 lists[i] = (struct hf__cel_list){.n = 2, .items = items[i]};
                 value = hf__cel_list_value(&lists[i]);
         }
-        assert_int_equal(hfd_value_to_json(value, &json, &message), HF_E_INVALID);
+        assert_int_equal(hfd_value_to_json(value, &room, &json, &message), HF_E_INVALID);
         assert_string_equal(message.data, "the value is too large");
         hf__strbuf_done(&message);
 }
@@ -212,6 +215,46 @@ static void test_a_json_patch_is_applied_or_its_test_fails(void **state) {
                       "! type mismatch: JSONPatchType.expression should evaluate to array of "
                       "JSONPatch: type conversion error from 'null_type' to "
                       "'*mutation.JSONPatchVal'");
+}
+
+/* The object has one long text, which the patch puts into each of its 100 other keys: in one value,
+ * in the key of a map, or in operations of their own. The rest of the object stays small. */
+static void test_a_long_text_is_not_put_everywhere(void **state) {
+        static const char *const changes[] = {
+                "[JSONPatch{op: 'add', path: '/data', value: object.data.keys.split(',')"
+                ".map(k, object.data.long)}]",
+                "[JSONPatch{op: 'add', path: '/data', value: object.data.keys.split(',')"
+                ".map(k, {object.data.long: k})}]",
+                "object.data.keys.split(',').map(k, JSONPatch{op: 'add', path: '/data/' + k, "
+                "value: object.data.long})",
+        };
+        const struct hfd_resource *row = hfd_resource_find("", "v1", "configmaps");
+        const size_t n_long = (size_t)1 << 20;
+        char *text = malloc(n_long + 1);
+
+        assert_non_null(text);
+        memset(text, 'x', n_long);
+        text[n_long] = 0;
+        for (size_t i = 0; i < sizeof changes / sizeof changes[0]; i++) {
+                struct hf__json *object = parse("{\"data\":{}}");
+                struct hf__json *data = hf__json_get(object, "data");
+                struct hf__strbuf keys = {0}, message = {0};
+                struct evaluation e;
+
+                for (int k = 0; k < 100; k++)
+                        hf__strbuf_printf(&keys, "%sk%d", k > 0 ? "," : "", k);
+                assert_int_equal(hf__json_put_string(data, "keys", keys.data), 0);
+                assert_int_equal(hf__json_put_string(data, "long", text), 0);
+                begin(&e, changes[i], object);
+                assert_int_equal(hfd_mutation_apply(row, false, e.value, &object, &message),
+                                 HF_E_INVALID);
+                end(&e);
+                assert_non_null(strstr(message.data, "the value is too large"));
+                hf__strbuf_done(&message);
+                hf__strbuf_done(&keys);
+                hf__json_free(object);
+        }
+        free(text);
 }
 
 static void test_types_are_checked_with_the_schemas_of_kinds(void **state) {
@@ -334,6 +377,7 @@ int main(void) {
                 cmocka_unit_test(test_a_value_that_shares_its_parts_has_a_limit),
                 cmocka_unit_test(test_an_apply_configuration_is_merged),
                 cmocka_unit_test(test_a_json_patch_is_applied_or_its_test_fails),
+                cmocka_unit_test(test_a_long_text_is_not_put_everywhere),
                 cmocka_unit_test(test_types_are_checked_with_the_schemas_of_kinds),
                 cmocka_unit_test(test_types_of_params_are_checked_too),
                 cmocka_unit_test(test_all_kinds_have_types),

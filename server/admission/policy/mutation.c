@@ -120,11 +120,12 @@ static int merge_configuration(const struct hfd_resource *kind, struct hf__cel_v
         struct hf__json *config = NULL;
         struct hf__json *copy = NULL;
         struct hf__strbuf why = {.max = 1024};
+        struct hfd_value_room room = HFD_VALUE_ROOM;
         struct hf__arena scratch;
-        int r = hfd_value_check_types(value, &why);
+        int r = hfd_value_check_types(value, room, &why);
 
         if (r == 0)
-                r = hfd_value_to_json(value, &config, &why);
+                r = hfd_value_to_json(value, &room, &config, &why);
         if (r == HF_E_INVALID)
                 hf__strbuf_printf(message, "type mismatch: %s", why.data ? why.data : "");
         hf__strbuf_done(&why);
@@ -156,7 +157,7 @@ static int merge_configuration(const struct hfd_resource *kind, struct hf__cel_v
 
 /* Copies a text field of a JSONPatch, if it is there. */
 static int put_text(struct hf__json *operation, const struct hf__cel_map *map, const char *name,
-                    struct hf__strbuf *message) {
+                    struct hfd_value_room *room, struct hf__strbuf *message) {
         struct hf__cel_value value;
         struct hf__json *json = NULL;
         int r;
@@ -167,13 +168,13 @@ static int put_text(struct hf__json *operation, const struct hf__cel_map *map, c
                 hf__strbuf_printf(message, "unexpected type for JSONPatchType '%s' field", name);
                 return HF_E_INVALID;
         }
-        r = hfd_value_to_json(value, &json, message);
+        r = hfd_value_to_json(value, room, &json, message);
         return r == 0 ? hf__json_add(operation, name, json) : r;
 }
 
 /* Appends one operation to the patch. 0, -ENOMEM or HF_E_INVALID with a message. */
 static int operation_json(const struct hf__cel_map *map, struct hf__json *patch,
-                          struct hf__strbuf *message) {
+                          struct hfd_value_room *room, struct hf__strbuf *message) {
         static const char *const texts[] = {"op", "path", "from"};
         struct hf__json *operation = hf__json_object();
         struct hf__strbuf why = {.max = 1024};
@@ -182,13 +183,13 @@ static int operation_json(const struct hf__cel_map *map, struct hf__json *patch,
         int r = operation ? 0 : -ENOMEM;
 
         for (size_t i = 0; i < 3 && r == 0; i++)
-                r = put_text(operation, map, texts[i], message);
+                r = put_text(operation, map, texts[i], room, message);
         if (r == 0 && hf__cel_map_find(map, hf__cel_string("value", 5), &value)) {
-                r = hfd_value_check_types(value, &why);
+                r = hfd_value_check_types(value, *room, &why);
                 if (r == HF_E_INVALID)
                         hf__strbuf_printf(message, "type mismatch: %s", why.data ? why.data : "");
                 if (r == 0) {
-                        r = hfd_value_to_json(value, &json, &why);
+                        r = hfd_value_to_json(value, room, &json, &why);
                         if (r == HF_E_INVALID)
                                 hf__strbuf_printf(message,
                                                   "JSONPath valueExpression evaluated to a type "
@@ -215,9 +216,10 @@ static int refuse_item(struct hf__cel_value item, struct hf__strbuf *message) {
 }
 
 /* The limit is the one for the JSON patches of clients. An expression can make a list of any length
- * within its budget. */
+ * within its budget. All operations share one room, because they may all add the same value. */
 static int make_patch(struct hf__cel_value value, struct hf__json *patch,
                       struct hf__strbuf *message) {
+        struct hfd_value_room room = HFD_VALUE_ROOM;
         int r = 0;
 
         if (value.as.list->n > HFD_PATCH_OPS_MAX) {
@@ -228,7 +230,7 @@ static int make_patch(struct hf__cel_value value, struct hf__json *patch,
                 struct hf__cel_value item = hf__cel_list_at(value.as.list, i);
 
                 if (item.kind == HF__CEL_OBJECT)
-                        r = operation_json(item.as.map, patch, message);
+                        r = operation_json(item.as.map, patch, &room, message);
                 else
                         r = refuse_item(item, message);
         }
