@@ -57,7 +57,7 @@ __attribute__((noinline)) static void report_path_message(const struct scope *sc
                                                           const char *text) {
         char path[HFD_REPORT_PATH_MAX], quoted[HFD_REPORT_VALUE_MAX];
 
-        if (!checked->records)
+        if (!checked->records || hfd_check_report_is_full(&scope->check->report))
                 return;
         hfd_check_report_path(checked->place, path);
         hfd_quote(path, quoted, sizeof quoted);
@@ -279,7 +279,7 @@ __attribute__((noinline)) static void
 report_forbidden(const struct scope *scope, const struct hfd_checked *checked, const char *key) {
         char path[HFD_REPORT_PATH_MAX], quoted[HFD_REPORT_VALUE_MAX], detail[400];
 
-        if (!checked->records)
+        if (!checked->records || hfd_check_report_is_full(&scope->check->report))
                 return;
         hfd_check_report_path(checked->place, path);
         hfd_quote(key, quoted, sizeof quoted);
