@@ -139,6 +139,41 @@ static void test_a_namespace_of_another_instance_is_known(void **state) {
                          404);
 }
 
+/* How often a Namespace was parsed. */
+static atomic_int n_parsed;
+
+struct hf__json *__real_hfd_object_parse(const struct hfd_object *object);
+struct hf__json *__wrap_hfd_object_parse(const struct hfd_object *object);
+struct hf__json *__wrap_hfd_object_parse(const struct hfd_object *object) {
+        atomic_fetch_add(&n_parsed, object->resource == hfd_resource_namespaces());
+        return __real_hfd_object_parse(object);
+}
+
+#define SELECTING(name)                                                                            \
+        "{\"name\":\"" name ".example.com\",\"admissionReviewVersions\":[\"v1\"],"                 \
+        "\"sideEffects\":\"None\",\"clientConfig\":{\"url\":\"https://127.0.0.1:1/\"},"            \
+        "\"namespaceSelector\":{\"matchLabels\":{\"guard\":\"on\"}},\"rules\":[{\"apiGroups\":["   \
+        "\"\"],\"apiVersions\":[\"v1\"],\"operations\":[\"CREATE\"],\"resources\":["               \
+        "\"configmaps\"]}]}"
+
+/* Selectors read the labels that the cached Namespace keeps: it is not parsed for each of them. */
+static void test_selectors_do_not_parse_the_namespace(void **state) {
+        struct admission *it = *state;
+
+        configure(it, "validatingwebhookconfigurations",
+                  "{\"metadata\":{\"name\":\"v\"},\"webhooks\":[" SELECTING("a") "," SELECTING(
+                          "b") "," SELECTING("c") "]}");
+        refresh(it);
+        faulty_api_fixture_put(it->f, "/registry/namespaces/free",
+                               "{\"kind\":\"Namespace\",\"apiVersion\":\"v1\",\"metadata\":{"
+                               "\"name\":\"free\",\"labels\":{\"guard\":\"off\"}}}");
+        atomic_store(&n_parsed, 0);
+        assert_int_equal(create(it, "", "configmaps", "free", "{\"metadata\":{\"name\":\"a\"}}",
+                                NULL),
+                         201);
+        assert_int_equal(atomic_load(&n_parsed), 0);
+}
+
 /* ---- the index of webhooks ---- */
 
 static struct hfd_webhook_index *index_of(struct admission *it,
@@ -348,6 +383,7 @@ static void test_a_large_object_is_converted_once(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 TEST(test_a_namespace_of_another_instance_is_known),
+                TEST(test_selectors_do_not_parse_the_namespace),
                 TEST(test_webhooks_that_have_not_changed_are_shared),
                 TEST(test_dear_conditions_of_mutating_webhooks_go_to_the_pool),
                 TEST(test_dear_conditions_of_validating_webhooks_go_to_the_pool),
