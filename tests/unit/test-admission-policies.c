@@ -24,6 +24,7 @@
 #include "server/resources/resource.h"
 #include "server/resources/rows/resource_table.h"
 #include "server/resources/strategies/strategies.h"
+#include "server/schema/common.h"
 
 #define FEATURES (HFD_EXPRESSION_PATCH | HFD_EXPRESSION_VARIABLES)
 
@@ -190,6 +191,59 @@ static void test_an_apply_configuration_is_merged(void **state) {
                       "{\"metadata\":{\"name\":\"a\"}}",
                       "! error applying patch: invalid ApplyConfiguration: may not mutate atomic "
                       "arrays, maps or structs: .rules, .rules[0].verbs");
+}
+
+/* A type with a field of its own type, whose name has 100 bytes; and a kind with such values. */
+#define TEN    "aaaaaaaaaa"
+#define LONG   TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN
+#define ATOMIC HFD_LIST_OF(&hfd_schema_text, .list_type = HFD_LIST_ATOMIC)
+static const struct hfd_schema deep_schema;
+static const struct hfd_schema_field deep_fields[] = {
+        {LONG, &deep_schema},
+        {"list", ATOMIC},
+};
+static const struct hfd_schema deep_schema = {HFD_STRUCT(NULL, deep_fields)};
+static const struct hfd_schema map_schema = {.type = HFD_SCHEMA_MAP, .items = &deep_schema};
+static const struct hfd_schema_field root_fields[] = {
+        HFD_FIELD_API_VERSION, /* sorted by name */
+        {"deep", &deep_schema}, HFD_FIELD_KIND, {"map", &map_schema}, HFD_FIELD_METADATA,
+};
+static const struct hfd_schema root_schema = {HFD_STRUCT(NULL, root_fields)};
+
+/* The list is 60 levels down, so that its path has 6,000 bytes. */
+static void test_atomic_values_are_found_at_any_depth_but_not_in_maps(void **state) {
+        static const struct hfd_resource row = {.group = "example.com",
+                                                .version = "v1",
+                                                .kind = "Deep",
+                                                .schema = &root_schema};
+        struct hf__strbuf text = {0}, message = {0};
+        struct evaluation e;
+
+        hf__strbuf_puts(&text, "{\"x\":");
+        for (int i = 0; i < 60; i++)
+                hf__strbuf_puts(&text, "{\"" LONG "\":");
+        hf__strbuf_puts(&text, "{\"list\":[\"a\"]}");
+        for (int i = 0; i < 60; i++)
+                hf__strbuf_puts(&text, "}");
+        hf__strbuf_puts(&text, "}");
+        struct hf__json *object = parse(text.data);
+        begin(&e, "Object{deep: object.x}", object);
+        assert_int_equal(hfd_mutation_apply(&row, true, e.value, &object, &message), HF_E_INVALID);
+        end(&e);
+        assert_non_null(
+                strstr(message.data, "may not mutate atomic arrays, maps or structs: .deep"));
+        hf__strbuf_done(&message);
+        hf__json_free(object);
+        object = parse("{\"map\":{}}");
+        begin(&e, "Object{map: {'k': Object.map{list: ['a']}}}", object);
+        int r = hfd_mutation_apply(&row, true, e.value, &object, &message);
+        if (r != 0)
+                fail_msg("%s", message.data);
+        end(&e);
+        assert_true(hf__json_is_array(hf__json_path(object, "map.k.list")));
+        hf__json_free(object);
+        hf__strbuf_done(&text);
+        hf__strbuf_done(&message);
 }
 
 static void test_a_json_patch_is_applied_or_its_test_fails(void **state) {
@@ -377,6 +431,7 @@ int main(void) {
                 cmocka_unit_test(test_a_value_that_shares_its_parts_has_a_limit),
                 cmocka_unit_test(test_an_apply_configuration_is_merged),
                 cmocka_unit_test(test_a_json_patch_is_applied_or_its_test_fails),
+                cmocka_unit_test(test_atomic_values_are_found_at_any_depth_but_not_in_maps),
                 cmocka_unit_test(test_a_long_text_is_not_put_everywhere),
                 cmocka_unit_test(test_types_are_checked_with_the_schemas_of_kinds),
                 cmocka_unit_test(test_types_of_params_are_checked_too),

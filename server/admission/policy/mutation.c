@@ -18,6 +18,7 @@
 #include "base/arena.h"
 #include "base/json.h"
 #include "base/strbuf.h"
+#include "base/strbuf_cut.h"
 #include "cel/values/type.h"
 #include "server/admission/expressions/value_json.h"
 #include "server/apply/merge.h"
@@ -30,8 +31,9 @@
 /* ---- ApplyConfiguration ---- */
 
 /* Appends the paths of atomic values, which apply replaces as a whole. A policy must not do that,
- * as in Kubernetes: it would replace what it does not know. The path is as before afterwards,
- * unless a part of it had no room. */
+ * as in Kubernetes: it would replace what it does not know. As there, only declared fields and the
+ * elements of lists are searched, not the values of maps. The path is as before afterwards, unless
+ * memory ran out. */
 static void find_atomic(const struct hfd_schema *schema, const struct hf__json *json,
                         struct hf__strbuf *path, struct hf__strbuf *found) {
         size_t n = path->n;
@@ -45,9 +47,12 @@ static void find_atomic(const struct hfd_schema *schema, const struct hf__json *
         else if (hf__json_is_object(json) &&
                  (schema->type == HFD_SCHEMA_STRUCT || schema->type == HFD_SCHEMA_MAP))
                 atomic = schema->atomic;
-        if (atomic)
-                hf__strbuf_printf(found, "%s%s", found->n > 0 ? ", " : "",
-                                  path->data ? path->data : "");
+        if (atomic) {
+                hf__strbuf_puts_cut(found, found->n > 0 ? ", " : "");
+                hf__strbuf_puts_cut(found, path->data ? path->data : "");
+        }
+        if (schema->type != HFD_SCHEMA_STRUCT && schema->type != HFD_SCHEMA_LIST)
+                return;
         for (const struct hf__json *m = hf__json_first(json); m; m = hf__json_next(m), i++) {
                 if (hf__json_is_array(json))
                         hf__strbuf_printf(path, "[%zu]", i);
@@ -64,11 +69,13 @@ static void find_atomic(const struct hfd_schema *schema, const struct hf__json *
         }
 }
 
-/* The list of paths in the message is cut, because a configuration may have any number of them. */
+/* The list of paths in the message is cut, because a configuration may have any number of them. A
+ * path has no limit of its own, so that a deep value is found, too. */
 static int refuse_atomic(const struct hfd_resource *kind, const struct hf__json *config,
                          struct hf__strbuf *message) {
-        struct hf__strbuf path = {.max = 4096};
+        struct hf__strbuf path = {0};
         struct hf__strbuf found = {.max = 4096};
+        int r;
 
         find_atomic(kind->schema, config, &path, &found);
         if (found.n > 0)
@@ -76,9 +83,12 @@ static int refuse_atomic(const struct hfd_resource *kind, const struct hf__json 
                                   "error applying patch: invalid ApplyConfiguration: may not "
                                   "mutate atomic arrays, maps or structs: %s",
                                   found.data);
+        r = path.error != 0 || found.error == -ENOMEM ? -ENOMEM : 0;
+        if (r == 0 && found.n > 0)
+                r = HF_E_INVALID;
         hf__strbuf_done(&path);
         hf__strbuf_done(&found);
-        return message->n > 0 ? HF_E_INVALID : 0;
+        return r;
 }
 
 /*
