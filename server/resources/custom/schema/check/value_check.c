@@ -193,6 +193,8 @@ static bool check_child(const struct scope *scope, const struct hfd_custom_node 
         bool valid = hfd_check_value(scope->check, node, structure, old, &below);
 
         checked->n_matched += below.n_matched;
+        /* Not so for an element: keys that occur twice may have assigned it to another one. */
+        checked->differs = checked->differs || (place->key && below.differs);
         return valid;
 }
 
@@ -387,7 +389,11 @@ bool hfd_check_value(struct hfd_check *check, const struct hfd_custom_node *node
 
         if (check_node(&scope, node, checked))
                 return true;
-        if (!old || !hfd_causes_equal(check->report.causes, checked->value, old))
+        /* If a member differs, so does the object: each part is compared once, and not again for
+         * each part above it. */
+        if (old && !checked->differs)
+                checked->differs = !hfd_causes_equal(check->report.causes, checked->value, old);
+        if (!old || checked->differs)
                 return false;
         check->report.causes->n = n_before;
         return true;
