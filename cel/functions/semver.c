@@ -39,16 +39,18 @@ static const char *take_number(const char *at, const char *end, bool zeros, uint
         return at;
 }
 
-/* Whether the text is a list of identifiers. numbers: an identifier of digits alone must not have
- * leading zeros. Build metadata may have them, because it is never compared. */
+/* Whether the text is a list of identifiers. numbers: an identifier of digits alone must be a
+ * number of 64 bits without leading zeros. Build metadata need not, because it is never compared.
+ */
 static bool is_list(const char *at, const char *end, bool numbers) {
         for (;;) {
                 const char *start = at;
                 bool digits = true;
+                uint64_t number;
 
                 for (; at < end && is_identifier(*at); at++)
                         digits = digits && hf__is_digit(*at);
-                if (at == start || (numbers && digits && at - start > 1 && *start == '0'))
+                if (at == start || (numbers && digits && !take_number(start, at, false, &number)))
                         return false;
                 if (at == end)
                         return true;
@@ -111,7 +113,7 @@ static bool is_number(const char *text, size_t n) {
 }
 
 /* Identifiers of digits alone are compared as numbers, and come before the others. They have no
- * leading zeros, so a longer one is a greater one, and numbers of any length need no conversion. */
+ * leading zeros, so a longer one is a greater one, and none needs a conversion. */
 static int compare_identifiers(const char *a, size_t n_a, const char *b, size_t n_b) {
         bool number = is_number(a, n_a);
         int r;

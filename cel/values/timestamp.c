@@ -131,8 +131,8 @@ static bool take_char(const char **text, const char *end, char c) {
         return true;
 }
 
-/* A fraction after its dot, as nanoseconds; further digits are dropped. Go reads nanoseconds, too,
- * and drops what is finer. */
+/* A fraction after its dot or comma, as nanoseconds; further digits are dropped. Go reads
+ * nanoseconds, too, and drops what is finer. */
 static bool take_fraction(const char **text, const char *end, uint32_t *ret_nanoseconds) {
         uint32_t unit = NANOSECONDS / 10;
         const char *start = *text;
@@ -145,6 +145,7 @@ static bool take_fraction(const char **text, const char *end, uint32_t *ret_nano
         return *text > start;
 }
 
+/* Go's parser allows up to 24 hours and 60 minutes. */
 static bool take_offset(const char **text, const char *end, int64_t *ret_offset) {
         bool west;
         int64_t hours;
@@ -157,13 +158,20 @@ static bool take_offset(const char **text, const char *end, int64_t *ret_offset)
         if (!west && !take_char(text, end, '+'))
                 return false;
         hours = take_digits(text, end, 2);
-        if (hours < 0 || hours > 23 || !take_char(text, end, ':'))
+        if (hours < 0 || hours > 24 || !take_char(text, end, ':'))
                 return false;
         minutes = take_digits(text, end, 2);
-        if (minutes < 0 || minutes > 59)
+        if (minutes < 0 || minutes > 60)
                 return false;
         *ret_offset = (hours * 60 + minutes) * (west ? -60 : 60);
         return true;
+}
+
+/* One digit or two: Go's parser does not insist on the zero. */
+static int64_t take_hour(const char **text, const char *end) {
+        const bool short_form = end - *text > 1 && (*text)[1] == ':';
+
+        return take_digits(text, end, short_form ? 1 : 2);
 }
 
 static int days_in_month(int64_t year, int64_t month) {
@@ -186,14 +194,15 @@ bool hf__cel_timestamp_parse(const char *text, size_t n, struct hf__cel_value *r
 
         if (!take_char(&text, end, 'T'))
                 return false;
-        hour = take_digits(&text, end, 2);
+        hour = take_hour(&text, end);
         minute = take_char(&text, end, ':') ? take_digits(&text, end, 2) : -1;
         second = take_char(&text, end, ':') ? take_digits(&text, end, 2) : -1;
         /* Go's parser has no leap seconds, so 60 is refused. */
         if (year < 0 || month < 1 || month > 12 || day < 1 || day > days_in_month(year, month) ||
             hour < 0 || hour > 23 || minute < 0 || minute > 59 || second < 0 || second > 59)
                 return false;
-        if (take_char(&text, end, '.') && !take_fraction(&text, end, &nanoseconds))
+        if ((take_char(&text, end, '.') || take_char(&text, end, ',')) &&
+            !take_fraction(&text, end, &nanoseconds))
                 return false;
         if (!take_offset(&text, end, &offset) || text != end)
                 return false;

@@ -75,7 +75,7 @@ struct hfd_admission_attributes {
         hf_nsec deadline;                  /* boot time; no plug-in may wait longer */
         struct hf__departure *departure;   /* of the client; NULL = it never leaves */
         /* The Namespace, if the cacher did not have it when it was looked up, and the store did. */
-        const struct hfd_object *new_namespace;
+        struct hfd_object *new_namespace;
 };
 
 /* The group of the configuration of webhooks and policies. */

@@ -120,6 +120,30 @@ def test_a_mutation_with_a_long_expression_is_refused_with_its_failure(servers):
     assert status["message"].endswith("...' resulted in error: index out of bounds: 99999")
 
 
+def test_reviews_are_not_for_policies_but_requests_for_tokens_are(servers):
+    a, _ = servers
+    rules = [{"apiGroups": ["authentication.k8s.io", "authorization.k8s.io"], "apiVersions": ["*"], "operations": ["*"], "resources": ["*"]},
+             {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["serviceaccounts/token"]}]
+    tokens = "/api/v1/namespaces/default/serviceaccounts/default/token"
+    request = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {"audiences": []}}
+    policy(a, "noreviews", "false", rules=rules)
+    bind(a, "noreviews")
+    wait_until("noreviews", lambda: "'noreviews'" in a.request("POST", tokens, request)[1])
+    mutation(a, "badreviews", ("JSONPatch", '[JSONPatch{op: "remove", path: "/none"}]'), rules=rules)
+    wait_until("badreviews", lambda: "'badreviews'" in a.request("POST", tokens, request)[1])
+    access = {"resourceAttributes": {"verb": "get", "resource": "pods", "namespace": "default"}}
+    for group, path, kind, spec in (("authentication", "selfsubjectreviews", "SelfSubjectReview", None),
+                                    ("authentication", "tokenreviews", "TokenReview", {"token": "none"}),
+                                    ("authorization", "namespaces/default/localsubjectaccessreviews", "LocalSubjectAccessReview", {"user": "u", **access}),
+                                    ("authorization", "selfsubjectaccessreviews", "SelfSubjectAccessReview", access),
+                                    ("authorization", "selfsubjectrulesreviews", "SelfSubjectRulesReview", {"namespace": "default"}),
+                                    ("authorization", "subjectaccessreviews", "SubjectAccessReview", {"user": "u", **access})):
+        body = {"apiVersion": f"{group}.k8s.io/v1", "kind": kind, **({"spec": spec} if spec else {})}
+        ask(a, "POST", f"/apis/{group}.k8s.io/v1/{path}", body, expect=201)
+    for kind, name in (("validating", "noreviews"), ("mutating", "badreviews")):
+        ask(a, "DELETE", f"{API}/{kind}admissionpolicybindings/{name}", expect=200)
+
+
 def test_failures_warn_and_are_audited(servers):
     a, _ = servers
     policy(a, "warned", "object.metadata.name.startsWith('ok-')", constraints=selects("warned"))

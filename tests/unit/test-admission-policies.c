@@ -24,6 +24,7 @@
 #include "server/resources/resource.h"
 #include "server/resources/rows/resource_table.h"
 #include "server/resources/strategies/strategies.h"
+#include "server/schema/common.h"
 
 #define FEATURES (HFD_EXPRESSION_PATCH | HFD_EXPRESSION_VARIABLES)
 
@@ -87,11 +88,12 @@ static void test_values_become_json(void **state) {
 
         for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
                 struct hf__strbuf message = {0};
+                struct hfd_value_room room = HFD_VALUE_ROOM;
                 struct hf__json *json = NULL;
                 struct evaluation e;
 
                 begin(&e, cases[i].expression, NULL);
-                assert_int_equal(hfd_value_to_json(e.value, &json, &message), 0);
+                assert_int_equal(hfd_value_to_json(e.value, &room, &json, &message), 0);
                 assert_json(json, cases[i].json);
                 hf__json_free(json);
                 end(&e);
@@ -104,11 +106,12 @@ static void test_values_without_a_form_in_json_are_refused(void **state) {
 
         for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
                 struct hf__strbuf message = {0};
+                struct hfd_value_room room = HFD_VALUE_ROOM;
                 struct hf__json *json = NULL;
                 struct evaluation e;
 
                 begin(&e, cases[i], NULL);
-                assert_int_equal(hfd_value_to_json(e.value, &json, &message), HF_E_INVALID);
+                assert_int_equal(hfd_value_to_json(e.value, &room, &json, &message), HF_E_INVALID);
                 assert_true(message.n > 0);
                 hf__strbuf_done(&message);
                 end(&e);
@@ -121,6 +124,7 @@ static void test_a_value_that_shares_its_parts_has_a_limit(void **state) {
         struct hf__cel_value items[20][2];
         struct hf__cel_list lists[20];
         struct hf__strbuf message = {0};
+        struct hfd_value_room room = HFD_VALUE_ROOM;
         struct hf__json *json = NULL;
         struct hf__cel_value value = hf__cel_int(1);
 
@@ -129,7 +133,7 @@ static void test_a_value_that_shares_its_parts_has_a_limit(void **state) {
                 lists[i] = (struct hf__cel_list){.n = 2, .items = items[i]};
                 value = hf__cel_list_value(&lists[i]);
         }
-        assert_int_equal(hfd_value_to_json(value, &json, &message), HF_E_INVALID);
+        assert_int_equal(hfd_value_to_json(value, &room, &json, &message), HF_E_INVALID);
         assert_string_equal(message.data, "the value is too large");
         hf__strbuf_done(&message);
 }
@@ -189,6 +193,59 @@ static void test_an_apply_configuration_is_merged(void **state) {
                       "arrays, maps or structs: .rules, .rules[0].verbs");
 }
 
+/* A type with a field of its own type, whose name has 100 bytes; and a kind with such values. */
+#define TEN    "aaaaaaaaaa"
+#define LONG   TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN
+#define ATOMIC HFD_LIST_OF(&hfd_schema_text, .list_type = HFD_LIST_ATOMIC)
+static const struct hfd_schema deep_schema;
+static const struct hfd_schema_field deep_fields[] = {
+        {LONG, &deep_schema},
+        {"list", ATOMIC},
+};
+static const struct hfd_schema deep_schema = {HFD_STRUCT(NULL, deep_fields)};
+static const struct hfd_schema map_schema = {.type = HFD_SCHEMA_MAP, .items = &deep_schema};
+static const struct hfd_schema_field root_fields[] = {
+        HFD_FIELD_API_VERSION, /* sorted by name */
+        {"deep", &deep_schema}, HFD_FIELD_KIND, {"map", &map_schema}, HFD_FIELD_METADATA,
+};
+static const struct hfd_schema root_schema = {HFD_STRUCT(NULL, root_fields)};
+
+/* The list is 60 levels down, so that its path has 6,000 bytes. */
+static void test_atomic_values_are_found_at_any_depth_but_not_in_maps(void **state) {
+        static const struct hfd_resource row = {.group = "example.com",
+                                                .version = "v1",
+                                                .kind = "Deep",
+                                                .schema = &root_schema};
+        struct hf__strbuf text = {0}, message = {0};
+        struct evaluation e;
+
+        hf__strbuf_puts(&text, "{\"x\":");
+        for (int i = 0; i < 60; i++)
+                hf__strbuf_puts(&text, "{\"" LONG "\":");
+        hf__strbuf_puts(&text, "{\"list\":[\"a\"]}");
+        for (int i = 0; i < 60; i++)
+                hf__strbuf_puts(&text, "}");
+        hf__strbuf_puts(&text, "}");
+        struct hf__json *object = parse(text.data);
+        begin(&e, "Object{deep: object.x}", object);
+        assert_int_equal(hfd_mutation_apply(&row, true, e.value, &object, &message), HF_E_INVALID);
+        end(&e);
+        assert_non_null(
+                strstr(message.data, "may not mutate atomic arrays, maps or structs: .deep"));
+        hf__strbuf_done(&message);
+        hf__json_free(object);
+        object = parse("{\"map\":{}}");
+        begin(&e, "Object{map: {'k': Object.map{list: ['a']}}}", object);
+        int r = hfd_mutation_apply(&row, true, e.value, &object, &message);
+        if (r != 0)
+                fail_msg("%s", message.data);
+        end(&e);
+        assert_true(hf__json_is_array(hf__json_path(object, "map.k.list")));
+        hf__json_free(object);
+        hf__strbuf_done(&text);
+        hf__strbuf_done(&message);
+}
+
 static void test_a_json_patch_is_applied_or_its_test_fails(void **state) {
         assert_change("", "configmaps", false,
                       "[JSONPatch{op: 'add', path: '/data/' + jsonpatch.escapeKey('a/b~'), value: "
@@ -212,6 +269,46 @@ static void test_a_json_patch_is_applied_or_its_test_fails(void **state) {
                       "! type mismatch: JSONPatchType.expression should evaluate to array of "
                       "JSONPatch: type conversion error from 'null_type' to "
                       "'*mutation.JSONPatchVal'");
+}
+
+/* The object has one long text, which the patch puts into each of its 100 other keys: in one value,
+ * in the key of a map, or in operations of their own. The rest of the object stays small. */
+static void test_a_long_text_is_not_put_everywhere(void **state) {
+        static const char *const changes[] = {
+                "[JSONPatch{op: 'add', path: '/data', value: object.data.keys.split(',')"
+                ".map(k, object.data.long)}]",
+                "[JSONPatch{op: 'add', path: '/data', value: object.data.keys.split(',')"
+                ".map(k, {object.data.long: k})}]",
+                "object.data.keys.split(',').map(k, JSONPatch{op: 'add', path: '/data/' + k, "
+                "value: object.data.long})",
+        };
+        const struct hfd_resource *row = hfd_resource_find("", "v1", "configmaps");
+        const size_t n_long = (size_t)1 << 20;
+        char *text = malloc(n_long + 1);
+
+        assert_non_null(text);
+        memset(text, 'x', n_long);
+        text[n_long] = 0;
+        for (size_t i = 0; i < sizeof changes / sizeof changes[0]; i++) {
+                struct hf__json *object = parse("{\"data\":{}}");
+                struct hf__json *data = hf__json_get(object, "data");
+                struct hf__strbuf keys = {0}, message = {0};
+                struct evaluation e;
+
+                for (int k = 0; k < 100; k++)
+                        hf__strbuf_printf(&keys, "%sk%d", k > 0 ? "," : "", k);
+                assert_int_equal(hf__json_put_string(data, "keys", keys.data), 0);
+                assert_int_equal(hf__json_put_string(data, "long", text), 0);
+                begin(&e, changes[i], object);
+                assert_int_equal(hfd_mutation_apply(row, false, e.value, &object, &message),
+                                 HF_E_INVALID);
+                end(&e);
+                assert_non_null(strstr(message.data, "the value is too large"));
+                hf__strbuf_done(&message);
+                hf__strbuf_done(&keys);
+                hf__json_free(object);
+        }
+        free(text);
 }
 
 static void test_types_are_checked_with_the_schemas_of_kinds(void **state) {
@@ -334,6 +431,8 @@ int main(void) {
                 cmocka_unit_test(test_a_value_that_shares_its_parts_has_a_limit),
                 cmocka_unit_test(test_an_apply_configuration_is_merged),
                 cmocka_unit_test(test_a_json_patch_is_applied_or_its_test_fails),
+                cmocka_unit_test(test_atomic_values_are_found_at_any_depth_but_not_in_maps),
+                cmocka_unit_test(test_a_long_text_is_not_put_everywhere),
                 cmocka_unit_test(test_types_are_checked_with_the_schemas_of_kinds),
                 cmocka_unit_test(test_types_of_params_are_checked_too),
                 cmocka_unit_test(test_all_kinds_have_types),

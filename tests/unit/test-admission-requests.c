@@ -15,6 +15,8 @@
 #include <cmocka.h>
 
 #include "api_core_request.h"
+#include "base/arena.h"
+#include "base/json.h"
 #include "base/strbuf.h"
 #include "faulty_api_fixture.h"
 #include "patience.h"
@@ -23,6 +25,7 @@
 #include "server/admission/webhooks/webhook.h"
 #include "server/admission/webhooks/webhooks.h"
 #include "server/pool/work_pool.h"
+#include "server/resources/custom/rules/values/rule_value.h"
 #include "server/resources/rows/resource_table.h"
 
 struct admission {
@@ -134,6 +137,41 @@ static void test_a_namespace_of_another_instance_is_known(void **state) {
         assert_int_equal(create(it, "", "configmaps", "free", map, NULL), 201);
         assert_int_equal(create(it, "", "configmaps", "none", map, "namespaces \"none\" not found"),
                          404);
+}
+
+/* How often a Namespace was parsed. */
+static atomic_int n_parsed;
+
+struct hf__json *__real_hfd_object_parse(const struct hfd_object *object);
+struct hf__json *__wrap_hfd_object_parse(const struct hfd_object *object);
+struct hf__json *__wrap_hfd_object_parse(const struct hfd_object *object) {
+        atomic_fetch_add(&n_parsed, object->resource == hfd_resource_namespaces());
+        return __real_hfd_object_parse(object);
+}
+
+#define SELECTING(name)                                                                            \
+        "{\"name\":\"" name ".example.com\",\"admissionReviewVersions\":[\"v1\"],"                 \
+        "\"sideEffects\":\"None\",\"clientConfig\":{\"url\":\"https://127.0.0.1:1/\"},"            \
+        "\"namespaceSelector\":{\"matchLabels\":{\"guard\":\"on\"}},\"rules\":[{\"apiGroups\":["   \
+        "\"\"],\"apiVersions\":[\"v1\"],\"operations\":[\"CREATE\"],\"resources\":["               \
+        "\"configmaps\"]}]}"
+
+/* Selectors read the labels that the cached Namespace keeps: it is not parsed for each of them. */
+static void test_selectors_do_not_parse_the_namespace(void **state) {
+        struct admission *it = *state;
+
+        configure(it, "validatingwebhookconfigurations",
+                  "{\"metadata\":{\"name\":\"v\"},\"webhooks\":[" SELECTING("a") "," SELECTING(
+                          "b") "," SELECTING("c") "]}");
+        refresh(it);
+        faulty_api_fixture_put(it->f, "/registry/namespaces/free",
+                               "{\"kind\":\"Namespace\",\"apiVersion\":\"v1\",\"metadata\":{"
+                               "\"name\":\"free\",\"labels\":{\"guard\":\"off\"}}}");
+        atomic_store(&n_parsed, 0);
+        assert_int_equal(create(it, "", "configmaps", "free", "{\"metadata\":{\"name\":\"a\"}}",
+                                NULL),
+                         201);
+        assert_int_equal(atomic_load(&n_parsed), 0);
 }
 
 /* ---- the index of webhooks ---- */
@@ -270,14 +308,86 @@ static void test_dear_conditions_of_validating_webhooks_go_to_the_pool(void **st
         check_pool(*state, "validatingwebhookconfigurations");
 }
 
+/* ---- the values of objects ---- */
+
+/* How often a large object was converted for expressions, and how often by a thread that is not one
+ * of the pool. */
+static atomic_int n_conversions, n_inline;
+static pthread_t client_thread;
+
+struct hf__cel_value __real_hfd_rule_value(struct hf__arena *arena,
+                                           const struct hfd_declared *declared,
+                                           const struct hf__json *json);
+struct hf__cel_value __wrap_hfd_rule_value(struct hf__arena *arena,
+                                           const struct hfd_declared *declared,
+                                           const struct hf__json *json);
+struct hf__cel_value __wrap_hfd_rule_value(struct hf__arena *arena,
+                                           const struct hfd_declared *declared,
+                                           const struct hf__json *json) {
+        if (hf__json_path(json, "metadata.labels.l9999")) {
+                atomic_fetch_add(&n_conversions, 1);
+                atomic_fetch_add(&n_inline, pthread_equal(pthread_self(), client_thread) != 0);
+        }
+        return __real_hfd_rule_value(arena, declared, json);
+}
+
+#define WORKSPACES                                                                                 \
+        "{\"apiGroups\":[\"*\"],\"apiVersions\":[\"*\"],\"operations\":[\"CREATE\"],"              \
+        "\"resources\":[\"workspaces\"]}"
+#define CONDITIONS(value)                                                                          \
+        "\"matchConditions\":[{\"name\":\"a\",\"expression\":\"object.metadata.name == '" value    \
+        "'\"}]"
+#define WEBHOOK(name)                                                                              \
+        "{\"name\":\"" name ".example.com\",\"admissionReviewVersions\":[\"v1\"],"                 \
+        "\"sideEffects\":\"None\",\"clientConfig\":{\"url\":\"https://127.0.0.1:1/\"},"            \
+        "\"rules\":[" WORKSPACES "]," CONDITIONS("none") "}"
+#define POLICY(name)                                                                               \
+        "{\"metadata\":{\"name\":\"" name                                                          \
+        "\"},\"spec\":{\"matchConstraints\":{\"resourceRules\":[" WORKSPACES                       \
+        "]}," CONDITIONS("large") ",\"validations\":[{\"expression\":"                             \
+                                  "\"object.metadata.name == "                                     \
+                                  "'large'\"},{\"expression\":\"has(object.metadata)\"}]}}"
+#define BINDING(name, policy)                                                                      \
+        "{\"metadata\":{\"name\":\"" name "\"},\"spec\":{\"policyName\":\"" policy                 \
+        "\",\"validationActions\":[\"Deny\"]}}"
+
+/* Each of the three plug-ins converts the object once, however many policies, bindings and webhooks
+ * it has, and only on a thread of the pool, because the object is large. */
+static void test_a_large_object_is_converted_once(void **state) {
+        struct admission *it = *state;
+        char *body = workspace("large", 10000);
+
+        configure(it, "validatingadmissionpolicies", POLICY("a"));
+        configure(it, "validatingadmissionpolicies", POLICY("b"));
+        configure(it, "validatingadmissionpolicybindings", BINDING("a1", "a"));
+        configure(it, "validatingadmissionpolicybindings", BINDING("a2", "a"));
+        configure(it, "validatingadmissionpolicybindings", BINDING("b", "b"));
+        configure(it, "mutatingwebhookconfigurations",
+                  "{\"metadata\":{\"name\":\"m\"},\"webhooks\":[" WEBHOOK("a") "," WEBHOOK(
+                          "b") "," WEBHOOK("c") "]}");
+        configure(it, "validatingwebhookconfigurations",
+                  "{\"metadata\":{\"name\":\"v\"},\"webhooks\":[" WEBHOOK("a") "," WEBHOOK(
+                          "b") "," WEBHOOK("c") "]}");
+        refresh(it);
+        client_thread = pthread_self();
+        atomic_store(&n_conversions, 0);
+        atomic_store(&n_inline, 0);
+        assert_int_equal(create(it, "tenancy.holdfast.dev", "workspaces", "", body, NULL), 201);
+        assert_int_equal(atomic_load(&n_conversions), 3);
+        assert_int_equal(atomic_load(&n_inline), 0);
+        free(body);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void) {
         const struct CMUnitTest tests[] = {
                 TEST(test_a_namespace_of_another_instance_is_known),
+                TEST(test_selectors_do_not_parse_the_namespace),
                 TEST(test_webhooks_that_have_not_changed_are_shared),
                 TEST(test_dear_conditions_of_mutating_webhooks_go_to_the_pool),
                 TEST(test_dear_conditions_of_validating_webhooks_go_to_the_pool),
+                TEST(test_a_large_object_is_converted_once),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

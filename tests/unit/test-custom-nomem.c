@@ -92,6 +92,67 @@ static void test_shortage_of_memory(void **state) {
         hf__json_free(stored);
 }
 
+/* ---- causes that are full ---- */
+
+/* A mistake that finds no room is not printed, so that a million of them cost next to nothing. The
+ * first sixteen need some memory each. The same list twice as long needs no more, so the last
+ * allocation of the short one is the last of the long one, too. */
+static void test_mistakes_beyond_the_causes_are_not_printed(void **state) {
+        static const struct {
+                const char *items, *element;
+        } cases[] = {
+                {"{'type':'object','required':['a','b']}", "{}"},
+                {"{'type':'string'}", "1"},
+                {"{'type':'string','maxLength':1}", "'abc'"},
+                {"{'type':'string','enum':['a']}", "'abc'"},
+                {"{'type':'string','format':'date'}", "'abc'"},
+                {"{'type':'array','maxItems':1,'items':{'type':'integer'}}", "[1,2]"},
+                {"{'type':'array','minItems':1,'items':{'type':'integer'}}", "[]"},
+                {"{'type':'object','maxProperties':0}", "{'a':1}"},
+                {"{'type':'object','properties':{'a':{}},'additionalProperties':false}", "{'b':1}"},
+                {"{'type':'integer','anyOf':[{'minimum':9}]}", "1"},
+                {"{'type':'integer','not':{'minimum':0}}", "1"},
+                {"{'type':'integer','multipleOf':0}", "1"},
+                {"{'type':'integer','format':'int32'}", "9999999999"},
+                {"{'type':'object','x-kubernetes-embedded-resource':true}", "{}"},
+                {"{'type':'object','x-kubernetes-embedded-resource':true}",
+                 "{'apiVersion':'','kind':''}"},
+        };
+        static struct hfd_causes causes;
+
+        (void)state;
+        for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+                struct hf__json *spec = hf__json_array(), *whole = hf__json_object();
+                struct hf__strbuf text = {0};
+                int n = 0;
+
+                hf__strbuf_printf(&text, "{'type':'array','items':%s}", cases[i].items);
+                struct hfd_custom_schema *schema = schema_of_spec(text.data);
+                assert_int_equal(hf__json_set(whole, "spec", spec), 0);
+                for (int k = 0; k < 20; k++)
+                        assert_int_equal(hf__json_append(spec, json_of(cases[i].element)), 0);
+                do {
+                        hfd_causes_init(&causes);
+                        failing_memory_arm(n++);
+                        hfd_custom_schema_validate(schema, whole, NULL, &causes);
+                        failing_memory_disarm();
+                } while (failing_memory_hit());
+                if (causes.n != HFD_CAUSES_MAX)
+                        fail_msg("%s: %zu causes", cases[i].items, causes.n);
+                for (int k = 0; k < 20; k++)
+                        assert_int_equal(hf__json_append(spec, json_of(cases[i].element)), 0);
+                hfd_causes_init(&causes);
+                failing_memory_arm(n);
+                hfd_custom_schema_validate(schema, whole, NULL, &causes);
+                failing_memory_disarm();
+                if (failing_memory_hit())
+                        fail_msg("%s: more mistakes need more memory", cases[i].items);
+                hf__strbuf_done(&text);
+                hf__json_free(whole);
+                hfd_custom_schema_free(schema);
+        }
+}
+
 /* ---- one mistake ---- */
 
 static struct hfd_custom_schema *only_schema;
@@ -172,6 +233,7 @@ static void test_a_shortage_breaks_no_rule(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_shortage_of_memory),
+                cmocka_unit_test(test_mistakes_beyond_the_causes_are_not_printed),
                 cmocka_unit_test(test_one_mistake_is_never_accepted),
                 cmocka_unit_test(test_a_shortage_breaks_no_rule),
         };

@@ -142,6 +142,44 @@ static void test_defaults_cannot_grow_an_object_without_limit(void **state) {
         hfd_custom_schema_free(schema);
 }
 
+/* A list of a few KiB would get many MiB: from a text, from the keys of a map, or from the names of
+ * the fields themselves. */
+static void test_long_defaults_cannot_grow_an_object_without_limit(void **state) {
+        static const struct {
+                const char *before, *after; /* of the long text in the schema of the elements */
+                const char *element;
+        } cases[] = {
+                {"{'type':'object','properties':{'a':{'type':'string','default':'", "'}}}", "{}"},
+                {"{'type':'object','properties':{'a':{'type':'object','additionalProperties':{"
+                 "'type':'boolean'},'default':{'",
+                 "':true}}}}", "{}"},
+                {"{'type':'object','properties':{'", "':{'type':'boolean','default':true}}}", "{}"},
+                {"{'type':'string','default':'", "'}", "null"},
+        };
+        static char text[4097];
+
+        (void)state;
+        memset(text, 'x', sizeof text - 1);
+        for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+                struct hf__json *list = hf__json_array(), *object = hf__json_object();
+                struct hf__strbuf props = {0};
+
+                hf__strbuf_puts(&props, "{'type':'array','items':");
+                hf__strbuf_puts(&props, cases[i].before);
+                hf__strbuf_puts(&props, text);
+                hf__strbuf_puts(&props, cases[i].after);
+                hf__strbuf_puts(&props, "}");
+                struct hfd_custom_schema *schema = schema_of_spec(props.data);
+                for (size_t k = 0; k < HFD_CUSTOM_DEFAULT_BYTES_MAX / (sizeof text - 1) + 1; k++)
+                        assert_int_equal(hf__json_append(list, json_of(cases[i].element)), 0);
+                assert_int_equal(hf__json_set(object, "spec", list), 0);
+                assert_int_equal(hfd_custom_schema_default(schema, object), HF_E_TOO_LARGE);
+                hf__strbuf_done(&props);
+                hf__json_free(object);
+                hfd_custom_schema_free(schema);
+        }
+}
+
 /* ---- objects that have the form already ---- */
 
 /* Returns the stored form of the object, with the members that clients may leave out. */
@@ -253,6 +291,7 @@ int main(void) {
                 cmocka_unit_test(test_unknown_fields_are_removed_and_reported),
                 cmocka_unit_test(test_defaults_are_added),
                 cmocka_unit_test(test_defaults_cannot_grow_an_object_without_limit),
+                cmocka_unit_test(test_long_defaults_cannot_grow_an_object_without_limit),
                 cmocka_unit_test(test_the_form_of_a_schema_is_recognized),
                 cmocka_unit_test(test_other_texts_are_left_to_the_parser),
         };

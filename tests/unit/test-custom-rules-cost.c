@@ -21,6 +21,7 @@
 #include "server/resources/custom/rules/rule_library.h"
 #include "server/resources/custom/rules/values/declared.h"
 #include "server/resources/custom/schema/compile/effort.h"
+#include "server/resources/custom/schema/structure/structure.h"
 
 static struct hf__json *parse(const char *text) {
         struct hf__json *json = NULL;
@@ -40,6 +41,7 @@ static uint64_t cost_of(const char *schema, const char *rule) {
         const struct hfd_declared *declared;
         struct hfd_rule_findings findings = {.cost = 0};
         struct hfd_rule_scope scope;
+        struct hfd_structure members;
         struct hfd_rule compiled;
         uint64_t cost;
 
@@ -49,11 +51,14 @@ static uint64_t cost_of(const char *schema, const char *rule) {
         declared = hfd_declare(&declaring, props, HFD_DECLARE_PART);
         assert_non_null(declared);
         assert_int_equal(hfd_rule_scope_init(&scope, &arena, library, declared), 0);
-        assert_int_equal(hfd_rule_init(&compiled, &arena, &scope, props, json, &findings), 0);
+        hfd_structure_init(&members, NULL);
+        assert_int_equal(hfd_rule_init(&compiled, &arena, &scope, &members, props, json, &findings),
+                         0);
         if (compiled.error)
                 fail_msg("%s: %s", rule, compiled.error);
         cost = findings.cost;
         hfd_rule_done(&compiled);
+        hfd_structure_done(&members);
         hf__strbuf_done(&findings.error);
         hf__strbuf_done(&findings.message_error);
         hf__arena_deinit(&arena);
@@ -224,10 +229,51 @@ static void test_expensive_rules_are_refused(void **state) {
               "exceeds budget by factor of 1.6x " ADVICE "\n");
 }
 
+/* The members that were passed over by lookups without an index. */
+static size_t n_steps;
+
+struct hf__json *__real_hf__json_get(const struct hf__json *object, const char *key);
+struct hf__json *__wrap_hf__json_get(const struct hf__json *object, const char *key);
+struct hf__json *__wrap_hf__json_get(const struct hf__json *object, const char *key) {
+        struct hf__json *found = __real_hf__json_get(object, key);
+
+        for (const struct hf__json *m = hf__json_first(object); m && m != found;
+             m = hf__json_next(m))
+                n_steps++;
+        return found;
+}
+
+/* Every rule names the last of many properties. A search from the first one would make the work
+ * the product of rules and properties, each time that the definition is read. */
+static void test_the_fields_of_rules_are_found_in_an_index(void **state) {
+        enum { N = 1000 };
+        struct hf__strbuf text = {0};
+        size_t first;
+
+        hf__strbuf_puts(&text, "{\"type\":\"object\",\"properties\":{");
+        for (int i = 0; i < N; i++)
+                hf__strbuf_printf(&text, "%s\"p%d\":{\"type\":\"string\"}", i > 0 ? "," : "", i);
+        hf__strbuf_puts(&text, "},\"x-kubernetes-validations\":[{\"rule\":\"true\"}");
+        first = text.n;
+        for (int round = 0; round < 2; round++) {
+                if (round == 1)
+                        text.n = first;
+                for (int i = 0; i < N; i++)
+                        hf__strbuf_printf(&text, ",{\"rule\":\"true\",\"fieldPath\":\".p%d\"}",
+                                          round == 0 ? 0 : N - 1);
+                hf__strbuf_puts(&text, "]}");
+                n_steps = 0;
+                check(text.data, "");
+                assert_true(n_steps < (size_t)100 * N);
+        }
+        hf__strbuf_done(&text);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_estimates_are_those_of_kubernetes),
                 cmocka_unit_test(test_expensive_rules_are_refused),
+                cmocka_unit_test(test_the_fields_of_rules_are_found_in_an_index),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

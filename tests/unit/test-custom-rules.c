@@ -592,6 +592,47 @@ static void test_an_evaluation_has_limits(void **state) {
         free(text);
 }
 
+/* Every part of a chain of n objects has a rule, and so the list at its end is made n times. */
+static int check_chain(size_t n, struct hfd_causes *causes) {
+        struct hf__strbuf schema = {0}, object = {0};
+        struct hfd_custom_rules *rules = NULL;
+        int r;
+
+        for (size_t i = 0; i < n; i++) {
+                hf__strbuf_puts(&schema, "{\"type\":\"object\",\"x-kubernetes-validations\":[{"
+                                         "\"rule\":\"true\"}],\"properties\":{\"f\":");
+                hf__strbuf_puts(&object, "{\"f\":");
+        }
+        hf__strbuf_puts(&schema, "{\"type\":\"array\",\"items\":{\"type\":\"integer\"}}");
+        hf__strbuf_puts(&object, "[0");
+        for (size_t i = 0; i < 400000; i++)
+                hf__strbuf_puts(&object, ",0");
+        hf__strbuf_puts(&object, "]");
+        for (size_t i = 0; i < n; i++) {
+                hf__strbuf_puts(&schema, "}}");
+                hf__strbuf_puts(&object, "}");
+        }
+        struct hf__json *props = parse(schema.data), *json = parse(object.data);
+        assert_int_equal(hfd_custom_rules_new(props, PATH, NULL, NULL, &rules), 0);
+        r = hfd_custom_rules_check(rules, json, NULL, causes);
+        hfd_custom_rules_free(rules);
+        hf__json_free(props);
+        hf__json_free(json);
+        hf__strbuf_done(&schema);
+        hf__strbuf_done(&object);
+        return r;
+}
+
+static void test_values_that_are_made_again_and_again_are_work(void **state) {
+        struct hfd_causes few = {.n = 0}, many = {.n = 0};
+
+        assert_int_equal(check_chain(8, &few), 0);
+        assert_causes(&few, "", "a chain of 8");
+        assert_int_equal(check_chain(60, &many), 0);
+        assert_int_equal(many.n, 1);
+        assert_non_null(strstr(many.items[0].text, "running out of cost budget"));
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_mistakes_of_definitions_have_kubernetes_messages),
@@ -604,6 +645,7 @@ int main(void) {
                 cmocka_unit_test(test_transition_rules_need_an_old_value),
                 cmocka_unit_test(test_unchanged_values_are_forgiven),
                 cmocka_unit_test(test_a_very_wrong_object_is_not_evaluated),
+                cmocka_unit_test(test_values_that_are_made_again_and_again_are_work),
                 cmocka_unit_test(test_an_evaluation_has_limits),
         };
 

@@ -19,6 +19,7 @@
 #include "base/strbuf.h"
 #include "custom_schema_fixture.h"
 #include "gadget_definition.h"
+#include "server/resources/custom/custom_selectable.h"
 #include "server/resources/custom/custom_table.h"
 #include "server/resources/custom/custom_version_order.h"
 #include "server/resources/custom/json_path.h"
@@ -282,6 +283,42 @@ static void test_selectable_fields_and_labels_do_not_mix(void **state) {
         hfd_custom_table_free(table);
 }
 
+/* 200 versions name the same field, and each of them one more. */
+static void test_an_object_keeps_only_the_fields_that_it_has(void **state) {
+        struct hf__json *object = json_of("{'spec':{'color':'red','f7':7,'f8':{}}}"),
+                        *selectable = hf__json_object();
+        struct hf__strbuf versions = {0}, text = {0};
+        struct hfd_custom_table *table = hfd_custom_table_new();
+        const struct hfd_resource *slot;
+        struct hfd_custom_kind *kind;
+
+        for (int i = 1; i <= 200; i++)
+                hf__strbuf_printf(&versions,
+                                  "%s{'name':'v%d','served':true,'storage':%s,'selectableFields':[{"
+                                  "'jsonPath':'.spec.color'},{'jsonPath':'.spec.f%d'}]}",
+                                  i > 1 ? "," : "", i, i == 1 ? "true" : "false", i);
+        hf__strbuf_puts(&text, "{'spec':{'scope':'Namespaced','versions':[");
+        hf__strbuf_puts(&text, versions.data);
+        hf__strbuf_puts(&text, "]},'status':{'acceptedNames':{'kind':'Gadget','plural':"
+                               "'gadgets'}}}");
+        struct hf__json *definition = json_of(text.data);
+        assert_int_equal(hfd_custom_table_slot(table, "example.com", "gadgets", &slot), 0);
+        assert_int_equal(hfd_custom_kind_new(definition, NULL, slot, 1, &kind), 0);
+        assert_int_equal(kind->n_selectable, 201);
+        assert_int_equal(hfd_custom_selectable(kind, object, selectable), 0);
+        assert_int_equal(hf__json_count(selectable), 2);
+        assert_string_equal(hfd_custom_selectable_text(selectable, "spec.color"), "red");
+        assert_string_equal(hfd_custom_selectable_text(selectable, "spec.f7"), "7");
+        assert_null(hfd_custom_selectable_text(selectable, "spec.f8"));
+        hfd_custom_kind_unref(kind);
+        hf__strbuf_done(&versions);
+        hf__strbuf_done(&text);
+        hf__json_free(definition);
+        hf__json_free(selectable);
+        hf__json_free(object);
+        hfd_custom_table_free(table);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_a_slot_belongs_to_group_and_plural),
@@ -292,6 +329,7 @@ int main(void) {
                 cmocka_unit_test(test_a_kind_has_a_row_for_each_version),
                 cmocka_unit_test(test_a_kind_that_begins_to_prune_has_another_form),
                 cmocka_unit_test(test_selectable_fields_and_labels_do_not_mix),
+                cmocka_unit_test(test_an_object_keeps_only_the_fields_that_it_has),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -371,6 +371,54 @@ static void test_causes_are_limited_and_duplicates_found_in_long_lists(void **st
         hfd_custom_schema_free(schema);
 }
 
+/* How often a part was compared with its old form. */
+static size_t n_compared;
+
+bool __real_hfd_causes_equal(struct hfd_causes *causes, const struct hf__json *a,
+                             const struct hf__json *b);
+bool __wrap_hfd_causes_equal(struct hfd_causes *causes, const struct hf__json *a,
+                             const struct hf__json *b);
+bool __wrap_hfd_causes_equal(struct hfd_causes *causes, const struct hf__json *a,
+                             const struct hf__json *b) {
+        n_compared++;
+        return __real_hfd_causes_equal(causes, a, b);
+}
+
+/* The invalid leaf of a deep object has changed, and so has every part above it. */
+static void test_parts_above_a_changed_part_are_not_compared(void **state) {
+        struct hf__strbuf schema = {0}, spec = {0}, old = {0};
+
+        (void)state;
+        for (int i = 0; i < 30; i++) {
+                hf__strbuf_puts(&schema, "{'type':'object','properties':{'f':");
+                hf__strbuf_puts(&spec, "{'f':");
+                hf__strbuf_puts(&old, "{'f':");
+        }
+        hf__strbuf_puts(&schema, "{'type':'integer','maximum':1}");
+        hf__strbuf_puts(&spec, "3");
+        hf__strbuf_puts(&old, "2");
+        for (int i = 0; i < 30; i++) {
+                hf__strbuf_puts(&schema, "}}");
+                hf__strbuf_puts(&spec, "}");
+                hf__strbuf_puts(&old, "}");
+        }
+        n_compared = 0;
+        struct hfd_custom_schema *compiled = schema_of_spec(schema.data);
+        struct hf__json *object = hf__json_object(), *stored = hf__json_object();
+        struct hfd_causes causes = {0};
+        assert_int_equal(hf__json_set(object, "spec", json_of(spec.data)), 0);
+        assert_int_equal(hf__json_set(stored, "spec", json_of(old.data)), 0);
+        hfd_custom_schema_validate(compiled, object, stored, &causes);
+        assert_int_equal(causes.n, 1);
+        assert_int_equal(n_compared, 1);
+        hfd_custom_schema_free(compiled);
+        hf__json_free(object);
+        hf__json_free(stored);
+        hf__strbuf_done(&schema);
+        hf__strbuf_done(&spec);
+        hf__strbuf_done(&old);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_types),
@@ -383,6 +431,7 @@ int main(void) {
                 cmocka_unit_test(test_metadata_of_a_wrong_type_is_refused),
                 cmocka_unit_test(test_unchanged_parts_may_stay_invalid),
                 cmocka_unit_test(test_combinations_ratchet_with_their_part),
+                cmocka_unit_test(test_parts_above_a_changed_part_are_not_compared),
                 cmocka_unit_test(test_causes_are_limited_and_duplicates_found_in_long_lists),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -6,7 +6,8 @@
  * read, and costs nothing afterwards, as in Kubernetes. A variable may only read those before it,
  * so the evaluation ends. An expression that reads a variable is suspended on the stack meanwhile,
  * so the levels of all suspended expressions are counted, and limited: beyond the limit the thread
- * would run out of stack.
+ * would run out of stack. A value is paid for before it is made, so that no thread that serves
+ * connections converts a large object.
  */
 #include "server/admission/expressions/expression_run.h"
 
@@ -16,8 +17,10 @@
 
 #include <holdfast/error.h>
 
+#include "base/json.h"
 #include "base/strbuf.h"
 #include "cel/cel.h"
+#include "server/admission/expressions/expression_objects.h"
 #include "server/admission/expressions/request_value.h"
 #include "server/admission/expressions/rights.h"
 #include "server/resources/custom/rules/values/rule_value.h"
@@ -25,6 +28,10 @@
 #define BUDGET_TEXT                                                                                \
         "validation failed due to running out of cost budget, no further validation rules will "   \
         "be run"
+
+/* What it takes to make the value of one part of an object, as allowances count it: 0.05 to 1 us,
+ * because large maps are sorted. */
+#define PART_WORK 10
 
 struct hfd_expression_memo {
         bool known;
@@ -51,11 +58,6 @@ void hfd_expression_run_init(struct hfd_expression_run *run, const struct hfd_ex
 void hfd_expression_run_done(struct hfd_expression_run *run) { hf__arena_deinit(&run->arena); }
 
 /* ---- the values of variables ---- */
-
-static struct hf__cel_value json_value(struct hfd_expression_run *run,
-                                       const struct hf__json *json) {
-        return json ? hfd_rule_value(&run->arena, NULL, json) : hf__cel_null();
-}
 
 /* Evaluates a variable of the policy. Its cost is charged to the expression that reads it. A
  * variable that fails is an error value, and not the end of the run: `has()` and `||` may still
@@ -137,27 +139,7 @@ static struct hf__cel_value variables_value(struct hfd_expression_run *run) {
         return hf__cel_map_value(&run->variables);
 }
 
-static struct hf__cel_value make_value(struct hfd_expression_run *run,
-                                       enum hfd_expression_slot slot) {
-        const struct hfd_expression_input *input = run->input;
-
-        switch (slot) {
-        case HFD_SLOT_OBJECT: return json_value(run, input->object);
-        case HFD_SLOT_OLD_OBJECT: return json_value(run, input->old);
-        case HFD_SLOT_NAMESPACE_OBJECT:
-                return hfd_namespace_value(&run->arena, input->namespace_object);
-        case HFD_SLOT_REQUEST: return hfd_request_value(&run->arena, input);
-        case HFD_SLOT_PARAMS: return json_value(run, input->params);
-        case HFD_SLOT_AUTHORIZER: return hfd_rights_value(&run->arena, &run->authorizer, input);
-        case HFD_SLOT_REQUEST_RESOURCE:
-                return hfd_rights_resource_value(&run->arena, &run->authorizer, input);
-        case HFD_SLOT_VARIABLES: return variables_value(run);
-        case HFD_SLOTS_OF_EXPRESSION: break;
-        }
-        return hf__cel_null();
-}
-
-/* ---- expressions ---- */
+/* ---- budgets ---- */
 
 /* Charges what an expression and its variables have cost. false: the budget is spent. */
 static bool pay_cost(struct hfd_expression_run *run, uint64_t cost) {
@@ -183,6 +165,92 @@ static bool is_allowed(struct hfd_expression_run *run, uint64_t used) {
         allowance->left -= used;
         return true;
 }
+
+/* ---- values ---- */
+
+/* The parts of a value; more than max are not counted. */
+static size_t count_parts(const struct hf__json *json, size_t max) {
+        size_t n = 1;
+
+        for (const struct hf__json *m = hf__json_first(json); m && n <= max; m = hf__json_next(m))
+                n += count_parts(m, max - n);
+        return n;
+}
+
+/* Makes the value of JSON in the arena. 0; -ENOMEM; -EDQUOT: the allowance is spent. */
+static int convert_json(struct hfd_expression_run *run, struct hf__arena *arena,
+                        const struct hf__json *json, struct hf__cel_value *ret_value) {
+        const struct hfd_expression_allowance *allowance = run->allowance;
+        uint64_t used;
+
+        *ret_value = hf__cel_null();
+        if (!json)
+                return 0;
+        used = PART_WORK *
+               (uint64_t)count_parts(json, allowance ? allowance->left / PART_WORK : SIZE_MAX);
+        run->used += used;
+        if (!is_allowed(run, used))
+                return -EDQUOT;
+        *ret_value = hfd_rule_value(arena, NULL, json);
+        return arena->failed ? -ENOMEM : 0;
+}
+
+/* The value of the object (i 0) or the old object (i 1): a shared one, if there is one. */
+static int object_value(struct hfd_expression_run *run, size_t i, const struct hf__json *json,
+                        struct hf__cel_value *ret_value) {
+        struct hfd_expression_objects *objects = run->input->objects;
+        int r = 0;
+
+        if (!objects || !json)
+                return convert_json(run, &run->arena, json, ret_value);
+        assert(!objects->of[i] || objects->of[i] == json);
+        if (!objects->of[i]) {
+                r = convert_json(run, &objects->arena, json, &objects->values[i]);
+                if (r == 0)
+                        objects->of[i] = json;
+        }
+        *ret_value = objects->values[i];
+        return r;
+}
+
+/* 0, -ENOMEM or -EDQUOT, as convert_json. */
+static int make_value(struct hfd_expression_run *run, enum hfd_expression_slot slot) {
+        const struct hfd_expression_input *input = run->input;
+        struct hf__cel_value *value = &run->values[slot];
+
+        switch (slot) {
+        case HFD_SLOT_OBJECT: return object_value(run, 0, input->object, value);
+        case HFD_SLOT_OLD_OBJECT: return object_value(run, 1, input->old, value);
+        case HFD_SLOT_NAMESPACE_OBJECT:
+                *value = hfd_namespace_value(&run->arena, input->namespace_object);
+                break;
+        case HFD_SLOT_REQUEST: *value = hfd_request_value(&run->arena, input); break;
+        case HFD_SLOT_PARAMS: return convert_json(run, &run->arena, input->params, value);
+        case HFD_SLOT_AUTHORIZER:
+                *value = hfd_rights_value(&run->arena, &run->authorizer, input);
+                break;
+        case HFD_SLOT_REQUEST_RESOURCE:
+                *value = hfd_rights_resource_value(&run->arena, &run->authorizer, input);
+                break;
+        case HFD_SLOT_VARIABLES: *value = variables_value(run); break;
+        case HFD_SLOTS_OF_EXPRESSION: *value = hf__cel_null(); break;
+        }
+        return run->arena.failed ? -ENOMEM : 0;
+}
+
+/* Makes the values that the program reads and that the run does not have yet. */
+static int make_values(struct hfd_expression_run *run, const struct hf__cel_program *program) {
+        int r = 0;
+
+        for (unsigned i = 0; i < HFD_SLOTS_OF_EXPRESSION && r == 0; i++)
+                if (!run->made[i] && hf__cel_program_uses(program, i)) {
+                        r = make_value(run, i);
+                        run->made[i] = r == 0;
+                }
+        return r;
+}
+
+/* ---- evaluation ---- */
 
 /* The limits of one evaluation. With an allowance it ends soon after that is spent: then more was
  * used than is left, which is_allowed sees, so no such end is taken for an error of the expression.
@@ -211,14 +279,10 @@ static int evaluate_expression(struct hfd_expression_run *run,
 
         if (!is_allowed(run, 0))
                 return -EDQUOT;
+        r = make_values(run, expression->program);
+        if (r != 0)
+                return r;
         limits = limits_of(run);
-        for (unsigned i = 0; i < HFD_SLOTS_OF_EXPRESSION; i++)
-                if (!run->made[i] && hf__cel_program_uses(expression->program, i)) {
-                        run->values[i] = make_value(run, i);
-                        run->made[i] = true;
-                }
-        if (run->arena.failed)
-                return -ENOMEM;
         run->depth += expression->depth;
         r = hf__cel_eval(expression->program, run->values, &limits, &run->arena, ret_value, &usage);
         assert(run->depth >= expression->depth);

@@ -34,7 +34,8 @@ struct hfd_expression_memo;
 
 /*
  * What all runs of a request may use together on a thread that also serves other requests: of each
- * evaluation, the larger of its cost and its work. Beyond it all further evaluations fail, `spent`
+ * evaluation, the larger of its cost and its work, and what it takes to make the values of objects.
+ * Beyond it all further evaluations fail, `spent`
  * is set, and the caller starts over on another thread.
  */
 struct hfd_expression_allowance {

@@ -3,9 +3,10 @@
  * Converts values of CEL to JSON, for the parts of an object that a mutating policy makes, and
  * checks the names of the types in them.
  *
- * Invariants: every part that is visited is counted, because values share their parts: a small
- * value can stand for a huge JSON text. The depth is limited as in JSON, and with it the recursion.
- * A function that fails leaves *ret_json NULL, so its caller frees only what it has made itself.
+ * Invariants: every part that is visited is taken from the room before anything is made of it, and
+ * so is every text, because values share them: a small value can stand for a huge JSON text. The
+ * depth is limited as in JSON, and with it the recursion. A function that fails leaves *ret_json
+ * NULL, so its caller frees only what it has made itself.
  */
 #include "server/admission/expressions/value_json.h"
 
@@ -26,7 +27,7 @@
 /* A conversion or a check that is under way. */
 struct walk {
         struct hf__strbuf *message;
-        size_t n_parts;
+        struct hfd_value_room *room;
         unsigned depth;
 };
 
@@ -36,11 +37,20 @@ static int refuse_value(struct walk *walk, const char *text, const char *detail)
         return HF_E_INVALID;
 }
 
-/* Counts one more part. - 4: the value becomes a part of an object, which adds a few levels of its
- * own to those of the value. 0 or HF_E_INVALID. */
-static int count_part(struct walk *walk) {
-        if (++walk->n_parts > HFD_VALUE_PARTS_MAX)
+/* Takes n bytes of a text from the room. 0 or HF_E_INVALID. */
+static int take_bytes(struct walk *walk, size_t n) {
+        if (n > walk->room->bytes)
                 return refuse_value(walk, "the value is too large", "");
+        walk->room->bytes -= n;
+        return 0;
+}
+
+/* Takes one more part from the room. - 4: the value becomes a part of an object, which adds a few
+ * levels of its own to those of the value. 0 or HF_E_INVALID. */
+static int take_part(struct walk *walk) {
+        if (walk->room->parts == 0)
+                return refuse_value(walk, "the value is too large", "");
+        walk->room->parts--;
         return walk->depth > HF__JSON_DEPTH_MAX - 4
                        ? refuse_value(walk, "the value is nested too deeply", "")
                        : 0;
@@ -54,11 +64,13 @@ static int parse_json(const char *text, size_t n, struct hf__json **ret_json) {
 
 /* Makes a JSON string of the text. A text with a NUL has none, and *ret_json stays NULL
  * (parse_json). */
-static int string_json(const char *text, size_t n, struct hf__json **ret_json) {
+static int string_json(struct walk *walk, struct hf__cel_value value, struct hf__json **ret_json) {
         struct hf__strbuf quoted = {0};
-        int r;
+        int r = take_bytes(walk, value.n);
 
-        hf__strbuf_json(&quoted, text, n);
+        if (r != 0)
+                return r;
+        hf__strbuf_json(&quoted, value.as.text, value.n);
         r = quoted.error == 0 ? parse_json(quoted.data, quoted.n, ret_json) : -ENOMEM;
         hf__strbuf_done(&quoted);
         return r;
@@ -98,10 +110,12 @@ static int scalar_json(struct walk *walk, struct hf__cel_value value, struct hf_
 }
 
 /* Bytes become base64, as in the JSON of Kubernetes. */
-static int bytes_json(struct hf__cel_value value, struct hf__json **ret_json) {
+static int bytes_json(struct walk *walk, struct hf__cel_value value, struct hf__json **ret_json) {
         struct hf__strbuf text = {0};
-        int r;
+        int r = take_bytes(walk, value.n / 3 * 4);
 
+        if (r != 0)
+                return r;
         hf__strbuf_putc(&text, '"');
         hf__base64_encode(&text, value.as.text, value.n);
         hf__strbuf_putc(&text, '"');
@@ -155,6 +169,8 @@ static int map_json(struct walk *walk, const struct hf__cel_map *map, struct hf_
                 if (entry.key.kind != HF__CEL_STRING || memchr(entry.key.as.text, 0, entry.key.n))
                         r = refuse_value(walk, "a key of a map is not a string", "");
                 if (r == 0)
+                        r = take_bytes(walk, entry.key.n);
+                if (r == 0)
                         r = to_json(walk, entry.value, &value);
                 if (r == 0)
                         r = put_member(object, entry.key, value);
@@ -166,7 +182,7 @@ static int map_json(struct walk *walk, const struct hf__cel_map *map, struct hf_
 }
 
 static int to_json(struct walk *walk, struct hf__cel_value value, struct hf__json **ret_json) {
-        int r = count_part(walk);
+        int r = take_part(walk);
 
         *ret_json = NULL;
         if (r != 0)
@@ -174,8 +190,8 @@ static int to_json(struct walk *walk, struct hf__cel_value value, struct hf__jso
         walk->depth++;
         switch (value.kind) {
         case HF__CEL_ERROR: r = refuse_value(walk, value.as.text, ""); break;
-        case HF__CEL_STRING: r = string_json(value.as.text, value.n, ret_json); break;
-        case HF__CEL_BYTES: r = bytes_json(value, ret_json); break;
+        case HF__CEL_STRING: r = string_json(walk, value, ret_json); break;
+        case HF__CEL_BYTES: r = bytes_json(walk, value, ret_json); break;
         case HF__CEL_LIST: r = list_json(walk, value.as.list, ret_json); break;
         case HF__CEL_MAP:
         case HF__CEL_OBJECT: r = map_json(walk, value.as.map, ret_json); break;
@@ -188,11 +204,11 @@ static int to_json(struct walk *walk, struct hf__cel_value value, struct hf__jso
         return r;
 }
 
-int hfd_value_to_json(struct hf__cel_value value, struct hf__json **ret_json,
-                      struct hf__strbuf *reterr_message) {
-        struct walk walk = {.message = reterr_message};
+int hfd_value_to_json(struct hf__cel_value value, struct hfd_value_room *room,
+                      struct hf__json **ret_json, struct hf__strbuf *reterr_message) {
+        struct walk walk = {.message = reterr_message, .room = room};
 
-        assert(ret_json);
+        assert(room && ret_json);
         return to_json(&walk, value, ret_json);
 }
 
@@ -225,7 +241,7 @@ static int check_map(struct walk *walk, const struct hf__cel_map *map, bool obje
 }
 
 static int check_value(struct walk *walk, struct hf__cel_value value, struct hf__strbuf *path) {
-        int r = count_part(walk);
+        int r = take_part(walk);
 
         if (r != 0)
                 return r;
@@ -248,8 +264,9 @@ static int check_value(struct walk *walk, struct hf__cel_value value, struct hf_
         return r;
 }
 
-int hfd_value_check_types(struct hf__cel_value value, struct hf__strbuf *reterr_message) {
-        struct walk walk = {.message = reterr_message};
+int hfd_value_check_types(struct hf__cel_value value, struct hfd_value_room room,
+                          struct hf__strbuf *reterr_message) {
+        struct walk walk = {.message = reterr_message, .room = &room};
         struct hf__strbuf path = {0};
         int r;
 

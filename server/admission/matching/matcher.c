@@ -82,27 +82,34 @@ static bool is_namespace(const struct hfd_admission_attributes *of) {
         return strcmp(of->resource->plural, "namespaces") == 0;
 }
 
-int hfd_matcher_namespace(const struct hfd_admission_attributes *of, struct hfd_cacher *cacher,
-                          struct hf__json **ret_namespace) {
+/* A reference to the Namespace of the request, as hfd_matcher_namespace finds it. NULL: there is
+ * none. */
+static struct hfd_object *find_namespace(const struct hfd_admission_attributes *of,
+                                         struct hfd_cacher *cacher) {
         struct hfd_object *object = NULL;
-        const struct hfd_object *newest = of->new_namespace;
         bool synced;
-        int r = 0;
 
         assert(cacher && of->ns);
-        *ret_namespace = NULL;
         /* new_namespace was read from the store when the cacher did not have the Namespace. If the
          * cacher has it now, its object is as new or newer. */
         if (*of->ns)
                 object = hfd_cacher_newest(cacher, hfd_resource_namespaces(), of->ns, &synced);
         if (object && object->bytes)
-                newest = object;
-        if (newest) {
-                *ret_namespace = hfd_object_parse(newest);
-                r = *ret_namespace ? 0 : -ENOMEM;
-        }
+                return object;
         hfd_object_unref(object);
-        return r;
+        return of->new_namespace ? hfd_object_ref(of->new_namespace) : NULL;
+}
+
+int hfd_matcher_namespace(const struct hfd_admission_attributes *of, struct hfd_cacher *cacher,
+                          struct hf__json **ret_namespace) {
+        struct hfd_object *object = find_namespace(of, cacher);
+
+        *ret_namespace = NULL;
+        if (!object)
+                return 0;
+        *ret_namespace = hfd_object_parse(object);
+        hfd_object_unref(object);
+        return *ret_namespace ? 0 : -ENOMEM;
 }
 
 static enum hfd_matcher_result select_labels(const struct hf__json *selector,
@@ -112,14 +119,36 @@ static enum hfd_matcher_result select_labels(const struct hf__json *selector,
         return hfd_label_selector_matches(selector, labels) ? HFD_MATCHER_YES : HFD_MATCHER_NO;
 }
 
+/* Selects by the stored Namespace of the request. It is not parsed, because it keeps its labels:
+ * many selectors ask for them, and its annotations may be large. */
+static enum hfd_matcher_result select_stored(const struct hf__json *selector,
+                                             const struct hfd_admission_attributes *of,
+                                             struct hfd_cacher *cacher,
+                                             struct hfd_response *response) {
+        struct hfd_object *ns = find_namespace(of, cacher);
+        enum hfd_matcher_result result = HFD_MATCHER_ERROR;
+        const struct hf__json *kept;
+
+        if (!ns) {
+                hfd_response_not_found(response, hfd_resource_namespaces(), of->ns);
+                return HFD_MATCHER_ERROR;
+        }
+        kept = hfd_object_selectable(ns);
+        if (!kept)
+                hfd_response_no_memory(response);
+        else
+                result = hfd_label_selector_matches(selector, hf__json_get(kept, "labels"))
+                                 ? HFD_MATCHER_YES
+                                 : HFD_MATCHER_NO;
+        hfd_object_unref(ns);
+        return result;
+}
+
 static enum hfd_matcher_result match_namespace(const struct hfd_matcher *matcher,
                                                const struct hfd_admission_attributes *of,
                                                const struct hf__json *object,
                                                struct hfd_cacher *cacher,
                                                struct hfd_response *response) {
-        enum hfd_matcher_result result;
-        struct hf__json *ns = NULL;
-
         if (!matcher->ns_selector || (!*of->ns && !is_namespace(of)))
                 return HFD_MATCHER_YES;
         /* If the request writes a Namespace, the selector sees the new labels. A delete and a
@@ -129,17 +158,7 @@ static enum hfd_matcher_result match_namespace(const struct hfd_matcher *matcher
                 return select_labels(matcher->ns_selector, object);
         if (is_namespace(of) && of->old && of->kind == of->resource)
                 return select_labels(matcher->ns_selector, of->old);
-        if (hfd_matcher_namespace(of, cacher, &ns) != 0) {
-                hfd_response_no_memory(response);
-                return HFD_MATCHER_ERROR;
-        }
-        if (!ns) {
-                hfd_response_not_found(response, hfd_resource_namespaces(), of->ns);
-                return HFD_MATCHER_ERROR;
-        }
-        result = select_labels(matcher->ns_selector, ns);
-        hf__json_free(ns);
-        return result;
+        return select_stored(matcher->ns_selector, of, cacher, response);
 }
 
 /* ---- the request ---- */

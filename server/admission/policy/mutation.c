@@ -18,6 +18,7 @@
 #include "base/arena.h"
 #include "base/json.h"
 #include "base/strbuf.h"
+#include "base/strbuf_cut.h"
 #include "cel/values/type.h"
 #include "server/admission/expressions/value_json.h"
 #include "server/apply/merge.h"
@@ -30,8 +31,9 @@
 /* ---- ApplyConfiguration ---- */
 
 /* Appends the paths of atomic values, which apply replaces as a whole. A policy must not do that,
- * as in Kubernetes: it would replace what it does not know. The path is as before afterwards,
- * unless a part of it had no room. */
+ * as in Kubernetes: it would replace what it does not know. As there, only declared fields and the
+ * elements of lists are searched, not the values of maps. The path is as before afterwards, unless
+ * memory ran out. */
 static void find_atomic(const struct hfd_schema *schema, const struct hf__json *json,
                         struct hf__strbuf *path, struct hf__strbuf *found) {
         size_t n = path->n;
@@ -45,9 +47,12 @@ static void find_atomic(const struct hfd_schema *schema, const struct hf__json *
         else if (hf__json_is_object(json) &&
                  (schema->type == HFD_SCHEMA_STRUCT || schema->type == HFD_SCHEMA_MAP))
                 atomic = schema->atomic;
-        if (atomic)
-                hf__strbuf_printf(found, "%s%s", found->n > 0 ? ", " : "",
-                                  path->data ? path->data : "");
+        if (atomic) {
+                hf__strbuf_puts_cut(found, found->n > 0 ? ", " : "");
+                hf__strbuf_puts_cut(found, path->data ? path->data : "");
+        }
+        if (schema->type != HFD_SCHEMA_STRUCT && schema->type != HFD_SCHEMA_LIST)
+                return;
         for (const struct hf__json *m = hf__json_first(json); m; m = hf__json_next(m), i++) {
                 if (hf__json_is_array(json))
                         hf__strbuf_printf(path, "[%zu]", i);
@@ -64,11 +69,13 @@ static void find_atomic(const struct hfd_schema *schema, const struct hf__json *
         }
 }
 
-/* The list of paths in the message is cut, because a configuration may have any number of them. */
+/* The list of paths in the message is cut, because a configuration may have any number of them. A
+ * path has no limit of its own, so that a deep value is found, too. */
 static int refuse_atomic(const struct hfd_resource *kind, const struct hf__json *config,
                          struct hf__strbuf *message) {
-        struct hf__strbuf path = {.max = 4096};
+        struct hf__strbuf path = {0};
         struct hf__strbuf found = {.max = 4096};
+        int r;
 
         find_atomic(kind->schema, config, &path, &found);
         if (found.n > 0)
@@ -76,9 +83,12 @@ static int refuse_atomic(const struct hfd_resource *kind, const struct hf__json 
                                   "error applying patch: invalid ApplyConfiguration: may not "
                                   "mutate atomic arrays, maps or structs: %s",
                                   found.data);
+        r = path.error != 0 || found.error == -ENOMEM ? -ENOMEM : 0;
+        if (r == 0 && found.n > 0)
+                r = HF_E_INVALID;
         hf__strbuf_done(&path);
         hf__strbuf_done(&found);
-        return message->n > 0 ? HF_E_INVALID : 0;
+        return r;
 }
 
 /*
@@ -120,11 +130,12 @@ static int merge_configuration(const struct hfd_resource *kind, struct hf__cel_v
         struct hf__json *config = NULL;
         struct hf__json *copy = NULL;
         struct hf__strbuf why = {.max = 1024};
+        struct hfd_value_room room = HFD_VALUE_ROOM;
         struct hf__arena scratch;
-        int r = hfd_value_check_types(value, &why);
+        int r = hfd_value_check_types(value, room, &why);
 
         if (r == 0)
-                r = hfd_value_to_json(value, &config, &why);
+                r = hfd_value_to_json(value, &room, &config, &why);
         if (r == HF_E_INVALID)
                 hf__strbuf_printf(message, "type mismatch: %s", why.data ? why.data : "");
         hf__strbuf_done(&why);
@@ -156,7 +167,7 @@ static int merge_configuration(const struct hfd_resource *kind, struct hf__cel_v
 
 /* Copies a text field of a JSONPatch, if it is there. */
 static int put_text(struct hf__json *operation, const struct hf__cel_map *map, const char *name,
-                    struct hf__strbuf *message) {
+                    struct hfd_value_room *room, struct hf__strbuf *message) {
         struct hf__cel_value value;
         struct hf__json *json = NULL;
         int r;
@@ -167,13 +178,13 @@ static int put_text(struct hf__json *operation, const struct hf__cel_map *map, c
                 hf__strbuf_printf(message, "unexpected type for JSONPatchType '%s' field", name);
                 return HF_E_INVALID;
         }
-        r = hfd_value_to_json(value, &json, message);
+        r = hfd_value_to_json(value, room, &json, message);
         return r == 0 ? hf__json_add(operation, name, json) : r;
 }
 
 /* Appends one operation to the patch. 0, -ENOMEM or HF_E_INVALID with a message. */
 static int operation_json(const struct hf__cel_map *map, struct hf__json *patch,
-                          struct hf__strbuf *message) {
+                          struct hfd_value_room *room, struct hf__strbuf *message) {
         static const char *const texts[] = {"op", "path", "from"};
         struct hf__json *operation = hf__json_object();
         struct hf__strbuf why = {.max = 1024};
@@ -182,13 +193,13 @@ static int operation_json(const struct hf__cel_map *map, struct hf__json *patch,
         int r = operation ? 0 : -ENOMEM;
 
         for (size_t i = 0; i < 3 && r == 0; i++)
-                r = put_text(operation, map, texts[i], message);
+                r = put_text(operation, map, texts[i], room, message);
         if (r == 0 && hf__cel_map_find(map, hf__cel_string("value", 5), &value)) {
-                r = hfd_value_check_types(value, &why);
+                r = hfd_value_check_types(value, *room, &why);
                 if (r == HF_E_INVALID)
                         hf__strbuf_printf(message, "type mismatch: %s", why.data ? why.data : "");
                 if (r == 0) {
-                        r = hfd_value_to_json(value, &json, &why);
+                        r = hfd_value_to_json(value, room, &json, &why);
                         if (r == HF_E_INVALID)
                                 hf__strbuf_printf(message,
                                                   "JSONPath valueExpression evaluated to a type "
@@ -215,9 +226,10 @@ static int refuse_item(struct hf__cel_value item, struct hf__strbuf *message) {
 }
 
 /* The limit is the one for the JSON patches of clients. An expression can make a list of any length
- * within its budget. */
+ * within its budget. All operations share one room, because they may all add the same value. */
 static int make_patch(struct hf__cel_value value, struct hf__json *patch,
                       struct hf__strbuf *message) {
+        struct hfd_value_room room = HFD_VALUE_ROOM;
         int r = 0;
 
         if (value.as.list->n > HFD_PATCH_OPS_MAX) {
@@ -228,7 +240,7 @@ static int make_patch(struct hf__cel_value value, struct hf__json *patch,
                 struct hf__cel_value item = hf__cel_list_at(value.as.list, i);
 
                 if (item.kind == HF__CEL_OBJECT)
-                        r = operation_json(item.as.map, patch, message);
+                        r = operation_json(item.as.map, patch, &room, message);
                 else
                         r = refuse_item(item, message);
         }

@@ -5,6 +5,7 @@
  * Invariants: objects are converted only if a rule has matched another version (matchPolicy
  * Equivalent); otherwise expressions read the objects of the admission themselves, without a copy.
  * namespaceObject is looked up once for all policies, so that their expressions see the same one.
+ * The values of the objects are forgotten before the objects, from which they borrow.
  */
 #include "server/admission/policy/policy_case.h"
 
@@ -26,11 +27,14 @@ void hfd_policy_case_init(struct hfd_policy_case *c, struct hfd_admission *a,
                           struct hfd_cacher *cacher, struct hfd_expression_allowance *allowance) {
         assert(a && a->of.resource && cacher);
         *c = (struct hfd_policy_case){.a = a, .cacher = cacher, .allowance = allowance};
+        hfd_expression_objects_init(&c->values);
 }
 
 static void forget_objects(struct hfd_policy_case *c) {
+        hfd_expression_objects_forget(&c->values);
         c->owned_object = hf__json_free(c->owned_object);
         c->owned_old = hf__json_free(c->owned_old);
+        c->seen = NULL;
         c->object = NULL;
         c->old = NULL;
         c->as = NULL;
@@ -90,17 +94,23 @@ int hfd_policy_case_see(struct hfd_policy_case *c, const struct hfd_resource *as
         if (!c->ns_known && !is_namespace(of))
                 r = hfd_matcher_namespace(of, c->cacher, &c->ns);
         c->ns_known = r == 0;
-        forget_objects(c);
         assert(as);
+        if (r == 0 && c->as == as && c->seen == object && !c->failure)
+                return 0;
+        forget_objects(c);
         c->as = as;
         if (r == 0)
                 r = convert_object(c, as, object, &c->owned_object, &c->object);
         if (r == 0)
                 r = convert_object(c, as, of->old, &c->owned_old, &c->old);
+        if (r == 0)
+                c->seen = object;
+        else
+                c->as = NULL;
         return r;
 }
 
-struct hfd_expression_input hfd_policy_case_input(const struct hfd_policy_case *c,
+struct hfd_expression_input hfd_policy_case_input(struct hfd_policy_case *c,
                                                   const struct hf__json *params,
                                                   bool with_namespace) {
         return (struct hfd_expression_input){.of = &c->a->of,
@@ -112,7 +122,8 @@ struct hfd_expression_input hfd_policy_case_input(const struct hfd_policy_case *
                                              .old = c->old,
                                              .options = hfd_admission_options(c->a),
                                              .namespace_object = with_namespace ? c->ns : NULL,
-                                             .params = params};
+                                             .params = params,
+                                             .objects = &c->values};
 }
 
 enum hfd_matcher_result hfd_policy_case_match(struct hfd_policy_case *c,

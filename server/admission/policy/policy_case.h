@@ -5,6 +5,7 @@
 #include <stdbool.h>
 
 #include "server/admission/expressions/expression_input.h"
+#include "server/admission/expressions/expression_objects.h"
 #include "server/admission/expressions/expression_run.h"
 #include "server/admission/policy/compiled_policy.h"
 
@@ -30,7 +31,9 @@ struct hfd_policy_case {
         bool ns_known; /* ns was looked up */
         /* The row that the rules of the last policy have matched. */
         const struct hfd_resource *as;
+        const struct hf__json *seen;               /* the new object as the caller gave it */
         const struct hf__json *object, *old;       /* in its version; expressions read them */
+        struct hfd_expression_objects values;      /* of object and old */
         struct hf__json *owned_object, *owned_old; /* owned; NULL: they were not converted */
         /* Why the webhook of the kind has not converted them; NULL = nothing has failed. Borrowed.
          */
@@ -45,13 +48,16 @@ void hfd_policy_case_done(struct hfd_policy_case *c);
 int hfd_policy_case_may_go_on(const struct hfd_policy_case *c);
 
 /* Makes the objects, and the Namespace, for a policy whose rules have matched the row `as`. object:
- * the new one as it is now; NULL = a delete. 0; -ENOMEM; or -EAGAIN: a conversion is wanted
- * (hfd_admission_form). 0 also if an object cannot be converted: then c->failure says why. */
+ * the new one as it is now; NULL = a delete. If both are as in the last call, what it has made
+ * stays. A caller that replaces the object calls this at once with the new one, which has another
+ * address. Afterwards no earlier input and run may be used. 0; -ENOMEM; or -EAGAIN: a conversion is
+ * wanted (hfd_admission_form). 0 also if an object cannot be converted: then c->failure says why.
+ */
 int hfd_policy_case_see(struct hfd_policy_case *c, const struct hfd_resource *as,
                         const struct hf__json *object);
 /* The input of expressions, after hfd_policy_case_see. with_namespace false: namespaceObject is
  * null, as Kubernetes has it for match conditions. */
-struct hfd_expression_input hfd_policy_case_input(const struct hfd_policy_case *c,
+struct hfd_expression_input hfd_policy_case_input(struct hfd_policy_case *c,
                                                   const struct hf__json *params,
                                                   bool with_namespace);
 /* Whether a policy or binding is for the request, by its rules and selectors. ERROR: reterr_message

@@ -28,6 +28,7 @@
 struct builder {
         struct hfd_cacher *cacher;
         const struct hfd_policy_index *old;
+        struct hfd_policy_binding **old_bindings; /* owned array; of old, in the order of names */
         bool mutating;
         struct hfd_policy **policies; /* owned references, in the order of names */
         size_t n_policies, policies_space;
@@ -38,6 +39,7 @@ struct builder {
 static void builder_cleanup(struct builder *b) {
         for (size_t i = 0; i < b->n_policies; i++)
                 hfd_policy_unref(b->policies[i]);
+        free((void *)b->old_bindings);
         free(b->policies);
         hfd_policy_index_unref(b->index);
 }
@@ -57,23 +59,85 @@ static int grow_array(void *array_pointer, size_t n, size_t *space) {
         return 0;
 }
 
-/* The name is compared, too, because one transaction of the store may write several objects, which
- * then have the same revision. */
-static bool is_same(const struct hfd_object *object, const char *name, uint64_t revision) {
-        return object->revision == revision && strcmp(hfd_object_name(object), name) == 0;
+/* An element of a list, for find_name. */
+typedef const char *name_at(const void *list, size_t i);
+
+static const char *hook_name(const void *list, size_t i) {
+        return ((const struct hfd_policy_hook *)list)[i].policy->name;
+}
+static const char *policy_name(const void *list, size_t i) {
+        return ((struct hfd_policy *const *)list)[i]->name;
+}
+static const char *binding_name(const void *list, size_t i) {
+        return ((struct hfd_policy_binding *const *)list)[i]->name;
+}
+
+/* The place of a name in a list of n elements that is sorted by name; n: it is not there. */
+static size_t find_name(const void *list, size_t n, name_at *at, const char *name) {
+        size_t low = 0;
+        size_t high = n;
+
+        while (low < high) {
+                size_t middle = low + (high - low) / 2;
+
+                if (strcmp(at(list, middle), name) < 0)
+                        low = middle + 1;
+                else
+                        high = middle;
+        }
+        return low < n && strcmp(at(list, low), name) == 0 ? low : n;
 }
 
 /* The policy in the old index that was compiled from this revision of the object. NULL: there is
- * none. */
+ * none. The name is compared, too, because one transaction of the store may write several objects,
+ * which then have the same revision. */
 static struct hfd_policy *find_policy(const struct hfd_policy_index *old,
                                       const struct hfd_object *object) {
-        for (size_t i = 0; old && i < old->n_hooks; i++)
-                if (is_same(object, old->hooks[i].policy->name, old->hooks[i].policy->revision))
-                        return old->hooks[i].policy;
-        for (size_t i = 0; old && i < old->n_idle; i++)
-                if (is_same(object, old->idle[i]->name, old->idle[i]->revision))
-                        return old->idle[i];
-        return NULL;
+        const char *name = hfd_object_name(object);
+        struct hfd_policy *found = NULL;
+        size_t i;
+
+        if (!old)
+                return NULL;
+        i = find_name(old->hooks, old->n_hooks, hook_name, name);
+        if (i < old->n_hooks)
+                found = old->hooks[i].policy;
+        i = found ? old->n_idle : find_name(old->idle, old->n_idle, policy_name, name);
+        if (i < old->n_idle)
+                found = old->idle[i];
+        return found && found->revision == object->revision ? found : NULL;
+}
+
+/* The same for a binding. */
+static struct hfd_policy_binding *find_binding(const struct builder *b,
+                                               const struct hfd_object *object) {
+        const size_t n = b->old ? b->old->n_bindings : 0;
+        size_t i = find_name(b->old_bindings, n, binding_name, hfd_object_name(object));
+
+        return i < n && b->old_bindings[i]->revision == object->revision ? b->old_bindings[i]
+                                                                         : NULL;
+}
+
+static int compare_names(const void *a, const void *b) {
+        const struct hfd_policy_binding *const *x = a;
+        const struct hfd_policy_binding *const *y = b;
+
+        return strcmp((*x)->name, (*y)->name);
+}
+
+/* Sorts the old bindings by name alone. 0 or -ENOMEM. */
+static int sort_old_bindings(struct builder *b) {
+        const size_t n = b->old ? b->old->n_bindings : 0;
+
+        if (n == 0)
+                return 0;
+        b->old_bindings = malloc(n * sizeof *b->old_bindings);
+        if (!b->old_bindings)
+                return -ENOMEM;
+        memcpy((void *)b->old_bindings, (const void *)b->old->bindings,
+               n * sizeof *b->old_bindings);
+        qsort((void *)b->old_bindings, n, sizeof *b->old_bindings, compare_names);
+        return 0;
 }
 
 /* Adds a policy, shared with the old index if possible. 0, also for an object that is left out, or
@@ -95,15 +159,14 @@ static int add_policy(struct builder *b, const struct hfd_object *object) {
 
 static int add_binding(struct builder *b, const struct hfd_object *object) {
         struct hfd_policy_index *index = b->index;
-        struct hfd_policy_binding *binding = NULL;
+        struct hfd_policy_binding *binding = find_binding(b, object);
         int r = grow_array(&index->bindings, index->n_bindings, &b->bindings_space);
 
         if (r != 0)
                 return r;
-        for (size_t i = 0; b->old && i < b->old->n_bindings && !binding; i++)
-                if (is_same(object, b->old->bindings[i]->name, b->old->bindings[i]->revision))
-                        binding = hfd_policy_binding_ref(b->old->bindings[i]);
-        if (!binding)
+        if (binding)
+                binding = hfd_policy_binding_ref(binding);
+        else
                 r = hfd_policy_binding_new(object, &binding);
         if (r == 0)
                 index->bindings[index->n_bindings++] = binding;
@@ -199,9 +262,12 @@ int hfd_policy_index_new(struct hfd_cacher *cacher, bool mutating,
         if (!b.index)
                 return -ENOMEM;
         atomic_init(&b.index->refs, 1);
-        int r = add_objects(&b,
-                            mutating ? "mutatingadmissionpolicies" : "validatingadmissionpolicies",
-                            add_policy);
+        int r = sort_old_bindings(&b);
+        if (r == 0)
+                r = add_objects(&b,
+                                mutating ? "mutatingadmissionpolicies"
+                                         : "validatingadmissionpolicies",
+                                add_policy);
         if (r != 0)
                 return r;
         r = add_objects(&b,

@@ -31,7 +31,7 @@ struct hfd_policy_index {
         size_t n_bindings;
         /* Policies without bindings. The next index takes them over, so that they are not compiled
          * again. */
-        struct hfd_policy **idle; /* owned references */
+        struct hfd_policy **idle; /* owned references, sorted by name */
         size_t n_idle;
 };
 

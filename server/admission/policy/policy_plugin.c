@@ -51,16 +51,28 @@ static struct hfd_policy_index *get_index(struct hfd_policy_plugin *plugin) {
         return index;
 }
 
-/* Policies do not apply to policies, so that no policy can prevent its own removal. */
-static bool is_policy(const struct hfd_admission_attributes *of) {
-        static const char *const plurals[] = {"validatingadmissionpolicies",
-                                              "validatingadmissionpolicybindings",
-                                              "mutatingadmissionpolicies",
-                                              "mutatingadmissionpolicybindings"};
+/*
+ * The kinds that no policy applies to, as in Kubernetes. Policies themselves: so no policy can
+ * prevent its own removal. Reviews: a policy for all kinds that refuses them, or fails, would take
+ * authentication and authorization from everybody who asks this server.
+ */
+static bool is_exempt(const struct hfd_admission_attributes *of) {
+        static const struct {
+                const char *group, *plural;
+        } exempt[] = {{HFD_ADMISSION_GROUP, "validatingadmissionpolicies"},
+                      {HFD_ADMISSION_GROUP, "validatingadmissionpolicybindings"},
+                      {HFD_ADMISSION_GROUP, "mutatingadmissionpolicies"},
+                      {HFD_ADMISSION_GROUP, "mutatingadmissionpolicybindings"},
+                      {"authentication.k8s.io", "selfsubjectreviews"},
+                      {"authentication.k8s.io", "tokenreviews"},
+                      {"authorization.k8s.io", "localsubjectaccessreviews"},
+                      {"authorization.k8s.io", "selfsubjectaccessreviews"},
+                      {"authorization.k8s.io", "selfsubjectrulesreviews"},
+                      {"authorization.k8s.io", "subjectaccessreviews"}};
 
-        for (size_t i = 0; i < sizeof plurals / sizeof plurals[0]; i++)
-                if (strcmp(of->resource->plural, plurals[i]) == 0 &&
-                    strcmp(of->resource->group, HFD_ADMISSION_GROUP) == 0)
+        for (size_t i = 0; i < sizeof exempt / sizeof exempt[0]; i++)
+                if (strcmp(of->resource->plural, exempt[i].plural) == 0 &&
+                    strcmp(of->resource->group, exempt[i].group) == 0)
                         return true;
         return false;
 }
@@ -70,7 +82,7 @@ static bool wants_request(void *ctx, const struct hfd_admission_attributes *of) 
         struct hfd_policy_index *index;
         bool wanted;
 
-        if (!atomic_load(&plugin->has_hooks) || is_policy(of))
+        if (!atomic_load(&plugin->has_hooks) || is_exempt(of))
                 return false;
         index = get_index(plugin);
         wanted = index && hfd_policy_index_wants(index, of);

@@ -36,7 +36,8 @@ struct run {
         size_t i;                   /* the webhook that is called, or the next one */
         bool is_described;          /* `call` is for the webhook i, whose conditions are next */
         struct hf__json *converted; /* owned; the object in the form of call.as; NULL = as it is */
-        struct hf__json *left;      /* owned; the object as the first round has left it */
+        struct hfd_expression_objects values; /* of the object as it is now, for matchConditions */
+        struct hf__json *left;                /* owned; the object as the first round has left it */
         /*
          * The loop and on_called both set it; whichever of them comes second goes on with the run.
          * So the exchange needs an order that hands over the result of the call, and all else in
@@ -52,6 +53,7 @@ static void run_free(void *data) {
         hfd_webhook_call_done(&run->call);
         hfd_webhook_index_unref(run->index);
         hfd_reinvocation_done(&run->reinvocation);
+        hfd_expression_objects_forget(&run->values);
         hf__json_free(run->converted);
         hf__json_free(run->left);
         free(run);
@@ -63,6 +65,7 @@ static struct run *run_new(struct hfd_webhooks *webhooks, struct hfd_admission *
 
         if (!run)
                 return NULL;
+        hfd_expression_objects_init(&run->values);
         run->a = a;
         run->webhooks = webhooks;
         run->index = hfd_webhooks_index(webhooks);
@@ -264,6 +267,7 @@ static bool describe_call(struct run *run, struct hfd_response *response) {
                                               .a = a,
                                               .as = as,
                                               .object = run->converted ? run->converted : a->object,
+                                              .values = &run->values,
                                               .done = on_called};
         if (r == 0)
                 r = hfd_webhook_call_see(&run->call);
@@ -300,6 +304,7 @@ static void end_round(struct run *run) {
         struct hfd_admission *a = run->a;
 
         run->i = 0;
+        hfd_expression_objects_forget(&run->values); /* others may change the object */
         if (!a->reinvoked && a->object && hfd_reinvocation_has_earlier(&run->reinvocation)) {
                 hf__json_free(run->left);
                 run->left = hf__json_dup(a->object);
@@ -347,6 +352,7 @@ static void continue_run(struct run *run, const struct hfd_work_task *task) {
                         run->i++;
                         continue;
                 }
+                hfd_expression_objects_forget(&run->values); /* the call may change the object */
                 atomic_store(&run->step, STEP_CALLING);
                 hfd_webhook_call_begin(&run->call);
                 if (atomic_exchange(&run->step, STEP_WAITING) == STEP_CALLING)

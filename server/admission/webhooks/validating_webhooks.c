@@ -28,7 +28,8 @@ struct run {
         size_t pending;
         struct hfd_response refusal; /* owned; code 0 = none */
         /* While the webhooks are chosen; one thread at a time does that. */
-        size_t at;         /* the webhook of the index that is looked at */
+        struct hfd_expression_objects values; /* for their matchConditions */
+        size_t at;                            /* the webhook of the index that is looked at */
         bool is_described; /* items[n] is for this webhook, whose conditions are next */
         size_t n;          /* webhooks that are called; immutable while calls run */
         struct item {
@@ -49,6 +50,7 @@ static void end_run(struct run *run) {
                 hfd_webhook_call_done(&run->items[i].call);
                 hf__json_free(run->items[i].converted);
         }
+        hfd_expression_objects_forget(&run->values);
         hfd_webhook_index_unref(run->index);
         pthread_mutex_destroy(&run->mu);
         free(run);
@@ -147,6 +149,7 @@ static bool describe_call(struct run *run, struct hfd_response *response) {
                                                .hook = hook,
                                                .a = a,
                                                .as = as,
+                                               .values = &run->values,
                                                .done = on_called};
         run->is_described = set_objects(item, response);
         return run->is_described;
@@ -211,7 +214,8 @@ static void start_calls(struct run *run, const struct hfd_work_task *task) {
                 stop_or_wait(run, &effort, &response);
                 return;
         }
-        run->pending += run->n; /* without the lock: no call has begun */
+        hfd_expression_objects_forget(&run->values); /* the calls may take long */
+        run->pending += run->n;                      /* without the lock: no call has begun */
         for (size_t i = 0, n_calls = run->n; i < n_calls; i++)
                 hfd_webhook_call_begin(&run->items[i].call);
         drop_pending(run);
@@ -235,6 +239,7 @@ void hfd_webhooks_validate(void *ctx, struct hfd_admission *a) {
                 hfd_admission_refuse(a, &response);
                 return;
         }
+        hfd_expression_objects_init(&run->values);
         run->a = a;
         run->webhooks = webhooks;
         run->index = index;

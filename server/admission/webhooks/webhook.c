@@ -5,6 +5,7 @@
  * Invariants: all that a webhook points to belongs to it, apart from its load, which counts its
  * calls and goes on from index to index. A configuration with the same revision as in the old index
  * has not changed, so its webhooks are used again, and their expressions are not compiled again.
+ * Both indices are in the order of the configurations' names, so they are compared in one pass.
  */
 #include "server/admission/webhooks/webhook.h"
 
@@ -34,17 +35,48 @@ static struct hfd_webhook_load *load_unref(struct hfd_webhook_load *load) {
         return NULL;
 }
 
+/* The loads of a configuration in the old index, sorted by key. */
+struct loads {
+        struct hfd_webhook_load **items; /* owned array; the loads are borrowed */
+        size_t n;
+};
+
+static int compare_loads(const void *a, const void *b) {
+        return strcmp((*(struct hfd_webhook_load *const *)a)->key,
+                      (*(struct hfd_webhook_load *const *)b)->key);
+}
+
+/* Collects the loads of n webhooks. 0 or -ENOMEM. */
+static int loads_init(struct loads *loads, struct hfd_webhook *const *hooks, size_t n) {
+        *loads = (struct loads){.items = malloc((n + 1) * sizeof(struct hfd_webhook_load *))};
+        if (!loads->items) /* + 1: never of 0 bytes */
+                return -ENOMEM;
+        for (; loads->n < n; loads->n++)
+                loads->items[loads->n] = hooks[loads->n]->load;
+        qsort((void *)loads->items, n, sizeof(struct hfd_webhook_load *), compare_loads);
+        return 0;
+}
+
 /* The load of the same webhook in the old index, or a new load. NULL: out of memory. A webhook that
  * was changed keeps its load, so that calls of the old one still count against max_calls. The
- * caller has a reference to old, so the loads and webhooks of old cannot be freed meanwhile. */
-static struct hfd_webhook_load *load_of(const struct hfd_webhook_index *old, const char *key) {
-        for (size_t i = 0; old && i < old->n; i++)
-                if (strcmp(old->items[i]->load->key, key) == 0) {
-                        assert(old->items[i]->load->refs > 0);
-                        atomic_fetch_add_explicit(&old->items[i]->load->refs, 1,
+ * caller has a reference to the old index, so its loads and webhooks cannot be freed meanwhile. */
+static struct hfd_webhook_load *load_of(const struct loads *old, const char *key) {
+        size_t low = 0, high = old->n;
+
+        while (low < high) {
+                size_t middle = low + (high - low) / 2;
+                int order = strcmp(old->items[middle]->key, key);
+                if (order == 0) {
+                        assert(old->items[middle]->refs > 0);
+                        atomic_fetch_add_explicit(&old->items[middle]->refs, 1,
                                                   memory_order_relaxed);
-                        return old->items[i]->load;
+                        return old->items[middle];
                 }
+                if (order < 0)
+                        low = middle + 1;
+                else
+                        high = middle;
+        }
         struct hfd_webhook_load *load = malloc(sizeof *load + strlen(key) + 1);
         if (!load)
                 return NULL;
@@ -163,7 +195,7 @@ static bool has_version(const struct hf__json *json, const char *version) {
  * After a failure, too, webhook_unref frees what was made. 0 or -ENOMEM. */
 static int webhook_init(struct hfd_webhook *hook, const struct hf__json *json,
                         const char *configuration, const struct hfd_service_resolver *services,
-                        const struct hfd_webhook_index *old) {
+                        const struct loads *old) {
         char *key = NULL;
 
         hook->json = hf__json_dup(json);
@@ -237,43 +269,57 @@ static int grow_index(struct hfd_webhook_index **index, size_t n) {
         return 0;
 }
 
-/* Shares the webhooks of a configuration that has not changed. 0 or -ENOMEM. */
-static int share_configuration(struct hfd_webhook_index **index, const struct hfd_object *object,
-                               const struct hfd_webhook_index *old, bool *ret_shared) {
-        size_t begin = 0, end;
+/* An index in the making. */
+struct builder {
+        struct hfd_webhook_index **index;
+        const struct hfd_service_resolver *services;
+        const struct hfd_webhook_index *old; /* NULL: there is none */
+        /* The webhooks of old from `begin` to before `end` belong to the configuration that is
+         * being added. */
+        size_t begin, end;
+};
 
-        /* Webhooks of one configuration are neighbours in the index. */
-        while (begin < old->n &&
-               strcmp(old->items[begin]->configuration, hfd_object_name(object)) != 0)
-                begin++;
-        *ret_shared = begin < old->n && old->items[begin]->revision == object->revision;
-        if (!*ret_shared)
-                return 0;
-        for (end = begin;
-             end < old->n && strcmp(old->items[end]->configuration, hfd_object_name(object)) == 0;)
-                end++;
-        if (grow_index(index, end - begin) != 0)
+/* Finds the webhooks of a configuration in the old index. The names of configurations ascend from
+ * call to call, as they do in the index. */
+static void find_old(struct builder *b, const char *name) {
+        const size_t n = b->old ? b->old->n : 0;
+
+        b->begin = b->end;
+        while (b->begin < n && strcmp(b->old->items[b->begin]->configuration, name) < 0)
+                b->begin++;
+        b->end = b->begin;
+        while (b->end < n && strcmp(b->old->items[b->end]->configuration, name) == 0)
+                b->end++;
+}
+
+/* Shares the webhooks of a configuration that has not changed. 0 or -ENOMEM. */
+static int share_configuration(const struct builder *b) {
+        struct hfd_webhook_index **index = b->index;
+
+        if (grow_index(index, b->end - b->begin) != 0)
                 return -ENOMEM;
-        for (size_t i = begin; i < end; i++) {
-                assert(old->items[i]->refs > 0);
-                atomic_fetch_add_explicit(&old->items[i]->refs, 1, memory_order_relaxed);
-                (*index)->items[(*index)->n++] = old->items[i];
+        for (size_t i = b->begin; i < b->end; i++) {
+                assert(b->old->items[i]->refs > 0);
+                atomic_fetch_add_explicit(&b->old->items[i]->refs, 1, memory_order_relaxed);
+                (*index)->items[(*index)->n++] = b->old->items[i];
         }
         return 0;
 }
 
 /* Makes the webhooks of a configuration. A configuration that cannot be parsed has none, so that it
  * does not keep the others from being renewed. 0 or -ENOMEM. */
-static int make_configuration(struct hfd_webhook_index **index, const struct hfd_object *object,
-                              const struct hfd_service_resolver *services,
-                              const struct hfd_webhook_index *old) {
+static int make_configuration(const struct builder *b, const struct hfd_object *object) {
+        struct hfd_webhook_index **index = b->index;
         struct hf__json *json = NULL;
+        struct loads loads = {0};
         int r = hf__json_parse(object->bytes->data, object->bytes->n, &json, NULL);
 
         if (r != 0)
                 return r == -ENOMEM ? r : 0;
         const struct hf__json *hooks = hf__json_get(json, "webhooks");
         r = grow_index(index, hf__json_count(hooks));
+        if (r == 0 && b->end > b->begin)
+                r = loads_init(&loads, b->old->items + b->begin, b->end - b->begin);
         for (const struct hf__json *m = hf__json_first(hooks); m && r == 0; m = hf__json_next(m)) {
                 struct hfd_webhook *hook = calloc(1, sizeof *hook);
                 if (!hook) {
@@ -284,24 +330,21 @@ static int make_configuration(struct hfd_webhook_index **index, const struct hfd
                 hook->revision = object->revision;
                 (*index)->items[(*index)->n++] =
                         hook; /* added first, so that it is freed if webhook_init fails */
-                r = webhook_init(hook, m, hfd_object_name(object), services, old);
+                r = webhook_init(hook, m, hfd_object_name(object), b->services, &loads);
         }
+        free((void *)loads.items);
         hf__json_free(json);
         return r;
 }
 
 /* Adds the webhooks of a configuration. 0 or -ENOMEM. */
-static int add_configuration(struct hfd_webhook_index **index, const struct hfd_object *object,
-                             const struct hfd_service_resolver *services,
-                             const struct hfd_webhook_index *old) {
-        bool shared = false;
-        int r = 0;
-
+static int add_configuration(struct builder *b, const struct hfd_object *object) {
         if (!object->bytes)
                 return 0;
-        if (old)
-                r = share_configuration(index, object, old, &shared);
-        return r != 0 || shared ? r : make_configuration(index, object, services, old);
+        find_old(b, hfd_object_name(object));
+        if (b->begin < b->end && b->old->items[b->begin]->revision == object->revision)
+                return share_configuration(b);
+        return make_configuration(b, object);
 }
 
 HF__CLEANUP_DEFINE(index_cleanup, struct hfd_webhook_index *, hfd_webhook_index_unref)
@@ -313,6 +356,7 @@ int hfd_webhook_index_new(struct hfd_cacher *cacher, const char *plural,
         static const struct hfd_scope all = {.prefix = ""};
         const struct hfd_resource *resource = hfd_resource_find(HFD_ADMISSION_GROUP, "v1", plural);
         HF__CLEANUP(index_cleanup) struct hfd_webhook_index *index = calloc(1, sizeof *index);
+        struct builder b = {.index = &index, .services = services, .old = old};
         struct hfd_object_iter iter;
         struct hfd_snapshot snapshot;
         struct hfd_object *object;
@@ -326,7 +370,7 @@ int hfd_webhook_index_new(struct hfd_cacher *cacher, const char *plural,
                 return r;
         hfd_object_iter_init(&iter, &snapshot.objects, &all, "");
         while (r == 0 && (object = hfd_object_iter_next(&iter)))
-                r = add_configuration(&index, object, services, old);
+                r = add_configuration(&b, object);
         hfd_snapshot_done(&snapshot);
         if (r != 0)
                 return r;

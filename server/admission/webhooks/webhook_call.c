@@ -134,13 +134,15 @@ static enum hfd_matcher_result check_conditions(struct hfd_webhook_call *call,
                                                 struct hfd_webhook_effort *effort,
                                                 struct hfd_response *response) {
         const struct hfd_admission_attributes *of = &call->a->of;
-        const bool is_part = of->kind != of->resource;
+        const bool is_part = of->kind != of->resource,
+                   is_converted = call->object != call->a->object || call->old;
         const struct hfd_expression_input input = {.of = of,
                                                    .resource = call->as,
                                                    .kind = is_part ? of->kind : call->as,
                                                    .object = call->object,
                                                    .old = old_of(call),
-                                                   .options = of->options};
+                                                   .options = of->options,
+                                                   .objects = is_converted ? NULL : call->values};
         struct hfd_expression_run run;
         struct hf__strbuf why = {0};
 

@@ -9,6 +9,7 @@
 
 #include <holdfast/cancel.h>
 
+#include "server/admission/expressions/expression_objects.h"
 #include "server/admission/expressions/expression_run.h"
 #include "server/admission/expressions/match_conditions.h"
 #include "server/admission/webhooks/admission_review.h"
@@ -48,6 +49,9 @@ struct hfd_webhook_call {
         struct hfd_admission *a;       /* calls that run at the same time do not change it */
         const struct hfd_resource *as; /* the row that the webhook's rules have matched */
         const struct hf__json *object; /* in the version of `as`; NULL = none */
+        /* The values of the admission's own objects, for the matchConditions. The caller keeps them
+         * for all webhooks, and forgets them before the objects change, or are kept for long. */
+        struct hfd_expression_objects *values;
         /* Owned; set by hfd_webhook_call_see. NULL = the old object as it is. */
         struct hf__json *old;
         struct hfd_match_progress progress; /* of the matchConditions */

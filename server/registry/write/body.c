@@ -253,7 +253,7 @@ bool hfd_write_body_settle(struct hfd_write *w, struct hf__json *object,
         if (r == 0 && resource->custom)
                 r = hfd_custom_schema_default(resource->custom->schema, object);
         if (r == HF_E_TOO_LARGE)
-                return refuse_admitted("the defaults add too many values", response);
+                return refuse_admitted("the defaults add too much", response);
         if (r != 0) {
                 hfd_response_no_memory(response);
                 return false;

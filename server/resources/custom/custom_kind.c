@@ -325,6 +325,35 @@ static int make_versions(struct hfd_custom_kind *kind, const struct hf__json *sp
         return r == 0 && !kind->storage ? HF_E_INVALID : r;
 }
 
+static int compare_paths(const void *a, const void *b) {
+        return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* Collects the different paths of the selectable fields of all versions. A path of another form
+ * than ".spec.color" is passed over. 0 or -ENOMEM. */
+static int set_selectable(struct hfd_custom_kind *kind) {
+        size_t n_all = 0, n = 0;
+
+        for (size_t v = 0; v < kind->n_versions; v++)
+                n_all += hf__json_count(kind->versions[v].selectable);
+        const char **paths = malloc((n_all + 1) * sizeof *paths); /* + 1: never of 0 bytes */
+        if (!paths)
+                return -ENOMEM;
+        for (size_t v = 0; v < kind->n_versions; v++)
+                for (const struct hf__json *i = hf__json_first(kind->versions[v].selectable); i;
+                     i = hf__json_next(i)) {
+                        const char *path = member_path(i, "jsonPath");
+                        if (path && *path)
+                                paths[n++] = hf__json_string(i, "jsonPath");
+                }
+        qsort((void *)paths, n, sizeof *paths, compare_paths);
+        kind->selectable = paths;
+        for (size_t i = 0; i < n; i++)
+                if (i == 0 || strcmp(paths[i], paths[kind->n_selectable - 1]) != 0)
+                        paths[kind->n_selectable++] = paths[i];
+        return 0;
+}
+
 /* Hashes the parts of the definition that objects in memory depend on: their bytes, and the fields
  * that selectors can read. With preserveUnknownFields no schema prunes them, whatever it says. */
 static int hash_form(struct hfd_custom_kind *kind, const struct hf__json *spec) {
@@ -408,6 +437,8 @@ int hfd_custom_kind_new(const struct hf__json *definition, struct hf__buf *bytes
         if (!kind->spec || !kind->names)
                 return -ENOMEM;
         int r = make_versions(kind, spec, slot, n);
+        if (r == 0)
+                r = set_selectable(kind);
         if (r != 0)
                 return r;
         r = hash_form(kind, spec);
@@ -497,6 +528,7 @@ struct hfd_custom_kind *hfd_custom_kind_unref(struct hfd_custom_kind *kind) {
                 free(version->columns);
                 free(version->warning);
         }
+        free((void *)kind->selectable);
         hf__json_free(kind->spec);
         hf__json_free(kind->names);
         hf__buf_unref(kind->bytes);

@@ -67,6 +67,10 @@ struct hfd_custom_kind {
          * same objects in memory. */
         unsigned char hash[HFD_CUSTOM_HASH], form[HFD_CUSTOM_HASH];
         const struct hfd_custom_version *storage; /* one of versions */
+        /* The different paths of the selectable fields of all versions. The array is owned; its
+         * texts belong to spec. */
+        const char **selectable;
+        size_t n_selectable;
         pthread_mutex_t mu;
         /* Owned reference, guarded by mu: the definition, shared with the cache, and perhaps
          * packed. NULL = not known. */

@@ -7,7 +7,8 @@
  * Invariants: an object keeps the values of the fields of all versions, because a request in any
  * version may name the fields of that version. The key of a value is its whole path, and begins
  * with a dot. So it differs from the key of the labels, and a version may name ".spec" while
- * another one names ".spec.color".
+ * another one names ".spec.color". Each path is read once for each object, and a field without a
+ * value takes no memory: a kind may have thousands of versions, and each of them other fields.
  */
 #include "server/resources/custom/custom_selectable.h"
 
@@ -34,7 +35,8 @@ bool hfd_custom_is_selectable(const struct hfd_custom_version *version, const ch
         return false;
 }
 
-/* path: of the field, with the dot at its beginning. 0 or -ENOMEM. */
+/* path: of the field, with the dot at its beginning; selectable has no such member yet. 0 or
+ * -ENOMEM. */
 static int copy_field(const struct hf__json *object, const char *path,
                       struct hf__json *selectable) {
         const struct hf__json *value = hf__json_path(object, path + 1);
@@ -42,13 +44,13 @@ static int copy_field(const struct hf__json *object, const char *path,
         int r = 0;
 
         if (hf__json_is_string(value))
-                return hf__json_put_string(selectable, path, hf__json_text(value));
+                return hf__json_add_string(selectable, path, hf__json_text(value));
         if (hf__json_is_number(value) || hf__json_is_bool(value))
                 hf__json_print(value, &s);
         if (s.error != 0)
                 r = -ENOMEM;
-        else
-                r = hf__json_put_string(selectable, path, s.data ? s.data : "");
+        else if (s.n > 0)
+                r = hf__json_add_string(selectable, path, s.data);
         hf__strbuf_done(&s);
         return r;
 }
@@ -57,11 +59,8 @@ int hfd_custom_selectable(const struct hfd_custom_kind *kind, const struct hf__j
                           struct hf__json *selectable) {
         int r = 0;
 
-        for (size_t v = 0; v < kind->n_versions; v++)
-                for (const struct hf__json *i = hf__json_first(kind->versions[v].selectable);
-                     i && r == 0; i = hf__json_next(i))
-                        if (field_of(i))
-                                r = copy_field(object, hf__json_string(i, "jsonPath"), selectable);
+        for (size_t i = 0; i < kind->n_selectable && r == 0; i++)
+                r = copy_field(object, kind->selectable[i], selectable);
         return r;
 }
 

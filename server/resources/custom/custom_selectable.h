@@ -10,10 +10,9 @@
 bool hfd_custom_is_selectable(const struct hfd_custom_version *version, const char *field);
 /* Copies these fields of object, for all versions of the kind, to selectable, as strings, in
  * members whose keys no other member has. A field that is missing, or is no string, number or
- * boolean, is
- * "". 0 or -ENOMEM. */
+ * boolean, is left out. 0 or -ENOMEM. */
 int hfd_custom_selectable(const struct hfd_custom_kind *kind, const struct hf__json *object,
                           struct hf__json *selectable);
-/* The copied value of the field "spec.color", borrowed from selectable. NULL: the kind for which
- * the fields were copied has no such field. */
+/* The copied value of the field "spec.color", borrowed from selectable. NULL: the object has no
+ * value, or the kind for which the fields were copied has no such field. */
 const char *hfd_custom_selectable_text(const struct hf__json *selectable, const char *field);

@@ -106,8 +106,7 @@ bool hfd_write_custom_prepare(struct hfd_write *w) {
                 return true;
         if (r == HF_E_TOO_LARGE)
                 hfd_response_status(&response, r, 413, "RequestEntityTooLarge",
-                                    "Request entity too large: the defaults add too many values",
-                                    NULL);
+                                    "Request entity too large: the defaults add too much", NULL);
         else
                 hfd_response_no_memory(&response);
         hfd_write_reply(w, &response);

@@ -94,7 +94,8 @@ static void add_rule(struct walker *w, const struct part *part, struct hfd_rule_
         struct hfd_rule *rule = &node->rules[node->n_rules];
         struct hfd_rule_findings findings = {.cost = 0};
 
-        if (hfd_rule_init(rule, &w->rules->arena, scope, part->props, json, &findings) != 0)
+        if (hfd_rule_init(rule, &w->rules->arena, scope, &w->members, part->props, json,
+                          &findings) != 0)
                 w->failed = true;
         if (w->effort)
                 w->effort->work += findings.work;
@@ -305,12 +306,12 @@ static int make_rules(struct hfd_custom_rules *rules, const struct hf__json *pro
 
         root.place = (struct hfd_rule_place){.bounded = true, .times = 1};
         hf__strbuf_puts(&w.issues.path, path ? path : "");
+        hfd_structure_init(&w.members, causes);
         if (causes)
-                hfd_rule_texts_check(props, &w.issues.path, causes);
+                hfd_rule_texts_check(&w.members, props, &w.issues.path, causes);
         /* Mistakes in expressions are reported only if the texts of all rules are right. */
         if (causes && causes->n > n_causes)
                 w.issues.causes = NULL;
-        hfd_structure_init(&w.members, causes);
         rules->root = walk_schema(&w, &root);
         hfd_structure_done(&w.members);
         if (w.issues.causes)

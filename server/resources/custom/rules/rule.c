@@ -94,13 +94,14 @@ static int set_texts(struct hfd_rule *rule, struct hf__arena *arena, const struc
 /* Sets the path that causes have in place of that of the value. A path with a mistake is left out;
  * rule_texts.c refuses it in a new definition. 0 or -ENOMEM. */
 static int set_field_path(struct hfd_rule *rule, struct hf__arena *arena,
-                          const struct hf__json *props, const char *path) {
+                          struct hfd_structure *members, const struct hf__json *props,
+                          const char *path) {
         struct hf__strbuf shown = {0};
         int r = 0;
 
         if (!path || !*path)
                 return 0;
-        if (hfd_rule_field(props, path, &shown) == 0 && shown.n > 0) {
+        if (hfd_rule_field(members, props, path, &shown) == 0 && shown.n > 0) {
                 rule->field_path = hf__arena_text(arena, shown.data, shown.n);
                 r = rule->field_path ? 0 : -ENOMEM;
         }
@@ -163,8 +164,9 @@ static int compile_message(struct hfd_rule *rule, struct hf__arena *arena,
 }
 
 int hfd_rule_init(struct hfd_rule *rule, struct hf__arena *arena,
-                  const struct hfd_rule_scope *scope, const struct hf__json *props,
-                  const struct hf__json *json, struct hfd_rule_findings *findings) {
+                  const struct hfd_rule_scope *scope, struct hfd_structure *members,
+                  const struct hf__json *props, const struct hf__json *json,
+                  struct hfd_rule_findings *findings) {
         const char *text = hf__json_string(json, "rule");
         const struct hf__cel_declarations *declarations;
         int r;
@@ -187,7 +189,9 @@ int hfd_rule_init(struct hfd_rule *rule, struct hf__arena *arena,
         findings->cost = hf__cel_estimate(rule->program);
         r = compile_message(rule, arena, declarations, hf__json_string(json, "messageExpression"),
                             findings);
-        return r == 0 ? set_field_path(rule, arena, props, hf__json_string(json, "fieldPath")) : r;
+        if (r != 0)
+                return r;
+        return set_field_path(rule, arena, members, props, hf__json_string(json, "fieldPath"));
 }
 
 void hfd_rule_done(struct hfd_rule *rule) {

@@ -12,6 +12,7 @@ struct hf__arena;
 struct hf__cel_program;
 struct hf__json;
 struct hfd_declared;
+struct hfd_structure;
 
 /* Levels of an expression. It bounds the stack that a compilation needs: see custom_rules.h. */
 #define HFD_RULE_DEPTH 60
@@ -60,10 +61,11 @@ struct hfd_rule_findings {
 /* The scope of a part. 0 or -ENOMEM. */
 int hfd_rule_scope_init(struct hfd_rule_scope *scope, struct hf__arena *arena,
                         const struct hf__cel_library *library, const struct hfd_declared *declared);
-/* Compiles a rule. props: the schema of its part. The texts of the rule are copied to the arena.
- * The scope must live as long as the rule. 0 or -ENOMEM; in both cases the caller ends with
- * hfd_rule_done. */
+/* Compiles a rule. props: the schema of its part; members: finds its properties. The texts of the
+ * rule are copied to the arena. The scope must live as long as the rule. 0 or -ENOMEM; in both
+ * cases the caller ends with hfd_rule_done. */
 int hfd_rule_init(struct hfd_rule *rule, struct hf__arena *arena,
-                  const struct hfd_rule_scope *scope, const struct hf__json *props,
-                  const struct hf__json *json, struct hfd_rule_findings *findings);
+                  const struct hfd_rule_scope *scope, struct hfd_structure *members,
+                  const struct hf__json *props, const struct hf__json *json,
+                  struct hfd_rule_findings *findings);
 void hfd_rule_done(struct hfd_rule *rule);

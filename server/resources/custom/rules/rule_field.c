@@ -2,7 +2,9 @@
 /*
  * Reads the fieldPath of a rule.
  *
- * Invariant: it is read as Kubernetes reads it, so that both accept the same paths.
+ * Invariants: it is read as Kubernetes reads it, so that both accept the same paths. A property is
+ * found through the index of its object, because a schema may have thousands of properties, and
+ * thousands of rules that name the last one.
  */
 #include "server/resources/custom/rules/rule_field.h"
 
@@ -14,6 +16,7 @@
 
 #include "base/json.h"
 #include "base/strbuf.h"
+#include "server/resources/custom/schema/structure/structure.h"
 
 /* The bytes of the next token: a sign, a text in quotes, or the text before the next sign. */
 static size_t token_length(const char *text) {
@@ -49,11 +52,12 @@ static bool unquote_token(const char *token, size_t n, struct hf__strbuf *out) {
 }
 
 /* Goes to a named part. *props becomes NULL if there is none. */
-static void enter_field(const struct hf__json **props, const char *name, struct hf__strbuf *out) {
+static void enter_field(struct hfd_structure *members, const struct hf__json **props,
+                        const char *name, struct hf__strbuf *out) {
         const struct hf__json *properties = hf__json_get(*props, "properties");
 
         if (properties) {
-                *props = hf__json_get(properties, name);
+                *props = hfd_structure_member(members, properties, name);
                 hf__strbuf_puts(out, out->n > 0 ? "." : "");
                 hf__strbuf_puts(out, name);
         } else {
@@ -66,8 +70,8 @@ static void enter_field(const struct hf__json **props, const char *name, struct 
 
 /* One part of the path, from its dot or bracket on. Returns its length in bytes; 0: it is
  * malformed, or the schema has no such part. */
-static size_t take_part(const struct hf__json **props, const char *path, struct hf__strbuf *name,
-                        struct hf__strbuf *out) {
+static size_t take_part(struct hfd_structure *members, const struct hf__json **props,
+                        const char *path, struct hf__strbuf *name, struct hf__strbuf *out) {
         size_t n = token_length(path + 1);
 
         if (n == 0)
@@ -83,16 +87,17 @@ static size_t take_part(const struct hf__json **props, const char *path, struct 
         } else {
                 return 0;
         }
-        enter_field(props, name->n > 0 ? name->data : "", out);
+        enter_field(members, props, name->n > 0 ? name->data : "", out);
         return 1 + n;
 }
 
-int hfd_rule_field(const struct hf__json *props, const char *path, struct hf__strbuf *out) {
+int hfd_rule_field(struct hfd_structure *members, const struct hf__json *props, const char *path,
+                   struct hf__strbuf *out) {
         struct hf__strbuf name = {0};
         int r = 0;
 
         while (r == 0 && *path) {
-                size_t n = take_part(&props, path, &name, out);
+                size_t n = take_part(members, &props, path, &name, out);
 
                 if (n == 0 || !hf__json_is_object(props))
                         r = HF_E_INVALID;

@@ -3,8 +3,9 @@
  * Evaluates the rules of one part of an object, and writes causes.
  *
  * Invariants: an evaluation costs at most CALL_COST_MAX, and takes CALL_WORK_MAX steps. The first
- * one that the budgets of the object do not cover stops the run. Values and evaluations use memory
- * that is freed before the next part.
+ * one that the budgets of the object do not cover stops the run. Values count as work before they
+ * are made: a part is made again for each part above it that has rules. Values and evaluations use
+ * memory that is freed before the next part.
  */
 #include "server/resources/custom/rules/rule_run.h"
 
@@ -26,8 +27,10 @@
 /* Steps of one evaluation, which Kubernetes does not limit: enough to search the longest text of a
  * request (3 MiB) a few times, and less than 0.2 s. */
 #define CALL_WORK_MAX 10000000
-#define MESSAGE_MAX   (5 * 1024) /* bytes of a message that an expression made, as in Kubernetes */
-#define SPACE         " \t\n\v\f\r"
+/* Steps of work to make the value of one part of an object: 0.05 us and more. */
+#define PART_WORK   2
+#define MESSAGE_MAX (5 * 1024) /* bytes of a message that an expression made, as in Kubernetes */
+#define SPACE       " \t\n\v\f\r"
 
 /* One part of an object and the rule that is evaluated. */
 struct subject {
@@ -65,6 +68,12 @@ static void stop_run(struct hfd_rule_run *run, int r) {
         run->stopped = true;
         if (r < 0)
                 run->failed = true;
+}
+
+static void stop_over_budget(const struct subject *s) {
+        refuse_type(s, "validation failed due to running out of cost budget, no further validation "
+                       "rules will be run");
+        stop_run(s->run, 0);
 }
 
 /* ---- a broken rule ---- */
@@ -259,9 +268,7 @@ static void run_rule(struct subject *s, const struct hfd_rule *rule,
         if (r < 0) {
                 stop_run(s->run, r);
         } else if (over) {
-                refuse_type(s, "validation failed due to running out of cost budget, no further "
-                               "validation rules will be run");
-                stop_run(s->run, 0);
+                stop_over_budget(s);
         } else if (r > 0) {
                 report_error(s, rule, value);
         } else if (value.kind != HF__CEL_BOOL || !value.as.boolean) {
@@ -272,6 +279,30 @@ static void run_rule(struct subject *s, const struct hfd_rule *rule,
 
 /* ---- the rules of a part ---- */
 
+/* The parts of a value; more than max are not counted. */
+static size_t count_parts(const struct hf__json *json, size_t max) {
+        size_t n = 1;
+
+        for (const struct hf__json *m = hf__json_first(json); m && n <= max; m = hf__json_next(m))
+                n += count_parts(m, max - n);
+        return n;
+}
+
+/* Makes the value of the part, or of its old form. false: the budget does not cover it. */
+static bool make_value(struct subject *s, const struct hf__json *json,
+                       struct hf__cel_value *ret_value) {
+        const uint64_t max = s->run->work_budget / PART_WORK;
+        size_t n = count_parts(json, max);
+
+        if (n > max) {
+                stop_over_budget(s);
+                return false;
+        }
+        s->run->work_budget -= n * PART_WORK;
+        *ret_value = hfd_rule_value(&s->run->values, s->node->declared, json);
+        return true;
+}
+
 /* Makes oldSelf. old NULL: the optional is empty. Without an optional, a messageExpression that
  * uses oldSelf then fails, and a rule that uses it is not evaluated at all (rule_applies). */
 static void set_old(struct subject *s, const struct hf__json *old) {
@@ -279,9 +310,8 @@ static void set_old(struct subject *s, const struct hf__json *old) {
 
         s->old = hf__cel_error_text("no such attribute(s): oldSelf");
         s->optional = (struct hf__cel_value){.kind = HF__CEL_OPTIONAL, .as.optional = NULL};
-        if (!old)
+        if (!old || !make_value(s, old, &s->old))
                 return;
-        s->old = hfd_rule_value(&s->run->values, s->node->declared, old);
         held = hf__arena_alloc(&s->run->values, sizeof *held);
         if (!held)
                 return;
@@ -315,18 +345,17 @@ void hfd_rule_run_node(struct hfd_rule_run *run, const struct hfd_rule_node *nod
         if (node->n_rules == 0 || run->stopped)
                 return;
         if (run->budget == 0) {
-                refuse_type(&s, "validation failed due to running out of cost budget, no further "
-                                "validation rules will be run");
-                stop_run(run, 0);
+                stop_over_budget(&s);
                 return;
         }
-        s.values[0] = hfd_rule_value(&run->values, node->declared, object);
+        if (!make_value(&s, object, &s.values[0]))
+                return;
         for (size_t i = 0; i < node->n_rules && !run->stopped; i++) {
                 bool now = rule_applies(&s, &node->rules[i], old, &has_old);
 
                 if (run->values.failed || run->path.error != 0)
                         stop_run(run, -ENOMEM);
-                else if (now)
+                else if (now && !run->stopped)
                         run_rule(&s, &node->rules[i], correlation);
                 if (run->causes->n == HFD_CAUSES_MAX)
                         stop_run(run, 0);

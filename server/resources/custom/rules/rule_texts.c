@@ -69,8 +69,9 @@ static void check_message(const struct hf__json *rule, struct hf__strbuf *path, 
 }
 
 /* Checks fieldPath, which must name a field of the schema props. */
-static void check_field_path(const struct hf__json *props, const struct hf__json *rule,
-                             struct hf__strbuf *path, size_t n, struct hfd_causes *causes) {
+static void check_field_path(struct hfd_structure *members, const struct hf__json *props,
+                             const struct hf__json *rule, struct hf__strbuf *path, size_t n,
+                             struct hfd_causes *causes) {
         const char *text = text_of(rule, "fieldPath");
         struct hf__strbuf shown = {0};
 
@@ -82,7 +83,7 @@ static void check_field_path(const struct hf__json *props, const struct hf__json
         if (strchr(text, '\n'))
                 hfd_cause_invalid_text(causes, path_with_name(path, n, "fieldPath"), text,
                                        "must not contain line breaks");
-        if (hfd_rule_field(props, text, &shown) != 0 && shown.error != -ENOMEM)
+        if (hfd_rule_field(members, props, text, &shown) != 0 && shown.error != -ENOMEM)
                 hfd_cause_invalid_text(causes, path_with_name(path, n, "fieldPath"), text,
                                        "must be a valid path");
         (void)hfd_causes_check(causes, shown.error);
@@ -99,8 +100,9 @@ static bool is_reason(const char *text) {
         return false;
 }
 
-static void check_rule(const struct hf__json *props, const struct hf__json *rule,
-                       struct hf__strbuf *path, struct hfd_causes *causes) {
+static void check_rule(struct hfd_structure *members, const struct hf__json *props,
+                       const struct hf__json *rule, struct hf__strbuf *path,
+                       struct hfd_causes *causes) {
         const char *reason = hf__json_string(rule, "reason");
         const char *expression = text_of(rule, "messageExpression");
         size_t n = path->n;
@@ -113,26 +115,26 @@ static void check_rule(const struct hf__json *props, const struct hf__json *rule
                 hfd_cause_unsupported_text(causes, path_with_name(path, n, "reason"), reason,
                                            "\"FieldValueDuplicate\", \"FieldValueForbidden\", "
                                            "\"FieldValueInvalid\", \"FieldValueRequired\"");
-        check_field_path(props, rule, path, n, causes);
+        check_field_path(members, props, rule, path, n, causes);
         hfd_rule_path_cut(path, n);
 }
 
-void hfd_rule_texts_check(const struct hf__json *props, struct hf__strbuf *path,
-                          struct hfd_causes *causes) {
+void hfd_rule_texts_check(struct hfd_structure *members, const struct hf__json *props,
+                          struct hf__strbuf *path, struct hfd_causes *causes) {
         size_t n = path->n;
         size_t i = 0;
 
         for (const struct hf__json *c = hfd_rule_schema_first(props); c;
              c = hfd_rule_schema_next(props, c)) {
                 hfd_rule_path_enter(path, props, c);
-                hfd_rule_texts_check(c, path, causes);
+                hfd_rule_texts_check(members, c, path, causes);
                 hfd_rule_path_cut(path, n);
         }
         for (const struct hf__json *rule =
                      hf__json_first(hf__json_get(props, "x-kubernetes-validations"));
              rule && path->error == 0; rule = hf__json_next(rule)) {
                 hf__strbuf_printf(path, ".x-kubernetes-validations[%zu]", i++);
-                check_rule(props, rule, path, causes);
+                check_rule(members, props, rule, path, causes);
                 hfd_rule_path_cut(path, n);
         }
 }

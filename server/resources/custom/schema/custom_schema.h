@@ -26,6 +26,8 @@ struct hfd_strict;
 /* Values that the defaults of one object may add. Without a limit, a long list of empty objects
  * would grow by the product of its length and the size of the default. */
 #define HFD_CUSTOM_DEFAULTS_MAX 500000
+/* Bytes of their texts and keys: more than the largest body of a request (3 MiB) has. */
+#define HFD_CUSTOM_DEFAULT_BYTES_MAX ((size_t)4 << 20)
 
 /*
  * Compiles a stored schema, without limits for the whole. props: the value of openAPIV3Schema; it
@@ -65,8 +67,8 @@ int hfd_custom_schema_prune(const struct hfd_custom_schema *schema, struct hf__j
 /*
  * Adds the defaults of absent fields. A null where the schema does not allow null becomes the
  * default; if there is none, a field is removed, and an element of a list stays null. 0, -ENOMEM,
- * or HF_E_TOO_LARGE: more than HFD_CUSTOM_DEFAULTS_MAX values would be added. After a failure the
- * object may be changed in part.
+ * or HF_E_TOO_LARGE: more values than HFD_CUSTOM_DEFAULTS_MAX, or more bytes than
+ * HFD_CUSTOM_DEFAULT_BYTES_MAX, would be added. After a failure the object may be changed in part.
  */
 int hfd_custom_schema_default(const struct hfd_custom_schema *schema, struct hf__json *object);
 /*

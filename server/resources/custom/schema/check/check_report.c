@@ -4,8 +4,9 @@
  *
  * Invariants: the texts are those of Kubernetes, because clients show them and tests compare them.
  * A cause that is there already is not added again, because several schemas (of an allOf) may
- * refuse a value for the same reason. Every text has a fixed size and is cut to fit, because keys
- * and values come from clients.
+ * refuse a value for the same reason. Once the causes are full, nothing is printed: a list of a
+ * million wrong elements must not take a million paths. Every text has a fixed size and is cut to
+ * fit, because keys and values come from clients.
  */
 #include "server/resources/custom/schema/check/check_report.h"
 
@@ -47,6 +48,10 @@ static void print_steps(const struct hfd_place *place, bool has_brackets, const 
         put_steps(place, has_brackets, &out);
         (void)snprintf(path, HFD_REPORT_PATH_MAX, "%s", out.data ? out.data : "");
         hf__strbuf_done(&out);
+}
+
+bool hfd_check_report_is_full(const struct hfd_check_report *report) {
+        return report->causes->n == HFD_CAUSES_MAX;
 }
 
 void hfd_check_report_path(const struct hfd_place *place, char path[HFD_REPORT_PATH_MAX]) {
@@ -111,8 +116,8 @@ void hfd_check_report_invalid(const struct hfd_check_report *report, const struc
         char text[HFD_REPORT_VALUE_MAX], detail[DETAIL_MAX];
         va_list args;
 
-        if (report->causes->n == HFD_CAUSES_MAX)
-                return; /* the value may be large, and it is printed as a whole */
+        if (hfd_check_report_is_full(report))
+                return;
         va_start(args, format);
         (void)vsnprintf(detail, sizeof detail, format, args);
         va_end(args);
@@ -125,6 +130,8 @@ void hfd_check_report_count(const struct hfd_check_report *report, const struct 
         char text[32], detail[DETAIL_MAX];
         va_list args;
 
+        if (hfd_check_report_is_full(report))
+                return;
         va_start(args, format);
         (void)vsnprintf(detail, sizeof detail, format, args);
         va_end(args);
@@ -138,6 +145,8 @@ static void report_type(const struct hfd_check_report *report, const struct hfd_
                         const char *wanted, const char *shown) {
         char quoted[HFD_REPORT_VALUE_MAX], detail[DETAIL_MAX];
 
+        if (hfd_check_report_is_full(report))
+                return;
         hfd_quote(shown, quoted, sizeof quoted);
         (void)snprintf(detail, sizeof detail, "must be of type %.60s: %s", wanted, quoted);
         add_body(report, place, quoted, true, detail);
@@ -158,6 +167,8 @@ void hfd_check_report_required(const struct hfd_check_report *report,
         char field[HFD_REPORT_PATH_MAX];
         size_t n_before = report->causes->n;
 
+        if (hfd_check_report_is_full(report))
+                return;
         body_field(report, place, field);
         hfd_cause_required(report->causes, field, NULL);
         drop_repeated(report->causes, n_before);
@@ -168,6 +179,8 @@ void hfd_check_report_too_long(const struct hfd_check_report *report, const stru
         char field[HFD_REPORT_PATH_MAX], detail[64];
         size_t n_before = report->causes->n;
 
+        if (hfd_check_report_is_full(report))
+                return;
         body_field(report, place, field);
         (void)snprintf(detail, sizeof detail, "may not be more than %" PRId64 " %s", max,
                        max == 1 ? "byte" : "bytes");
@@ -180,6 +193,8 @@ void hfd_check_report_too_many(const struct hfd_check_report *report, const stru
         char field[HFD_REPORT_PATH_MAX];
         size_t n_before = report->causes->n;
 
+        if (hfd_check_report_is_full(report))
+                return;
         body_field(report, place, field);
         hfd_cause_too_many(report->causes, field, n, max);
         drop_repeated(report->causes, n_before);
@@ -212,7 +227,7 @@ void hfd_check_report_enum(const struct hfd_check_report *report, const struct h
         char field[HFD_REPORT_PATH_MAX], text[HFD_REPORT_VALUE_MAX], supported[DETAIL_MAX];
         size_t n_before = report->causes->n;
 
-        if (n_before == HFD_CAUSES_MAX)
+        if (hfd_check_report_is_full(report))
                 return;
         body_field(report, place, field);
         hfd_check_report_value(value, text);
@@ -226,6 +241,8 @@ void hfd_check_report_detail(const struct hfd_check_report *report, const struct
         char field[HFD_REPORT_PATH_MAX];
         size_t n_before = report->causes->n;
 
+        if (hfd_check_report_is_full(report))
+                return;
         body_field(report, place, field);
         hfd_cause_invalid(report->causes, field, value, detail);
         drop_repeated(report->causes, n_before);
@@ -237,6 +254,8 @@ void hfd_check_report_message(const struct hfd_check_report *report, const char 
         size_t n_before = report->causes->n;
         va_list args;
 
+        if (hfd_check_report_is_full(report))
+                return;
         va_start(args, format);
         (void)vsnprintf(detail, sizeof detail, format, args);
         va_end(args);

@@ -5,6 +5,7 @@
  * value as "spec.list[0].name in body". A cause that is there already is not added again. The
  * functions borrow their arguments for the call only. Thread: owner only.
  */
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -21,6 +22,10 @@ struct hfd_check_report {
         struct hfd_causes *causes; /* borrowed */
         const char *prefix;        /* of the fields of causes; "" = none; borrowed */
 };
+
+/* Whether the causes have no room for another one. The functions that add a cause then return at
+ * once; a caller that prints something for a cause asks first. */
+bool hfd_check_report_is_full(const struct hfd_check_report *report);
 
 /* Writes the path of a place as messages have it: "spec.list[0].name". */
 void hfd_check_report_path(const struct hfd_place *place, char path[HFD_REPORT_PATH_MAX]);

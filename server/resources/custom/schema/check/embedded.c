@@ -37,9 +37,20 @@ static void report_field(const struct hfd_check_report *report, const struct hfd
                          const struct hf__json *value, const char *detail) {
         char field[HFD_REPORT_PATH_MAX], text[HFD_REPORT_VALUE_MAX];
 
+        if (hfd_check_report_is_full(report))
+                return;
         hfd_check_report_field(report, place, field);
         hfd_check_report_value(value, text);
         hfd_cause_invalid(report->causes, field, text, detail);
+}
+
+static void require_field(const struct hfd_check_report *report, const struct hfd_place *place) {
+        char field[HFD_REPORT_PATH_MAX];
+
+        if (hfd_check_report_is_full(report))
+                return;
+        hfd_check_report_field(report, place, field);
+        hfd_cause_required(report->causes, field, NULL);
 }
 
 /* "VERSION" or "GROUP/VERSION". */
@@ -167,10 +178,8 @@ static void check_resource(const struct hfd_check_report *report, const struct h
                 const struct hfd_place below = {.up = place,
                                                 .key = required[i],
                                                 .in = node->fields};
-                char field[HFD_REPORT_PATH_MAX];
-                hfd_check_report_field(report, &below, field);
                 if (!member)
-                        hfd_cause_required(report->causes, field, NULL);
+                        require_field(report, &below);
                 else if (i == 0)
                         check_api_version(report, &below, member);
                 else

@@ -70,7 +70,7 @@ static bool check_unique(const struct hfd_check_report *report, bool records,
                 n = find_repeated(&identities, repeated);
         else
                 hfd_causes_no_memory(report->causes);
-        for (size_t i = 0; i < n && records; i++)
+        for (size_t i = 0; i < n && records && !hfd_check_report_is_full(report); i++)
                 report_repeated(report, place, repeated[i]);
         bool valid = repeated && n == 0;
         free(repeated);
@@ -90,7 +90,7 @@ static bool check_map(const struct hfd_check_report *report, bool records,
              m = hf__json_next(m), element.index++) {
                 if (hf__json_is_object(m) || hf__json_is_null(m))
                         continue;
-                if (records) {
+                if (records && !hfd_check_report_is_full(report)) {
                         hfd_check_report_field(report, &element, field);
                         hfd_check_report_value(m, text);
                         hfd_cause_invalid(report->causes, field, text,

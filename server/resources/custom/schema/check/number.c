@@ -75,7 +75,7 @@ static bool is_in_range(const struct number *number, double value, const char *w
                 return true;
         if (!is_integer_type && (strcmp(number->format, "float") != 0 || fabs(value) <= FLT_MAX))
                 return true;
-        if (!number->checked->records)
+        if (!number->checked->records || hfd_check_report_is_full(&number->check->report))
                 return false;
         hfd_check_report_path(number->checked->place, path);
         if (*number->format)
@@ -116,12 +116,13 @@ static bool check_multiple(const struct number *number, const struct hfd_custom_
 
         print_bound(number, factor, exact, text);
         if (factor <= 0 || (number->is_integer && exact && cut_double(factor) <= 0)) {
+                if (!number->checked->records || hfd_check_report_is_full(report))
+                        return false;
                 hfd_check_report_path(number->checked->place, path);
                 (void)snprintf(detail, sizeof detail,
                                "factor MultipleOf declared for %s must be positive: %s", path,
                                text);
-                if (number->checked->records)
-                        hfd_check_report_detail(report, number->checked->place, text, detail);
+                hfd_check_report_detail(report, number->checked->place, text, detail);
                 return false;
         }
         if (is_multiple(number, factor, exact))

@@ -57,7 +57,7 @@ __attribute__((noinline)) static void report_path_message(const struct scope *sc
                                                           const char *text) {
         char path[HFD_REPORT_PATH_MAX], quoted[HFD_REPORT_VALUE_MAX];
 
-        if (!checked->records)
+        if (!checked->records || hfd_check_report_is_full(&scope->check->report))
                 return;
         hfd_check_report_path(checked->place, path);
         hfd_quote(path, quoted, sizeof quoted);
@@ -193,6 +193,8 @@ static bool check_child(const struct scope *scope, const struct hfd_custom_node 
         bool valid = hfd_check_value(scope->check, node, structure, old, &below);
 
         checked->n_matched += below.n_matched;
+        /* Not so for an element: keys that occur twice may have assigned it to another one. */
+        checked->differs = checked->differs || (place->key && below.differs);
         return valid;
 }
 
@@ -279,7 +281,7 @@ __attribute__((noinline)) static void
 report_forbidden(const struct scope *scope, const struct hfd_checked *checked, const char *key) {
         char path[HFD_REPORT_PATH_MAX], quoted[HFD_REPORT_VALUE_MAX], detail[400];
 
-        if (!checked->records)
+        if (!checked->records || hfd_check_report_is_full(&scope->check->report))
                 return;
         hfd_check_report_path(checked->place, path);
         hfd_quote(key, quoted, sizeof quoted);
@@ -387,7 +389,11 @@ bool hfd_check_value(struct hfd_check *check, const struct hfd_custom_node *node
 
         if (check_node(&scope, node, checked))
                 return true;
-        if (!old || !hfd_causes_equal(check->report.causes, checked->value, old))
+        /* If a member differs, so does the object: each part is compared once, and not again for
+         * each part above it. */
+        if (old && !checked->differs)
+                checked->differs = !hfd_causes_equal(check->report.causes, checked->value, old);
+        if (!old || checked->differs)
                 return false;
         check->report.causes->n = n_before;
         return true;

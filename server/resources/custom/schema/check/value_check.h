@@ -17,7 +17,7 @@ struct hfd_check {
         struct hf__arena arena; /* of the run */
 };
 
-/* A value that is checked. The members except n_matched are borrowed or constant. */
+/* A value that is checked. The members except n_matched and differs are borrowed or constant. */
 struct hfd_checked {
         const struct hf__json *value;
         const struct hfd_place *place;
@@ -25,6 +25,7 @@ struct hfd_checked {
          * highest number is reported. */
         size_t n_matched;
         bool records; /* whether causes are added */
+        bool differs; /* it is invalid, and known to differ from the old value */
 };
 
 /* The limit of a node that has the kind; NULL = there is none. *at: the position of the search, 0
