@@ -112,7 +112,13 @@ def test_the_server_adds_what_a_status_implies(server):
     reply = write(server, path, {"loadBalancer": {"ingress": [{"ip": "1.2.3.4"}, {"hostname": "a.b"}, {"ip": "::1", "ipMode": "Proxy"}]}})
     assert reply.json["status"]["loadBalancer"]["ingress"] == [
         {"ip": "1.2.3.4", "ipMode": "VIP"}, {"hostname": "a.b"}, {"ip": "::1", "ipMode": "Proxy"}]
+    reply = write(server, path, {"loadBalancer": {"ingress": [{"ip": "", "hostname": "a.b"}]}})
+    assert reply.code == 200 and "ipMode" not in reply.json["status"]["loadBalancer"]["ingress"][0]
+    # What is no LoadBalancer any more has no addresses of one, and its status can be written.
+    assert server.ask("PATCH", path, {"spec": {"type": "ClusterIP"}}, content_type=MERGE).json["status"] == {"loadBalancer": {}}
+    assert write(server, path, {"conditions": []}).code == 200
     path, _ = made(server, CORE + "/pods", {"containers": [CONTAINER]})
+    assert write(server, path, {"qosClass": "", "phase": "Running"}).json["status"]["qosClass"] == "BestEffort"
     status = write(server, path, {"podIP": "10.0.0.1"}).json["status"]
     assert (status["podIP"], status["podIPs"]) == ("10.0.0.1", [{"ip": "10.0.0.1"}])
     status = write(server, path, {"podIP": None, "podIPs": [{"ip": "::1"}, {"ip": "10.0.0.2"}]}).json["status"]

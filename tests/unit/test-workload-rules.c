@@ -112,6 +112,32 @@ static void test_a_zero_that_is_left_out_keeps_the_spec(void **state) {
         }
 }
 
+/* A workload whose stored template breaks a rule can still be scaled. */
+static void test_a_template_that_is_kept_is_not_refused(void **state) {
+#define SCALED(replicas)                                                                           \
+        "{\"spec\":{\"replicas\":" replicas ",\"parallelism\":" replicas                           \
+        ",\"template\":{\"metadata\":{\"labels\":{\"-\":\"a\"}},\"spec\":{}}}}"
+        static const validate kinds[] = {hfd_deployment_validate,
+                                         hfd_replica_set_validate,
+                                         hfd_daemon_set_validate,
+                                         hfd_stateful_set_validate,
+                                         hfd_job_validate,
+                                         hfd_replication_controller_validate};
+
+        for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+                struct hf__json *stored = parse(SCALED("1")), *scaled = parse(SCALED("2"));
+                struct hfd_causes causes;
+
+                assert_true(count_causes(kinds[i], scaled, NULL) > 0);
+                hfd_causes_init(&causes);
+                kinds[i](scaled, stored, &causes);
+                for (size_t k = 0; k < causes.n; k++)
+                        assert_null(strstr(causes.items[k].field, "spec.template.spec.containers"));
+                hf__json_free(stored);
+                hf__json_free(scaled);
+        }
+}
+
 /* ' stands for ". */
 static struct hf__json *parse_quoted(const char *text) {
         char quoted[512];
@@ -335,6 +361,7 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_a_spec_that_is_kept_is_not_refused),
                 cmocka_unit_test(test_a_zero_that_is_left_out_keeps_the_spec),
+                cmocka_unit_test(test_a_template_that_is_kept_is_not_refused),
                 cmocka_unit_test(test_a_part_that_is_kept_is_not_refused),
                 cmocka_unit_test(test_spaces_around_a_schedule_with_a_zone_are_dropped),
                 cmocka_unit_test(test_the_template_of_an_idle_job_gets_its_place),

@@ -361,6 +361,13 @@ static void test_an_ended_container_stays_ended(void **state) {
                    "initContainerStatuses", 0, REFUSED("initContainerStatuses")),
                 OF("'restartPolicy':'Always','ephemeralContainers':[{'name':'c'}]",
                    "ephemeralContainerStatuses", 1, REFUSED("ephemeralContainerStatuses")),
+                /* One name may occur many times. */
+                {POD("'restartPolicy':'Never','containers':[{'name':'c'}]", "containerStatuses",
+                     ENDED("c", 1) "," ENDED("c", 0)),
+                 POD("'restartPolicy':'Never','containers':[{'name':'c'}]", "containerStatuses",
+                     ENDED("c", 1) "," ENDED("d", 1) "," RUNS("c")),
+                 "status.containerStatuses[0].state: Forbidden: may not be transitioned to "
+                 "non-terminated state\n" REFUSED("containerStatuses")},
                 /* A status that goes is no state. */
                 {POD("'restartPolicy':'Never','containers':[{'name':'c'}]", "containerStatuses",
                      ENDED("c", 1)),
@@ -460,6 +467,12 @@ static void test_addresses_of_load_balancers(void **state) {
                  "values: \"Proxy\", \"VIP\"\n"
                  "status.loadBalancer.ingress[3].hostname: Invalid value: \"10.0.0.1\": must be a "
                  "DNS name, not an IP address\n"},
+                /* An older build has kept the addresses of a Service that is no LoadBalancer now.
+                 */
+                {BALANCED("ClusterIP", "{'ip':'1.2.3.4'}"),
+                 "{'spec':{'type':'ClusterIP'},'status':{'conditions':[],'loadBalancer':{'ingress':"
+                 "[{'ip':'1.2.3.4'}]}}}",
+                 NULL},
                 {BALANCED("LoadBalancer", "{'ip':'01.0.0.1','ipMode':'VIP'}"),
                  BALANCED("LoadBalancer",
                           "{'ip':'01.0.0.1','ipMode':'VIP'},{'ip':'1.0.0.1','ipMode':'Proxy'}"),
@@ -532,6 +545,9 @@ static void test_annotations_that_programs_read(void **state) {
                  "metadata.annotations[container.apparmor.security.beta.kubernetes.io/c]: "
                  "Forbidden: may not remove or update AppArmor annotations\n"},
                 {ANNOTATED(COST("x")), ANNOTATED(COST("y")), NULL},
+                /* Another program has stored a number. */
+                {ANNOTATED("'controller.kubernetes.io/pod-deletion-cost':5"), ANNOTATED(COST("y")),
+                 NULL},
         };
         static const char
                 *const good[] = {"0", "-0", "-05", "2147483647", "-2147483648"},

@@ -19,6 +19,7 @@
 #include "base/json.h"
 #include "base/json_index.h"
 #include "server/resources/strategies/pod/pod_defaults.h"
+#include "server/resources/strategies/pod/rules/pod_validation.h"
 #include "server/resources/workloads/presets.h"
 #include "server/resources/workloads/workloads.h"
 
@@ -169,8 +170,12 @@ int hfd_pod_prepare(struct hf__json *object, const struct hf__json *old) {
                 r = hfd_pod_copy_app_armor(object);
         for (size_t i = 0; i < 2 && r == 0; i++)
                 r = keep_preset(object, old, kept[i]);
-        if (r == 0 && !hf__json_string(object, "status.qosClass"))
-                r = hf__json_set_string(object, "status.qosClass", hfd_pod_qos_class(spec));
+        /* The class never changes, and old kubelets leave it out. */
+        const char *class = hf__json_string(object, "status.qosClass"),
+                   *was = hf__json_string(old, "status.qosClass");
+        if (r == 0 && (!class || !*class))
+                r = hf__json_set_string(object, "status.qosClass",
+                                        was && *was ? was : hfd_pod_qos_class(spec));
         return r == 0 ? hfd_pod_set_addresses(object) : r;
 }
 
@@ -247,9 +252,12 @@ int hfd_service_prepare(struct hf__json *object, const struct hf__json *old) {
         for (struct hf__json *m =
                      hf__json_first(hf__json_path(object, "status.loadBalancer.ingress"));
              m && r == 0; m = hf__json_next(m))
-                if (hf__json_has_text(object, "spec.type", "LoadBalancer") &&
-                    hf__json_string(m, "ip"))
+                if (hf__json_has_text(object, "spec.type", "LoadBalancer") && *hfd_text_of(m, "ip"))
                         r = hfd_presets_set(m, &mode, 1);
+        /* A Service that is no LoadBalancer any more has no addresses of one. */
+        if (r == 0 && hf__json_has_text(old, "spec.type", "LoadBalancer") &&
+            !hf__json_has_text(object, "spec.type", "LoadBalancer"))
+                r = hf__json_set(object, "status.loadBalancer", hf__json_object());
         return r == 0 ? hfd_service_set_fields(hf__json_get(object, "spec"),
                                                hf__json_get(old, "spec"))
                       : r;

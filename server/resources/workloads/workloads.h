@@ -173,6 +173,10 @@ int hfd_service_set_fields(struct hf__json *spec, const struct hf__json *old);
  * false. If memory runs out, the causes say so, and the result is false. */
 bool hfd_spec_is_kept(const struct hfd_schema *schema, const struct hf__json *object,
                       const struct hf__json *old, struct hfd_causes *causes);
+/* The same for spec.template alone: a workload whose template was stored before there was one of
+ * its rules can still be scaled. */
+bool hfd_template_is_kept(const struct hfd_schema *schema, const struct hf__json *object,
+                          const struct hf__json *old, struct hfd_causes *causes);
 /* rules/service_validation.c: the contract is that of hfd_resource.validate. */
 void hfd_service_validate(const struct hf__json *object, const struct hf__json *old,
                           struct hfd_causes *causes);

@@ -74,8 +74,10 @@ static void validate_cost(const struct hf__json *annotations, const struct hf__j
                               *old_cost = hf__json_get(was, DELETION_COST);
         char path[HFD_FIELD_PATH_MAX];
 
-        if (cost && !is_cost(hf__json_text(cost)) &&
-            (!old_cost || is_cost(hf__json_text(old_cost))))
+        /* What another program has stored need not be a text. */
+        bool was_good =
+                !old_cost || (hf__json_is_string(old_cost) && is_cost(hf__json_text(old_cost)));
+        if (was_good && hf__json_is_string(cost) && !is_cost(hf__json_text(cost)))
                 hfd_cause_invalid_text(causes, keyed_path(path, DELETION_COST), hf__json_text(cost),
                                        "must be a 32bit integer");
 }
@@ -99,7 +101,7 @@ void hfd_pod_validate_annotations(const struct hf__json *object, const struct hf
         if (old) {
                 refuse_missing(was, annotations, true, changed, causes);
                 refuse_missing(annotations, was, false, added, causes);
-        } else if (mirror && (!node || !*node)) {
+        } else if (hf__json_is_string(mirror) && (!node || !*node)) {
                 hfd_cause_invalid_text(causes, keyed_path(path, HFD_MIRROR_POD),
                                        hf__json_text(mirror),
                                        "must set spec.nodeName if mirror pod annotation is set");

@@ -66,15 +66,18 @@ static bool all_may_run_again(const struct hf__json *spec) {
         return false;
 }
 
-/* Whether one of the new statuses of this name has another state than "terminated". */
-static bool has_left_end(const struct hf__json_index *statuses, const char *name) {
-        const struct hf__json_index_entry *m = hf__json_index_find(statuses, name),
-                                          *end = statuses->entries + statuses->n;
+/* Makes the first entry of each name say whether a status of this name has another state than
+ * "terminated": item NULL = it has. A status may occur many times, so this is found once. */
+static void mark_left_ends(struct hf__json_index *statuses) {
+        struct hf__json_index_entry *first = statuses->entries;
 
-        for (; m && m < end && strcmp(m->text, name) == 0; m++)
+        for (size_t i = 0; i < statuses->n; i++) {
+                struct hf__json_index_entry *m = &statuses->entries[i];
+                if (strcmp(m->text, first->text) != 0)
+                        first = m;
                 if (!hf__json_path(m->item, "state.terminated"))
-                        return true;
-        return false;
+                        first->item = NULL;
+        }
 }
 
 /* Walks the old statuses of one list. containers: the index of the containers by their names; NULL:
@@ -91,14 +94,17 @@ static void validate_states(const struct hf__json *object, const struct hf__json
         bool is_indexed =
                 hfd_causes_check(causes, hf__json_index_init(&statuses, hf__json_path(object, list),
                                                              "name"));
+        if (is_indexed)
+                mark_left_ends(&statuses);
         for (const struct hf__json *m = hf__json_first(was); m && is_indexed;
              m = hf__json_next(m), i++) {
                 const char *name = hfd_text_of(m, "name");
                 const struct hf__json_index_entry *container =
                         containers ? hf__json_index_find(containers, name) : NULL;
+                const struct hf__json_index_entry *now = hf__json_index_find(&statuses, name);
                 int64_t exit_code = 0;
 
-                if (!hf__json_path(m, "state.terminated") || !has_left_end(&statuses, name))
+                if (!hf__json_path(m, "state.terminated") || !now || now->item)
                         continue;
                 (void)hf__json_i64(m, "state.terminated.exitCode", &exit_code);
                 if (container && may_run_again(container->item, policy ? policy : "", exit_code))

@@ -119,7 +119,8 @@ void hfd_deployment_validate(const struct hf__json *object, const struct hf__jso
         validate_count(spec, "replicas", causes);
         validate_selector(spec, "deployment", causes);
         validate_selection(spec, causes);
-        validate_template(hf__json_get(spec, "template"), "ReplicaSet", causes);
+        if (!hfd_template_is_kept(&hfd_deployment_schema, object, old, causes))
+                validate_template(hf__json_get(spec, "template"), "ReplicaSet", causes);
         hfd_deployment_strategy_validate(hf__json_get(spec, "strategy"), causes);
         validate_count(spec, "minReadySeconds", causes);
         validate_count(spec, "revisionHistoryLimit", causes);
@@ -138,7 +139,8 @@ void hfd_replica_set_validate(const struct hf__json *object, const struct hf__js
         /* Kubernetes' text for ReplicaSets says "deployment" too. */
         validate_selector(spec, "deployment", causes);
         validate_selection(spec, causes);
-        validate_template(hf__json_get(spec, "template"), "ReplicaSet", causes);
+        if (!hfd_template_is_kept(&hfd_replica_set_schema, object, old, causes))
+                validate_template(hf__json_get(spec, "template"), "ReplicaSet", causes);
         validate_immutable(object, old, "spec.selector", causes);
 }
 
@@ -150,7 +152,8 @@ void hfd_daemon_set_validate(const struct hf__json *object, const struct hf__jso
                 return;
         validate_selector(spec, "daemonset", causes);
         validate_selection(spec, causes);
-        validate_template(hf__json_get(spec, "template"), "DaemonSet", causes);
+        if (!hfd_template_is_kept(&hfd_daemon_set_schema, object, old, causes))
+                validate_template(hf__json_get(spec, "template"), "DaemonSet", causes);
         validate_count(spec, "minReadySeconds", causes);
         hfd_daemon_set_strategy_validate(hf__json_get(spec, "updateStrategy"), causes);
         validate_count(spec, "revisionHistoryLimit", causes);
@@ -320,7 +323,8 @@ void hfd_stateful_set_validate(const struct hf__json *object, const struct hf__j
                 hfd_label_name_validate(spec, "spec", "serviceName", causes);
         validate_selector(spec, "statefulset", causes);
         validate_selection(spec, causes);
-        validate_stateful_template(spec, causes);
+        if (!hfd_template_is_kept(&hfd_stateful_set_schema, object, old, causes))
+                validate_stateful_template(spec, causes);
         if (old &&
             (changes_fixed_member(spec, was, causes) || changes_fixed_member(was, spec, causes)))
                 hfd_cause_forbidden(causes, "spec",

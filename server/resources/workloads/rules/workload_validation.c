@@ -60,6 +60,13 @@ bool hfd_spec_is_kept(const struct hfd_schema *schema, const struct hf__json *ob
         return old && hfd_causes_equal_member(causes, schema, object, old, "spec");
 }
 
+bool hfd_template_is_kept(const struct hfd_schema *schema, const struct hf__json *object,
+                          const struct hf__json *old, struct hfd_causes *causes) {
+        return old && hfd_causes_equal_member(causes, hfd_schema_of_member(schema, "spec"),
+                                              hf__json_get(object, "spec"),
+                                              hf__json_get(old, "spec"), "template");
+}
+
 /* ---- ReplicationControllers ---- */
 
 void hfd_replication_controller_validate(const struct hf__json *object, const struct hf__json *old,
@@ -76,6 +83,8 @@ void hfd_replication_controller_validate(const struct hf__json *object, const st
                 hfd_cause_required(causes, "spec.selector", "");
         else if (!hfd_labels_contain(labels, selector))
                 hfd_template_labels_refuse(labels, causes);
+        if (hfd_template_is_kept(&hfd_replication_controller_schema, object, old, causes))
+                return;
         hfd_pod_template_spec_validate(template, "spec.template", causes);
         hfd_always_restarted_validate(template, causes);
 }

@@ -124,9 +124,10 @@ static void validate_manager(const struct hf__json *spec, const char *field,
                 hfd_cause_too_long(causes, path, "may not be more than 63 bytes");
 }
 
-/* field: the path of the spec, which is inside a template in a CronJob. */
-static void validate_job_spec(const struct hf__json *spec, const char *field,
-                              struct hfd_causes *causes) {
+/* field: the path of the spec, which is inside a template in a CronJob. was: the old spec; NULL: a
+ * create. A template that an update keeps is not checked. */
+static void validate_job_spec(const struct hf__json *spec, const struct hf__json *was,
+                              const char *field, struct hfd_causes *causes) {
         static const char *const counts[] = {"parallelism",
                                              "completions",
                                              "activeDeadlineSeconds",
@@ -148,8 +149,10 @@ static void validate_job_spec(const struct hf__json *spec, const char *field,
         if (hf__json_get(spec, "successPolicy"))
                 hfd_job_success_policy_validate(spec, field, causes);
         hfd_job_replacement_policy_validate(spec, field, causes);
-        hfd_pod_template_spec_validate(hf__json_get(spec, "template"),
-                                       hfd_field_path(path, field, "template"), causes);
+        if (!was || !hfd_causes_equal_member(causes, hfd_schema_of_member(&hfd_job_schema, "spec"),
+                                             spec, was, "template"))
+                hfd_pod_template_spec_validate(hf__json_get(spec, "template"),
+                                               hfd_field_path(path, field, "template"), causes);
         validate_restart(spec, field, causes);
 }
 
@@ -251,7 +254,7 @@ void hfd_job_validate(const struct hf__json *object, const struct hf__json *old,
                 return;
         if (!old)
                 validate_generated(object, causes);
-        validate_job_spec(spec, "spec", causes);
+        validate_job_spec(spec, hf__json_get(old, "spec"), "spec", causes);
         validate_selector(spec, causes);
         validate_pod_names(object, causes);
         if (old)
@@ -294,7 +297,8 @@ void hfd_cron_job_validate(const struct hf__json *object, const struct hf__json 
                                       hf__json_get(was, "timeZone")))
                 hfd_cron_zone_validate(hf__json_get(spec, "timeZone"), causes);
         hfd_require_one_of(spec, "spec", "concurrencyPolicy", policies, causes);
-        validate_job_spec(job_spec, "spec.jobTemplate.spec", causes);
+        validate_job_spec(job_spec, hf__json_path(was, "jobTemplate.spec"), "spec.jobTemplate.spec",
+                          causes);
         refuse_selector(job_spec, causes);
         hfd_require_range(spec, "spec", "successfulJobsHistoryLimit", 0, INT32_MAX, not_negative,
                           causes);

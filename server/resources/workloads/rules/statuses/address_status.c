@@ -93,8 +93,10 @@ void hfd_service_validate_status(const struct hf__json *object, const struct hf_
                                  struct hfd_causes *causes) {
         if (hfd_status_is_kept(&hfd_service_schema, object, old, causes))
                 return;
+        const struct hf__json *balancer = hf__json_path(object, "status.loadBalancer");
         if (!hf__json_has_text(object, "spec.type", "LoadBalancer") &&
-            hf__json_first(hf__json_path(object, "status.loadBalancer.ingress")))
+            hf__json_first(hf__json_get(balancer, "ingress")) &&
+            !hfd_causes_equal(causes, balancer, hf__json_path(old, "status.loadBalancer")))
                 hfd_cause_forbidden(causes, "status.loadBalancer.ingress",
                                     "may only be used when `spec.type` is 'LoadBalancer'");
         else
