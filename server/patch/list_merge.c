@@ -193,10 +193,23 @@ static struct hf__json *find_target(const struct merging *m, const struct hf__js
         return m->made[first];
 }
 
+/* A list that is new, or that replaces the old one, gets the elements as they are, as in
+ * Kubernetes: several may have the same key, such as the addresses of a node with two families. */
+static int copy_elements(struct merging *m) {
+        int r = 0;
+
+        for (const struct hf__json *e = hf__json_first(m->patch); e && r == 0; e = hf__json_next(e))
+                if (!hfd_directive_get(e))
+                        r = hf__json_append(m->target, hfd_directives_copy_without(e));
+        return r;
+}
+
 static int merge_elements(struct merging *m) {
         const char *key = m->merge->key;
         int r = 0;
 
+        if (key && (m->merge->is_new || has_replace(m->patch)))
+                return copy_elements(m);
         for (const struct hf__json *e = hf__json_first(m->patch); e && r == 0;
              e = hf__json_next(e)) {
                 if (key && hfd_directive_get(e))

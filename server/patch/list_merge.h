@@ -5,6 +5,8 @@
  * their identity (merge_keys.h). Indexes find identities, so a merge takes n log n time for lists
  * of n elements. Pure. Thread: owner only.
  */
+#include <stdbool.h>
+
 #include "server/patch/patch.h"
 
 struct hf__json;
@@ -16,6 +18,7 @@ struct hfd_list_merge {
         /* Merges two elements of lists, which are objects, in the same way as other objects. */
         int (*merge_element)(void *ctx, struct hf__json *target, const struct hf__json *patch);
         void *ctx;
+        bool is_new; /* the document has no such list, so target is empty */
 };
 
 /*

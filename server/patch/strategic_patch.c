@@ -130,14 +130,15 @@ static int merge_element(void *ctx, struct hf__json *target, const struct hf__js
 }
 
 static int merge_list(struct merging *p, const struct spot *at, struct hf__json *target,
-                      const struct hf__json *patch, const struct hf__json *order) {
+                      const struct hf__json *patch, const struct hf__json *order, bool is_new) {
         assert(at->list && at->schema && at->schema->type == HFD_SCHEMA_LIST);
         struct list_context c = {p, {.path = "", .schema = at->schema->items}};
         const struct hfd_list_merge merge = {.path = at->path,
                                              .key = at->list->merge_key,
                                              .outcome = p->outcome,
                                              .merge_element = merge_element,
-                                             .ctx = &c};
+                                             .ctx = &c,
+                                             .is_new = is_new};
 
         return hfd_list_merge_apply(&merge, target, patch, order);
 }
@@ -161,11 +162,11 @@ static int merge_ordered(struct merging *p, const struct spot *at, struct hfd_me
                                            "invalid patch format of setElementOrder list");
         }
         if (hf__json_is_array(target))
-                return merge_list(p, at, target, value, order);
+                return merge_list(p, at, target, value, order, false);
         if (!value)
                 return 0;
         made = hf__json_array();
-        r = made ? merge_list(p, at, made, value, order) : -ENOMEM;
+        r = made ? merge_list(p, at, made, value, order, true) : -ENOMEM;
         if (r == 0)
                 return hfd_members_set(members, key, made);
         hf__json_free(made);
@@ -195,7 +196,7 @@ static int merge_value(struct merging *p, const struct spot *at, struct hfd_memb
         if (hf__json_is_object(m) && hf__json_is_object(target) && !at->is_replaced)
                 return merge_object(p, at, target, m);
         if (at->list && hf__json_is_array(m) && hf__json_is_array(target))
-                return merge_list(p, at, target, m, NULL);
+                return merge_list(p, at, target, m, NULL, false);
         if (hfd_directive_marks(m) && !(at->is_replaced && hf__json_is_object(target)))
                 return hfd_members_drop(members, key); /* there is no object to delete or replace */
         return hfd_members_set(members, key, hfd_directives_copy_without(m));

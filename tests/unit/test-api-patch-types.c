@@ -362,6 +362,18 @@ static void test_strategic_merge_patch_merges_lists_by_key(void **state) {
 
         for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
                 expect_strategic("serviceaccounts", cases[i][0], cases[i][1], cases[i][2]);
+        /* A list that replaces the old one may have one key several times: a node has addresses of
+         * two families. So may a list that is new. */
+        expect_strategic(
+                "serviceaccounts", "{\"secrets\":[{\"name\":\"a\"}]}",
+                "{\"secrets\":[{\"name\":\"i\",\"x\":4},{\"name\":\"i\",\"x\":6},{\"name\":\"h\"},"
+                "{\"$patch\":\"replace\"}]}",
+                "{\"secrets\":[{\"name\":\"i\",\"x\":4},{\"name\":\"i\",\"x\":6},{\"name\":\"h\"}"
+                "]}");
+        expect_strategic("serviceaccounts", "{}",
+                         "{\"$setElementOrder/secrets\":[{\"name\":\"i\"},{\"name\":\"i\"}],"
+                         "\"secrets\":[{\"name\":\"i\",\"x\":4},{\"name\":\"i\",\"x\":6}]}",
+                         "{\"secrets\":[{\"name\":\"i\",\"x\":4},{\"name\":\"i\",\"x\":6}]}");
         /* The same list in another kind has no key. */
         expect_strategic("configmaps", "{\"secrets\":[{\"name\":\"a\"}]}",
                          "{\"secrets\":[{\"name\":\"b\"}]}", "{\"secrets\":[{\"name\":\"b\"}]}");
