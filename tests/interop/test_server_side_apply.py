@@ -121,6 +121,9 @@ def test_a_status_has_owners_of_its_own(pair, ns):
     assert code == 200 and object["metadata"]["labels"]["l"] == "1", body
     entry, = [e for e in object["metadata"]["managedFields"] if e["manager"] == "m2"]
     assert entry["subresource"] == "status" and 'k:{"type":"Known"}' in entry["fieldsV1"]["f:status"]["f:conditions"]
+    # A controller that applies the status of an object that is gone ignores a 404.
+    gone = {**status, "metadata": {"name": "gone-" + ns, "uid": "x"}}
+    assert pair.a.request("PATCH", f"/api/v1/namespaces/gone-{ns}/status?fieldManager=m2", gone, headers=APPLY)[0] == 404
 
 
 def test_kubectl_applies_at_the_server(pair, kubectl, ns):

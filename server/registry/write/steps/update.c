@@ -385,11 +385,11 @@ static void handle_missing_object(struct hfd_write *w, const char *uid, const ch
                 hfd_write_refetch(w);
         } else if (uid && *uid && request->verb != HFD_PATCH) {
                 uid_precondition_failed(w, uid, "");
-        } else if (uid && *uid && request->patch == HFD_PATCH_APPLY) {
-                reply_uid_without_object(w, uid);
         } else if (!may_create(request)) {
                 hfd_response_not_found(&response, request->resource, request->name);
                 hfd_write_reply(w, &response);
+        } else if (uid && *uid && request->patch == HFD_PATCH_APPLY) {
+                reply_uid_without_object(w, uid);
         } else if (requires_version(revision)) {
                 /*
                  * The client refers to a deleted object, so the update must not create a new one.
