@@ -114,12 +114,19 @@ static unsigned width_of(const struct hfd_request_context *context) {
         const struct hfd_request_info *info = &context->info;
         const char *query = hfd_http_request_query(context->request);
         char limit[24] = ""; /* zero throughout: it stays terminated if a limit is too long */
+        char revision[4], token[2];
 
         if (!info->is_resource || (!info->watch && strcmp(info->verb, "list") != 0))
                 return 1;
         if (*info->name || context->selected_name || (info->watch && !wants_objects(query)))
                 return 1;
-        (void)hfd_query_get(query, "limit", limit, sizeof limit);
+        /* A list of any state ignores its limit (registry/list/list.c). */
+        bool is_whole = !info->watch &&
+                        hfd_query_get(query, "resourceVersion", revision, sizeof revision) == 0 &&
+                        strcmp(revision, "0") == 0 &&
+                        hfd_query_get(query, "continue", token, sizeof token) == HF_E_NOT_FOUND;
+        if (!is_whole)
+                (void)hfd_query_get(query, "limit", limit, sizeof limit);
         return hfd_work_width(hfd_flow_control_objects(context->flow_control, info->group,
                                                        info->version, info->resource),
                               strtoul(limit, NULL, 10),

@@ -425,6 +425,18 @@ static void finish_whole_list(struct walk *walk) {
 }
 
 /*
+ * Whether the limit is ignored, as Kubernetes' cache does: the first list of an informer has both,
+ * and expects all objects in one response, without a token. A list that a webhook converts keeps
+ * its limit, because it is in memory as a whole; so does one that the store answers.
+ */
+static bool ignores_limit(const struct hfd_request *request) {
+        const struct hfd_options *o = &request->options;
+
+        return o->has_revision && !o->revision && !o->continue_token &&
+               !hfd_read_needs_version(request);
+}
+
+/*
  * Lists from the cacher if it has the required state, otherwise from the store. Other requests may
  * need this thread, so only a small list is made here.
  */
@@ -445,6 +457,8 @@ static void list_from_cacher(struct hfd_read *read) {
                 list_from_store(read);
                 return;
         }
+        if (!read->on_objects && ignores_limit(request))
+                request->options.limit = 0;
         if (hfd_stored_value_find_sealed(&walk->snapshot.unreadable, read->registry->prefix,
                                          request->resource, &read->range->scope, &sealed)) {
                 hfd_snapshot_done(&walk->snapshot);
@@ -469,21 +483,7 @@ static void on_list_ready(struct hfd_consistent_read *wait) {
         hfd_read_continue((struct hfd_read *)wait, list_from_cacher, list_from_store);
 }
 
-/*
- * Whether the limit is ignored, as Kubernetes' cache does: the first list of an informer has both,
- * and expects all objects in one response, without a token. A list that a webhook converts keeps
- * its limit, because it is in memory as a whole.
- */
-static bool ignores_limit(const struct hfd_request *request) {
-        const struct hfd_options *o = &request->options;
-
-        return o->has_revision && !o->revision && !o->continue_token &&
-               !hfd_read_needs_version(request);
-}
-
 void hfd_list(struct hfd_registry *registry, struct hfd_request *request) {
-        if (ignores_limit(request))
-                request->options.limit = 0;
         hfd_list_objects(registry, request, NULL);
 }
 
