@@ -211,11 +211,18 @@ const char *hfd_pki_request_fault(const char *pem, size_t n) {
         EVP_PKEY *key = X509_REQ_get0_pubkey(request);
         fault = key ? algorithm_fault(request, key)
                     : "x509: cannot verify signature: algorithm unimplemented";
-        if (!*fault)
-                fault = subject_fault(request);
         if (!*fault && X509_REQ_verify(request, key) != 1)
                 fault = signature_fault(key);
         return ran_out_of_memory() && *fault ? NULL : fault;
+}
+
+const char *hfd_pki_request_subject_fault(const char *pem, size_t n) {
+        const char *fault;
+        HF__CLEANUP(request_cleanup) X509_REQ *request = parse_request(pem, n, &fault);
+
+        if (request)
+                fault = subject_fault(request);
+        return ran_out_of_memory() && (!fault || *fault) ? NULL : fault;
 }
 
 int hfd_pki_request_in(const char *pem, size_t n, const char *organisation) {
@@ -334,6 +341,8 @@ static bool set_lifetime(X509 *cert, X509 *ca, const struct hfd_pki_issue *issue
 
 int hfd_pki_issue(const struct hfd_pki_issue *issue, char **ret_cert_pem) {
         const char *fault = hfd_pki_request_fault(issue->request_pem, issue->n_request);
+        if (fault && !*fault)
+                fault = hfd_pki_request_subject_fault(issue->request_pem, issue->n_request);
         HF__CLEANUP(cert_cleanup) X509 *ca = hfd_pem_read_cert(issue->ca_cert_pem);
         HF__CLEANUP(key_cleanup) EVP_PKEY *ca_key = hfd_pem_read_key(issue->ca_key_pem);
         HF__CLEANUP(request_cleanup)

@@ -229,6 +229,8 @@ static const char *fault_of_member(const struct hf__json *object, const char *pa
 static void validate_request(const struct hf__json *object, struct hfd_causes *causes) {
         const char *fault = fault_of_member(object, "spec.request", hfd_pki_request_fault);
 
+        if (fault && !*fault && strcmp(text_at(object, "spec.signerName"), CLIENT_SIGNER) == 0)
+                fault = fault_of_member(object, "spec.request", hfd_pki_request_subject_fault);
         if (!fault)
                 hfd_causes_no_memory(causes);
         else if (*fault)
