@@ -73,8 +73,12 @@ static struct hf__cel_value eval_variable(struct hfd_expression_run *run,
                                   "composited variable \"%.100s\" fails to compile: %.200s",
                                   variable->name, variable->expression->error);
         } else {
-                if (hfd_expression_eval(run, variable->expression, &value, NULL) == 0)
+                int r = hfd_expression_eval(run, variable->expression, &value, NULL);
+                if (r == 0)
                         return value;
+                /* This does end the run: without memory nobody knows what the policy says. */
+                if (r == -ENOMEM)
+                        run->arena.failed = true;
                 hf__strbuf_printf(&message,
                                   "composited variable \"%.100s\" fails to evaluate: %.200s",
                                   variable->name, value.as.text);

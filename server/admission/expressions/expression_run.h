@@ -26,7 +26,8 @@ struct hf__strbuf;
 #define HFD_MATCH_BUDGET       UINT64_C(2500000)
 /* The limit of the work of one expression, which Kubernetes does not have: less than 0.2 s. It lets
  * a pattern be searched in the longest text of a request (3 MiB): who may write an object must not
- * be able to make a policy fail, and so to escape it, merely by the length of what he writes. */
+ * be able to make a policy fail, and so to escape it, merely by the length of what he writes. A
+ * pattern with a repetition of some hundred characters can still need more for a long text. */
 #define HFD_EXPRESSION_WORK      UINT64_C(10000000)
 #define HFD_EXPRESSION_DEPTH_SUM 240 /* levels of expressions that variables nest */
 
