@@ -127,8 +127,8 @@ int hf__cel_eval(const struct hf__cel_program *program, const struct hf__cel_val
         /* Work is what this evaluator does beyond what Kubernetes charges for. */
         run.work_limit = limits && limits->work > 0 ? limits->work : run.cost_limit;
         run.bytes_limit = limits && limits->bytes > 0 ? limits->bytes : BYTES_LIMIT;
-        /* One array for all macros: the checker has given each its own slots, so a macro in another
-         * one does not overwrite the variables outside of it. */
+        /* One array for all macros: the checker gives a macro inside another one slots of its own,
+         * so it does not overwrite the variables outside of it. */
         run.locals = hf__cel_alloc(&run, program->checked.n_locals * sizeof *run.locals);
         *ret_value = run.locals ? hf__cel_eval_node(&run, program->root) : hf__cel_failure(&run);
         /* A failure has a cost, too, because the expressions of one object share a budget. */

@@ -57,8 +57,8 @@ unsigned hf__cel_program_depth(const struct hf__cel_program *program);
 bool hf__cel_program_uses(const struct hf__cel_program *program, unsigned variable);
 
 /* The highest cost that an evaluation may have, as Kubernetes estimates it from the largest sizes
- * in the types of the declared variables; UINT64_MAX: there is no bound. A value that comes from no
- * variable counts as a part of the first variable. */
+ * in the types of the declared variables; UINT64_MAX: there is no bound. As in Kubernetes, a
+ * part of a value that comes from no variable counts as the first variable. */
 uint64_t hf__cel_estimate(const struct hf__cel_program *program);
 
 /* Limits of an evaluation; 0 is the default. */

@@ -82,15 +82,14 @@ static int check_members(const struct parser *p, const struct hf__json *object,
 
 /* ---- resources ---- */
 
-/* Only the name itself is a mistake. A wildcard may include Leases: hfd_encryption_rule leaves them
- * out. */
+/* To name Leases is a mistake. A wildcard may include them: hfd_encryption_rule leaves them out. */
 static bool is_leases(const char *plural, const char *group) {
         return strcmp(plural, "leases") == 0 && strcmp(group, "coordination.k8s.io") == 0;
 }
 
-/* Whether the group is served, but has no such resource. The name must be misspelt then, and the
- * objects that are meant would not be encrypted. A group that is not served may be served by a
- * later version, so its resources are accepted. */
+/* Whether the group is one of Holdfast's own, but has no such resource. The name must be misspelt
+ * then, and the objects that are meant would not be encrypted. Another group may come from a
+ * definition or a later version, so its resources are accepted. */
 static bool is_misspelt(const char *plural, const char *group) {
         bool has_group = false;
 
@@ -114,7 +113,8 @@ static bool has_upper(const char *text) {
 }
 
 /* Adds a resource to the rule: "secrets", "deployments.apps", or with a wildcard. A resource that
- * an earlier rule covers is refused, because this rule would never be used for it. */
+ * an earlier entry covers, of this rule or of another, is refused, because the later entry would
+ * never be used. */
 static int add_resource(struct parser *p, const char *text) {
         char plural[HFD_QUALIFIED_MAX];
         size_t n = strcspn(text, ".");

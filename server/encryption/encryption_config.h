@@ -5,8 +5,8 @@
  *
  * Some configurations are refused that Kubernetes accepts, because they would leave an object
  * unencrypted that an administrator means to encrypt, or make a value unreadable: a misspelt
- * resource of a group that is served, a key's name that is given twice, Leases. The providers are
- * aesgcm, aescbc and identity. Thread: any.
+ * resource of a group of Holdfast's own, a key's name that is given twice, Leases. The providers
+ * are aesgcm, aescbc and identity. Thread: any.
  */
 #include <holdfast/error.h>
 

@@ -160,7 +160,8 @@ static const char *name_of(const struct hfd_admission *a) {
         return name && name[0] ? name : "Unknown";
 }
 
-/* If memory runs out, the refusal has no message. */
+/* The message alone is also the cause, without a reason; with `bare`, `causes` has the causes. If
+ * memory runs out, the refusal has no message. */
 void hfd_policy_case_refuse(const struct hfd_policy_case *c, int code, const char *reason,
                             const char *message, bool bare, const struct hfd_causes *causes,
                             struct hfd_response *response) {

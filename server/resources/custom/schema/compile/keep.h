@@ -22,14 +22,15 @@ struct hfd_keeper {
         struct hf__arena scratch;      /* temporary memory, also for the keeper's user */
         void *tree;                    /* of <search.h> */
         char *words, *texts;           /* the unused parts of the current blocks */
-        size_t n_words, n_texts;
-        size_t next_block; /* bytes */
-        size_t memory;     /* bytes of all blocks */
-        size_t n_bytes;    /* of all pieces */
+        size_t n_words, n_texts;       /* bytes of these parts */
+        size_t next_block;             /* bytes */
+        size_t memory;                 /* bytes of all blocks */
+        size_t n_bytes;                /* of all pieces */
 };
 
 void hfd_keeper_init(struct hfd_keeper *keeper);
-/* Frees all but the blocks. */
+/* Frees all but the blocks. Call it before the blocks are freed, because the tree compares the
+ * pieces in them. */
 void hfd_keeper_done(struct hfd_keeper *keeper);
 /* Frees blocks; accepts NULL. */
 void hfd_kept_blocks_free(struct hfd_kept_block *blocks);
