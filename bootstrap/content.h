@@ -13,7 +13,7 @@
 struct hf__json;
 struct hf__strbuf;
 
-#define HF__HASH_DIGITS 32
+#define HF__HASH_DIGITS 32 /* half of a SHA-256 */
 
 typedef char hf__hash[HF__HASH_DIGITS + 1]; /* hexadecimal digits; "" = none */
 

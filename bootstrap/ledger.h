@@ -79,8 +79,9 @@ void hf__ledger_done(struct hf__ledger *ledger);
 int hf__ledger_read(const struct hf__json *object, const char *const *phases, size_t n_phases,
                     struct hf__ledger *ret_ledger, struct hf_status *reterr_status);
 /* Appends to `out` the ConfigMap `object` with the ledger's records and completions. Everything
- * else in it stays. If object is NULL, appends a new ConfigMap with this namespace and name. 0,
- * -ENOMEM or HF_E_TOO_LARGE. */
+ * else in it stays. If object is NULL, appends a new ConfigMap with this namespace and name. The
+ * ledger must not have a newer format, of which no records were read. 0, -ENOMEM or
+ * HF_E_TOO_LARGE. */
 int hf__ledger_write(const struct hf__ledger *ledger, const struct hf__json *object, const char *ns,
                      const char *name, struct hf__strbuf *out);
 

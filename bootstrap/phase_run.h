@@ -26,7 +26,7 @@ struct hf__phase_run {
         /* the known state; discarded after a failure */
         bool has_ledger;
         struct hf__ledger ledger;
-        struct hf__json *ledger_object; /* owned; as it was read; NULL = not stored yet */
+        struct hf__json *ledger_object; /* owned; as last read or written; NULL = not stored yet */
         struct hf__seen seen;           /* what is known of the step's object */
         char *present;                  /* owned; the object as read, for HF__SEEN_PRESENT */
         size_t n_present;

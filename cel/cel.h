@@ -18,8 +18,9 @@
  * sets. These limits count steps and bytes, not time.
  *
  * Stack: the functions recurse over the levels. A compilation takes about 1 KiB for each of them,
- * some 240 KiB for 250: nearly all of the 256 KiB that a thread of the library has by default. The
- * groups of a pattern need some more, and so does code that is not optimized.
+ * some 240 KiB for 250: nearly all of the 256 KiB that a thread of the library has by default,
+ * besides the stack for JSON (HF__JSON_STACK). The groups of a pattern need some more, and so does
+ * code that is not optimized.
  *
  * Texts of inputs are UTF-8. Named time zones are the caller's: see the declarations.
  */

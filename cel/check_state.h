@@ -28,7 +28,7 @@ struct hf__cel_checker {
         struct hf__cel_issues *issues;
         struct hf__arena *arena;
         struct hf__cel_inference in;
-        struct hf__cel_local locals[2 * 256]; /* two for each of at most 250 levels */
+        struct hf__cel_local locals[2 * 256]; /* two for each of 250 levels, rounded up */
         uint32_t n_locals;
         uint32_t max_locals; /* the highest n_locals so far: the slots that an evaluation needs */
         uint64_t used;       /* bit i: the expression uses the declared variable i, if i < 64 */

@@ -5,6 +5,6 @@
 #include "cel/syntax/ast.h"
 #include "cel/values/run.h"
 
-/* The value of the tree, or an error. If the run has failed, a literal or a variable may still be
- * returned, so a caller in a loop looks at run->failed. */
+/* The value of the tree, or an error. If the run has failed, a literal may still be returned, so a
+ * caller in a loop looks at run->failed. */
 struct hf__cel_value hf__cel_eval_node(struct hf__cel_run *run, const struct hf__cel_node *node);

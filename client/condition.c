@@ -27,7 +27,7 @@ static bool is_status(const char *text) {
 }
 
 /* The list is a map by type in Kubernetes' schemas, so a condition with the type is changed in its
- * place. The old status decides whether lastTransitionTime changes, so that is set first. */
+ * place. lastTransitionTime depends on the old status, so it is set before the status. */
 static int set_fields(struct hf__json *object, const struct hf_condition *condition,
                       const char *now) {
         struct hf__json *m;

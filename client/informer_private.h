@@ -62,7 +62,8 @@ struct hf_informer {
         struct hf_informer_handler *handlers; /* owned, in the order in which they were added */
         struct hf__informer_waiter *waiters;  /* owned by the calls that wait */
         hf_nsec probe_at;                     /* no list for waiters starts earlier */
-        unsigned probe_failures;              /* since the last new waiter */
+        unsigned probe_failures;              /* probes since the last new waiter that have failed
+                                                 or ended no wait, counted up to a few */
         /* Consistent lists begun so far. They are numbered from 1, so this is also the number of
          * the newest one. */
         uint64_t n_consistent_lists;

@@ -8,9 +8,9 @@
  *      - At once after a 401, but only once, if the token has since been replaced. The server
  *        rejected the request before it did anything, because authentication failed.
  *      - After the delay in the response's Retry-After, up to MAX_RETRIES times, if the delay ends
- *        before the request's deadline. A read is retried after 429 and any 5xx except 504: there
- *        the server has already waited. A write is retried only after 429, and after a 503 in which
- *        holdfastd says that it did not process the write (status.h). Requests for Leases
+ *        before the request's deadline. A read is retried after 429 and any 5xx except 504, before
+ *        which a server has already waited. A write is retried only after 429, and after a 503 in
+ *        which holdfastd says that it did not process the write (status.h). Requests for Leases
  *        (HF_LANE_LEASE) do not wait for a Retry-After: the elector has a schedule for its retries,
  *        and must see a failure at once.
  *
@@ -214,7 +214,8 @@ static void request_ended(void *ctx, const struct hf__http_result *result) {
         struct hf_response response = {.size = sizeof response,
                                        .body = result->body,
                                        .n_body = result->body ? result->n_body : 0,
-                                       /* earlier tries were refused, so this one decides */
+                                       /* earlier tries of a write were refused or not sent, so
+                                          this one decides */
                                        .not_sent = result->not_sent};
 
         response.fence_echoed = request->fence[0] && result->fence_echo &&

@@ -146,8 +146,8 @@ static bool is_away(const struct hf__http_result *result) {
         }
 }
 
-/* A 504 is no case for the next server: the first one is there, and rest_request.c repeats reads.
- */
+/* Not after a 504: this server has waited already, and another one would wait as long. Only later
+ * requests begin at another server (is_away). */
 static bool may_go_on(const struct hf__http_result *result, bool is_write, enum hf_lane lane) {
         switch (result->outcome) {
         case 0:

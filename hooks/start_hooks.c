@@ -67,8 +67,8 @@ static void begin_hook_start_locked(struct hf_hook_context *hook, hf_nsec now) {
         }
 }
 
-/* The start function has returned, so the join is short. Without it the thread would keep its stack
- * until the stop. */
+/* Joins the thread of a start function that has returned, so the join is short. Without the join
+ * the thread would keep its stack until the stop. */
 static void join_start_locked(struct hf_hook_context *hook) {
         hf__mutex_assert_held(&hook->hooks->mu);
         if (!hook->start_returned || hook->start_joined)

@@ -9,7 +9,7 @@
 
 /*
  * Copies n controllers with their names; contexts and functions stay borrowed. label:
- * "namespace/name" of the Lease, for the error line. HF_E_INVALID, HF_E_EXISTS (duplicate name),
+ * "namespace/name" of the Lease, for error messages. HF_E_INVALID, HF_E_EXISTS (duplicate name),
  * -EINVAL (a size is wrong) or -ENOMEM. The caller frees with hf__controller_set_free.
  */
 int hf__controller_set_copy(const struct hf_controller *from, size_t n, const char *label,

@@ -69,17 +69,18 @@
  *
  *  7. Every term has a different acquire time, which identifies it. If a record has our identity
  *     and one of the last acquire times that this core wrote, but this core does not lead with it
- *     (the reply to an acquire was lost), the core acquires it again with a new acquire time. Any
- *     other record with our identity comes from another process with the same identity (a
- *     collision). It is treated like any other holder's. (Not in a coordinated election: rule 12.)
+ *     (its term was lost, or the reply to an acquire), the core acquires the Lease again with a new
+ *     acquire time. Any other record with our identity comes from another process with the same
+ *     identity (a collision). It is treated like any other holder's. (Not in a coordinated
+ *     election: rule 12.)
  *
  *  8. The Lease is released only after all controllers of the term have returned, and only while
  *     the record is still ours (rule 11 has the exception). A controller that has not returned
  *     stop_grace after the abort leads to STUCK, and nothing is released.
  *
  *  9. After a short term that was lost, the core waits before it contends again. The wait doubles
- *     with each short term in a row. After a term of at least one lease duration there is none. A
- *     leader that cannot keep the Lease must not keep others from it.
+ *     with each short term in a row. There is no wait after a term of at least one lease duration.
+ *     A leader that cannot keep the Lease must not keep others from it.
  *
  * 10. A hand-over releases the Lease with the successor's name in it. For one retry period only the
  *     named standby takes it. HF__EV_HAND_OVER or an annotation on the record requests a hand-over.
@@ -99,10 +100,10 @@
  * 13. At a server without fences, a write of the term may take effect after the controllers have
  *     returned. The core neither releases a Lease that is still ours nor acquires one before such a
  *     write has settled: a write settles when it is answered. If its outcome remains unknown, it
- *     settles lease_duration - renew_deadline after it has ended. An expiry leaves it no more time:
- *     a write ends at the end of the validity at the latest, and the Lease may expire this much
- *     later. The time limit of the release does not change. If the limit passes first, the Lease is
- *     left to expire.
+ *     settles lease_duration - renew_deadline after it has ended. This is as safe as an expiry: a
+ *     write ends at the end of the validity at the latest, and others may take a Lease that is left
+ *     to expire lease_duration - renew_deadline after that. The time limit of the release does not
+ *     change. If the limit passes first, the Lease is left to expire.
  *
  * 14. The Lease of a process that is proven to be dead counts as expired at once, so rules 9, 10,
  *     13 and 15 apply to its acquire too. The proof is for a holder and an acquire time. It lasts
@@ -159,9 +160,9 @@ struct hf__core_event {
         int result;
         hf_nsec retry_after; /* the server's Retry-After; 0 = none */
         hf_nsec hold_back;
-        /* Boot time at which the last write of the term's controllers ended whose outcome is
-         * unknown, at most its deadline; 0 = there is none, or the server has fences;
-         * HF_NSEC_NEVER = a write is still unanswered. */
+        /* Of the controllers' writes with an unknown outcome, the boot time at which the last one
+         * ended: when it was answered, or its deadline if that was earlier. 0 = there is none, or
+         * the server has fences; HF_NSEC_NEVER = a write is still unanswered. */
         hf_nsec doubt_at;
         struct hf__record record; /* only for the types above that list it */
         char successor[HF_IDENTITY_MAX + 1];
@@ -230,8 +231,8 @@ struct hf__core_config {
         hf_nsec renew_phase;
 };
 
-/* A record as the core keeps it, without what is only for a record to be written. The members are
- * those of struct hf__record; the texts are borrowed, and "" = none. */
+/* A record as the core keeps it: without `term`, and without what is only for a record to be
+ * written. The members are those of struct hf__record; the texts are borrowed, and "" = none. */
 struct hf__core_seen {
         bool exists, preferred, unsettled;
         const char *holder, *successor, *hand_over_to;
@@ -305,8 +306,9 @@ struct hf__core {
         hf_nsec op_duration;    /* how long the last operation with a reply took */
         hf_nsec next_op_at;     /* no operation before this: backoff after a failure */
         hf_nsec final_read_for; /* the expiry for which the last final read was sent */
-        unsigned n_failures;    /* since the last write that succeeded. A read that succeeds sets it
-                                   to 0 only without a valid term, and if the Lease is not free */
+        unsigned n_failures;    /* in a row: 0 after a write that succeeded, and when FOLLOWING or
+                                   RELEASING begins. A read that succeeds sets it to 0 only
+                                   without a valid term, and if the Lease is not free */
 
         /* the term */
         struct hf__core_term_record term_record; /* of the current or last term */

@@ -270,7 +270,7 @@ static enum hf__cause find_cause(const struct hf__core *core) {
         return core->config.coordinated ? HF__CAUSE_CHOSEN : HF__CAUSE_EXPIRED;
 }
 
-/* Records for the history, which people read, what ended the previous term and how long ago. The
+/* Fills in what the history of the Lease shows: what ended the previous term, and how long ago. The
  * gap is the difference between two machines' clocks, so it is inexact. No decision uses it. */
 static void set_cause(struct hf__core *core, int64_t real_us, struct hf__record *record) {
         record->cause = find_cause(core);

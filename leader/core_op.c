@@ -319,8 +319,8 @@ void hf__core_op_expire(struct hf__core *core, struct hf__core_time now) {
         on_op_failed(core, kind, HF_E_TIMEOUT, 0, now);
 }
 
-/* Clears only op_kind, because the next operation overwrites the other members. Until then
- * op_write counts as a write that was sent, although this one was not. */
+/* Of the operation's own members clears only op_kind, because the next operation overwrites the
+ * others. Until then op_write counts as a write that was sent, although this one was not. */
 void hf__core_op_withdraw(struct hf__core *core, struct hf__core_time now) {
         enum hf__core_op kind = core->op_kind;
 

@@ -48,7 +48,8 @@ struct hf_elector {
         bool unfenced;
         void (*on_change)(void *ctx, const struct hf_leader_info *info);
         void *ctx;                       /* passed to on_change; borrowed */
-        struct hf_loop *host_loop;       /* where on_change runs; borrowed; NULL = loop thread */
+        struct hf_loop *host_loop;       /* where on_change runs; borrowed; NULL = on the elector
+                                            loop's thread */
         struct hf__loop_task change;     /* calls on_change in host_loop */
         struct hf__lock *lock;           /* owned */
         struct hf__lease_events *events; /* owned; NULL = no Events are written */

@@ -9,7 +9,7 @@
 
 struct hf__strbuf;
 
-/* The values to print: as for hf__lease_write, without labels. */
+/* The values to print: as for hf__lease_write, without labels and process. */
 struct hf__lease_edit {
         const char *ns, *name;
         const struct hf__record *record;
@@ -17,8 +17,9 @@ struct hf__lease_edit {
 
 /*
  * Prints the Lease to write. last: the text of the Lease as last seen, which must be JSON. True:
- * out, which was empty, has what hf__lease_write would print, or its error is set. False: other
- * values than those that a renewal changes have to change, or a member is missing; out is empty.
+ * out, which was empty, has the object that hf__lease_write would print, or its error is set.
+ * False: more must change than what a renewal or a release changes, or the text has one of these
+ * members not exactly once, or an escape in the name of a member; out is empty.
  */
 bool hf__lease_edit(const struct hf__lease_edit *edit, const char *last, size_t n,
                     struct hf__strbuf *out);

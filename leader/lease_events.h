@@ -15,8 +15,8 @@
 
 struct hf__lease_events;
 
-/* Texts are copied. host and client are borrowed: client must outlive every response, host the call
- * of hf__lease_events_free. 0 or -errno. */
+/* Texts are copied. host and client are borrowed: host until hf__lease_events_free, client until
+ * the response to the last request has come. 0 or -errno. */
 int hf__lease_events_new(const struct hf_host *host, struct hf_client *client, const char *ns,
                          const char *name, const char *identity,
                          struct hf__lease_events **ret_events);

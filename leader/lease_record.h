@@ -12,7 +12,7 @@
 struct hf__json;
 struct hf__strbuf;
 
-/* A piece of a Lease's text that is not kept: [from, to). Empty if from is to. */
+/* A piece of a Lease's text that is not kept: [from, to). Nothing is cut if the two are equal. */
 struct hf__lease_cut {
         size_t from, to;
 };
@@ -23,8 +23,9 @@ struct hf__lease_cut {
 #define HF__PROCESS_ANNOTATION   "holdfast.dev/holder-process"
 #define HF__HAND_OVER_ANNOTATION "holdfast.dev/hand-over-to"
 
-/* Finds metadata.managedFields with its comma. It is the largest part of a Lease, and a server
- * keeps the one that it has if an update does not name it. */
+/* Finds metadata.managedFields with the comma before it. It is the largest part of a Lease, and a
+ * server keeps the one that it has if an update does not name it. Cuts nothing if metadata has
+ * none, or has it as its first member. */
 struct hf__lease_cut hf__lease_find_cut(const char *text, size_t n);
 /* The spec and each of its fields may be absent. Without a holderIdentity no process holds the
  * Lease. HF_E_INVALID: lease is not a JSON object. */
@@ -35,12 +36,12 @@ int hf__lease_read(const struct hf__json *lease, struct hf__record *ret_record);
  * only continues last's history. In the first case last itself is changed. A record that begins a
  * term (record.cause) adds an entry to the history. labels: "key=value", NULL-terminated, added;
  * may be NULL. process: describes this process in a record that begins a term; NULL = no
- * description. -ENOMEM is left in out->error.
+ * description. An error is left in out->error: -ENOMEM, or -EINVAL if a label has no '='.
  */
 void hf__lease_write(struct hf__json *last, const char *ns, const char *name,
                      const struct hf__record *record, const char *const *labels,
                      const char *process, struct hf__strbuf *out);
 /* Copies the description of the process that wrote the record of this holder and acquire time.
- * False: the Lease has none. */
+ * False: the Lease has none, or it has more than max - 1 bytes. */
 bool hf__lease_process(const struct hf__json *lease, const char *holder, int64_t acquire_us,
                        char *process, size_t max);

@@ -7,7 +7,8 @@
  * All operations are asynchronous. The elector loop starts them, and they never block (`free` waits
  * for callbacks). Callbacks come on any thread, possibly before the starting function has returned:
  * exactly one reply to each read or write (none once the lock is freed), and any number of records
- * from a watch. They must not block. (The elector's callbacks only post a message to its loop.)
+ * from a watch. A callback must not block. (The elector's callbacks only post a message to its
+ * loop.)
  */
 #include <holdfast/error.h>
 #include <holdfast/host.h>
@@ -39,13 +40,15 @@ struct hf__lock_ops {
          * it has returned no callback runs. Thread: the one that frees the electors. */
         void (*free)(struct hf__lock *lock);
         /*
-         * Called after a successful acquire, if not NULL. For a lock of two Leases: adds the second
-         * Lease to the fence, and replaces acquired_at by the revision that caches must reach.
+         * If not NULL, called after a successful acquire, before the controllers of the term start;
+         * not for an elector without controllers. For a lock of two Leases: adds the second Lease
+         * to the fence, and replaces acquired_at by the revision that caches must reach.
          */
         void (*grant)(struct hf__lock *lock, struct hf_fence *fence,
                       char acquired_at[HF__REVISION_MAX]);
         /* If not NULL: copies the description of the process that wrote the record of this holder
-         * and acquire time (lease_record.h). False: it is not known. */
+         * and acquire time (lease_record.h). False: it is not known, or has more than max - 1
+         * bytes. */
         bool (*process)(struct hf__lock *lock, const char *holder, int64_t acquire_us,
                         char *process, size_t max);
 };

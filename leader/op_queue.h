@@ -25,9 +25,9 @@ struct hf_client;
 struct hf_elector;
 
 #define HF__OP_QUEUE_LIMIT 128 /* operations under way; holdfastd serves 200 writes at a time */
-/* If no operation was sent or has ended for this long, a new round begins: the operations of
- * earlier rounds do not count as under way any more. It is far below a request timeout (seconds):
- * electors that waited as long as that could lose their terms. */
+/* If electors wait and no operation was sent or has ended for this long, a new round begins: the
+ * operations of earlier rounds do not count as under way any more. It is far below a request
+ * timeout (seconds): electors that waited as long as that could lose their terms. */
 #define HF__OP_QUEUE_PATIENCE (250 * HF_NSEC_PER_MSEC)
 
 /* Zero = empty. */

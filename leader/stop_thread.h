@@ -8,9 +8,10 @@
 
 #include "base/loop.h"
 
-/* A member of struct hf_electors; zero at first. electors->mu guards `begun` and `over`; only
- * hf__stop_thread_join reads them without it, because no other call may run meanwhile. The thread
- * sets result and status before it sets `over`, so a caller that has seen `over` may read both. */
+/* A member of struct hf_electors; zero at first. electors->mu guards `begun` and `over`. They are
+ * read without it only while no other thread can write them: before the thread starts, and in
+ * hf__stop_thread_join, beside which no other call may run. The thread sets result and status
+ * before it sets `over`, so a caller that has seen `over` may read both. */
 struct hf__stop_thread {
         bool begun, over;
         pthread_t thread;

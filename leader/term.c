@@ -5,11 +5,10 @@
  * in `after` have started, then calls run(). If run() fails while the term goes on, it is called
  * again after a growing pause.
  *
- * A standby prepares its next term, because the start of twenty threads, of which each begins its
- * work at once, takes longer than the rest of a hand-over. To begin the term only wakes them,
- * mostly in the order of the controllers: each thread wakes the next one before it begins its work.
- * If all were woken at once, the first controller's write would wait for a processor behind all of
- * them.
+ * A standby prepares its next term: to start twenty threads would take longer than the rest of a
+ * hand-over. hf__term_begin then only wakes the first thread, and each thread wakes the next one
+ * before it begins its own work, so mostly in the order of the controllers. If all were woken at
+ * once, the first controller's write would wait for a processor behind all of them.
  *
  * A controller has started when it has said so (hf_term_started) or run() has returned 0. If its
  * is_settled() returns true when the term begins, it counts as started from then on.
@@ -190,9 +189,9 @@ static bool await_begin(struct hf__term *term) {
         return has_begun;
 }
 
-/* Wakes the first thread, which wakes the next one (await_begin). Wakes without the lock: otherwise
- * each thread would wake up only to wait for it. The term lives longer, because its threads are
- * joined before it is freed. */
+/* Wakes the first thread, which wakes the next one (await_begin). Both signal without the lock:
+ * otherwise each thread would wake up only to wait for the lock. `changed` still exists then,
+ * because the term is freed only after its threads have been joined. */
 static void set_state(struct hf__term *term, int state) {
         if (!term->abort) {
                 term->state = state;

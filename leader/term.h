@@ -60,7 +60,8 @@ void hf__term_fire_drain(struct hf__term *term);
 /* Makes the client refuse all requests, then fires the abort token. Idempotent. Thread: any. Never
  * blocks. */
 void hf__term_fire_abort(struct hf__term *term, enum hf_cancel_reason reason);
-/* Whether all controllers have returned: `joined` was called, or is about to be. Thread: any. */
+/* Whether all controllers have returned after a drain or an abort: `joined` was called, or is about
+ * to be. False before both, even if all have returned. Thread: any. */
 bool hf__term_is_joined(struct hf__term *term);
 /* The name of a controller that has not returned; "" = none. Borrowed from config.controllers.
  * Thread: any. */

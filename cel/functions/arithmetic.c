@@ -102,8 +102,8 @@ static struct hf__cel_value negate_double(struct hf__cel_run *run, const struct 
         return hf__cel_double(-args[0].as.d);
 }
 
-/* Text is limited to 4 GiB by the 32-bit length of a value; the limit of memory is reached far
- * earlier. */
+/* Joins two strings, or bytes. The 32-bit length of a value limits them to 4 GiB; the limit of
+ * memory is usually reached far earlier. */
 static struct hf__cel_value add_text(struct hf__cel_run *run, const struct hf__cel_value *args,
                                      unsigned n) {
         size_t length = (size_t)args[0].n + args[1].n;

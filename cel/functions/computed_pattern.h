@@ -6,8 +6,9 @@
 struct hf__cel_regex;
 struct hf__cel_run;
 
-/* The compiled pattern, a STRING. Each text is compiled once in a run, and only that is charged;
- * another call pays for finding it. NULL: *ret_error is why. */
+/* The compiled form of a pattern, which is a STRING. A valid pattern is compiled once in a run, an
+ * invalid one at each call; compiling is charged, and so is finding the pattern at each call. NULL:
+ * *ret_error is why. */
 const struct hf__cel_regex *hf__cel_computed_pattern(struct hf__cel_run *run,
                                                      struct hf__cel_value pattern,
                                                      struct hf__cel_value *ret_error);

@@ -3,7 +3,7 @@
  * The functions that convert a value to another type, such as int() and string().
  *
  * Invariant: a conversion never wraps. It returns the same value, the whole part of a double, the
- * double nearest to an integer, or an error.
+ * whole seconds of a timestamp, the double nearest to an integer, or an error.
  */
 #include <errno.h>
 #include <string.h>

@@ -62,8 +62,9 @@ static struct hf__cel_value call_range(struct hf__cel_run *run, const struct hf_
 
 /* ---- flatten ---- */
 
-/* Calls itself for the lists within the list, `levels` deep, and counts the elements, or also
- * stores them. Returns the first error among the elements, or null. */
+/* Adds the number of elements to *n, and stores them in items unless that is NULL. In place of a
+ * list within the list, `levels` deep, its elements count. Returns the first error among the
+ * elements, or null. */
 static struct hf__cel_value flatten_list(struct hf__cel_run *run, const struct hf__cel_list *list,
                                          int64_t levels, unsigned depth,
                                          struct hf__cel_value *items, size_t *n) {

@@ -57,7 +57,7 @@ static const char *parse_ip(const char *text, size_t n, struct network *out) {
          * then have more than one text. */
         if (strchr(copy, '%'))
                 return "with zone value is not allowed";
-        /* inet_pton accepts no short or octal forms of IPv4, as Go's netip does not. */
+        /* Like Go's netip, inet_pton refuses short and octal forms of IPv4. */
         out->n_bytes = strchr(copy, ':') ? 16 : 4;
         if (inet_pton(out->n_bytes == 16 ? AF_INET6 : AF_INET, copy, out->bytes) != 1)
                 return "parse error during conversion from string";
@@ -66,8 +66,9 @@ static const char *parse_ip(const char *text, size_t n, struct network *out) {
                        : NULL;
 }
 
-/* The bits after the prefix may be set: cidr("10.0.0.1/8") keeps them, and masked() clears them. A
- * length with a leading zero is refused, as by Go. 2 to 4: the slash and one to three digits. */
+/* Parses a block. Returns NULL, or why the text is not a block. The bits after the prefix may be
+ * set: cidr("10.0.0.1/8") keeps them, and masked() clears them. A length with a leading zero is
+ * refused, as by Go. 2 to 4: the slash and one to three digits. */
 static const char *parse_cidr(const char *text, size_t n, struct network *out) {
         const char *slash = memchr(text, '/', n);
         size_t n_ip = slash ? (size_t)(slash - text) : n;
@@ -156,8 +157,8 @@ static unsigned group_of(const struct network *network, unsigned i) {
         return (unsigned)network->bytes[2 * i] << 8 | network->bytes[2 * i + 1];
 }
 
-/* RFC 5952: the longest run of at least two zero groups is left out. Of two such runs the first one
- * is. */
+/* RFC 5952: the longest run of at least two zero groups is left out; of several that are equally
+ * long, the first one. */
 static size_t print_ipv6(const struct network *network, char *out) {
         unsigned best = 8;
         unsigned n_best = 1;
@@ -271,8 +272,8 @@ PROPERTY(link_local_multicast)
 PROPERTY(link_local_unicast)
 PROPERTY(global_unicast)
 
-/* Whether both have the same first n_bits bits of the block. An address of one family is in no
- * block of the other one. */
+/* Whether both begin with the same block->n_bits bits. An address of one family is in no block of
+ * the other one. */
 static bool has_prefix(const struct network *block, const struct network *other) {
         unsigned whole = block->n_bits / 8;
         unsigned rest = block->n_bits % 8;
@@ -296,8 +297,8 @@ static struct hf__cel_value contains_ip(struct hf__cel_run *run, const struct hf
                                        : hf__cel_bool(has_prefix(network_of(args[0]), &parsed));
 }
 
-/* A block contains another one if its prefix is not longer, and the prefixes agree in its
- * length. */
+/* A block contains another one if its prefix is not longer, and the other one begins with the bits
+ * of that prefix. */
 static struct hf__cel_value contains_cidr(struct hf__cel_run *run, const struct hf__cel_value *args,
                                           unsigned n) {
         const struct network *block = network_of(args[0]);

@@ -8,7 +8,7 @@
 
 #include "cel/functions/tables.h"
 
-/* The checker gives an empty optional the type that its use needs, so no function must know it. */
+/* The checker gives an empty optional the type that its use needs, so no function needs it. */
 static struct hf__cel_value call_none(struct hf__cel_run *run, const struct hf__cel_value *args,
                                       unsigned n) {
         return hf__cel_optional_none();

@@ -42,8 +42,9 @@ static struct hf__cel_value call_find(struct hf__cel_run *run, const struct hf__
         return hf__cel_string(args[0].as.text + start, end - start);
 }
 
-/* Finds all matches, but at most `limit`, and stores them in items unless that is NULL. Returns
- * their number. An empty match directly after another match does not count, as in Go. */
+/* Finds all matches, but at most `limit` unless that is negative, and stores them in items unless
+ * that is NULL. Returns their number. An empty match directly after another match does not count,
+ * as in Go. */
 static size_t collect_matches(struct hf__cel_run *run, const struct hf__cel_regex *regex,
                               struct hf__cel_value text, int64_t limit,
                               struct hf__cel_value *items) {

@@ -39,9 +39,9 @@ static const char *take_number(const char *at, const char *end, bool zeros, uint
         return at;
 }
 
-/* Whether the text is a list of identifiers. numbers: an identifier of digits alone must be a
- * number of 64 bits without leading zeros. Build metadata need not, because it is never compared.
- */
+/* Whether the text is a list of identifiers with dots between them. numbers: an identifier of
+ * digits alone must be a number of 64 bits without leading zeros. Build metadata need not, because
+ * it is never compared. */
 static bool is_list(const char *at, const char *end, bool numbers) {
         for (;;) {
                 const char *start = at;

@@ -136,8 +136,8 @@ static size_t find_long_last(struct hf__cel_run *run, const char *text, size_t n
         return at;
 }
 
-/* The last place of `part` at or before `from`. SIZE_MAX: there is none. The text must be at least
- * from + part.n bytes long. */
+/* The last place of `part` at or before `from`. SIZE_MAX: there is none, or the run has failed. The
+ * text must be at least from + part.n bytes long. */
 static size_t find_last(struct hf__cel_run *run, struct hf__cel_value text,
                         struct hf__cel_value part, size_t from) {
         if (part.n > SHORT_PART)
@@ -148,8 +148,8 @@ static size_t find_last(struct hf__cel_run *run, struct hf__cel_value text,
         return SIZE_MAX;
 }
 
-/* A step of work for each byte, and not for each eight as in index_of: short parts are compared
- * byte by byte. */
+/* A step of work for each byte, and not for each eight as in index_of: a short part is compared at
+ * each byte. */
 static struct hf__cel_value last_index_of(struct hf__cel_run *run, const struct hf__cel_value *args,
                                           unsigned n) {
         size_t at = args[0].n;

@@ -159,8 +159,8 @@ bool hf__cel_set_add_posix(struct hf__cel_set_maker *maker, struct hf__cel_set *
 
 /* Sorts by Shell's method. Most sets have few ranges that are nearly sorted, and glibc's qsort may
  * allocate memory that the arena does not count. With these gaps, which are Sedgewick's, the time
- * grows with n^(4/3) at most. With gaps that are halves of each other, two characters in turn would
- * cost the square. Returns how many ranges were moved. */
+ * grows with n^(4/3) at most. With gaps that are halves of each other, a class that names two
+ * characters in turn would take the square. Returns how many ranges were moved. */
 static uint64_t sort_ranges(struct hf__cel_range *ranges, size_t n) {
         static const size_t gaps[] = {65921, 16577, 4193, 1073, 281, 77, 23, 8, 1};
         uint64_t moves = 0;

@@ -4,8 +4,9 @@
  * consists of sequences, a sequence of repetitions, and a repetition of an atom, which may be a
  * group with a choice in it.
  *
- * Conventions: functions called parse_ return a node, or NULL after an error, which is in p->r and
- * p->message. Functions called take_ consume a part of the pattern and return whether it was there.
+ * Conventions, where the comment of a function says nothing else: functions called parse_ return a
+ * node, or NULL after an error, which is in p->r and p->message. Functions called take_ consume a
+ * part of the pattern and return whether it was there.
  *
  * Invariants: the recursion is at most DEPTH_MAX groups deep. Whatever can need more time or memory
  * than in proportion to the pattern counts as work, and that has a limit (check_work). A pattern

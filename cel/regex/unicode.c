@@ -50,7 +50,7 @@ static bool canonical_name(const char *name, size_t n, char out[static NAME_MAX_
         return length > 0;
 }
 
-/* Takes time in proportion to the number of names, about 300, for each class of a pattern. */
+/* Takes time in proportion to the number of names, about 200, for each class of a pattern. */
 static bool find_class(const char *name, struct class *ret_class) {
         *ret_class = (struct class){.runs = hf__cel_category_runs, .n = hf__cel_n_category_runs};
         if (strcmp(name, "Any") == 0) {

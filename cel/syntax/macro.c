@@ -12,8 +12,8 @@
 
 #include "cel/values/issues.h"
 
-/* The macros with one variable come from the language definition. Those with two variables, and
- * optMap, optFlatMap and sortBy, come from the libraries of cel-go that Kubernetes enables. */
+/* all, exists, exists_one, map and filter with one variable come from the language definition. The
+ * others come from the libraries of cel-go that Kubernetes enables. */
 static const struct macro {
         const char *name;
         uint8_t n_args; /* without the target */

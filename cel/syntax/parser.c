@@ -305,8 +305,8 @@ static struct hf__cel_node *parse_literal(struct parser *p, uint32_t at, bool ne
         r = hf__cel_literal(p->arena, p->text, token, negative, &node->as.constant, &message);
         if (r < 0)
                 return out_of_memory(p);
-        /* A literal out of range is not an error of the grammar: the parser goes on, and may report
-         * more. */
+        /* A number out of range, or an escape that is not allowed, is no error of the grammar: the
+         * parser goes on, and may report more. */
         if (r > 0)
                 hf__cel_issues_add(p->issues, at, "%s", message);
         if (r > 0)

@@ -57,7 +57,7 @@ struct hf__cel_overload {
         hf__cel_function *call;
         enum hf__cel_cost cost;
         bool member;
-        bool any_number; /* for an int it also takes a uint or a whole double */
+        bool any_number; /* for an int it also takes a uint or a double */
         unsigned n_args; /* the target included */
         const struct hf__cel_type *args[HF__CEL_ARGS_MAX];
         const struct hf__cel_type *result;

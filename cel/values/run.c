@@ -203,7 +203,7 @@ static const struct hf__cel_map *index_entries(struct hf__cel_run *run,
                 return NULL;
         if (order)
                 equal = hf__cel_map_index(entries, n, order);
-        /* Few entries have no index, so that their keys are compared in pairs: 21 times at most. */
+        /* Without an index the keys are compared in pairs: of at most 7 entries, 21 times. */
         for (size_t i = 1; !order && i < n; i++)
                 for (size_t k = 0; k < i; k++)
                         equal = equal || hf__cel_key_compare(entries[i].key, entries[k].key) == 0;
@@ -459,7 +459,8 @@ bool hf__cel_order(struct hf__cel_run *run, struct hf__cel_value a, struct hf__c
         case HF__CEL_BOOL: *ret_order = (int)a.as.boolean - (int)b.as.boolean; return true;
         case HF__CEL_STRING:
         case HF__CEL_BYTES:
-                /* After the run has failed, a sort still continues to the end of its pass. */
+                /* A run that has failed compares nothing more: a sort still goes on to the end of
+                 * its pass. */
                 *ret_order = hf__cel_work(run, a.n / 16) ? compare_bytes(a, b) : 0;
                 return true;
         case HF__CEL_TIMESTAMP:

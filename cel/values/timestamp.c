@@ -270,8 +270,7 @@ static bool take_part(const char **text, const char *end, uint64_t *ret_nanoseco
                 if (__builtin_mul_overflow(whole, 10, &whole) ||
                     __builtin_add_overflow(whole, (uint64_t)(**text - '0'), &whole))
                         return false;
-        /* Digits beyond the 17th do not change the double: they are far less than a nanosecond of
-         * any unit. */
+        /* Digits beyond the 17th are dropped: of any unit they are far less than a nanosecond. */
         if (take_char(text, end, '.'))
                 for (; *text < end && **text >= '0' && **text <= '9'; (*text)++, digits++)
                         if (scale < 1e17) {

@@ -136,8 +136,8 @@ const struct hf__cel_type *hf__cel_type_parse(struct hf__arena *arena, const cha
                         kind = k;
         if (kind == HF__CEL_ERROR)
                 return named_type(arena, word, n);
-        /* Behind any other type a parenthesis belongs to the signature: in ".string(int)" it begins
-         * the arguments. */
+        /* Only the types from LIST on have parameters. Behind the others a parenthesis belongs to
+         * the signature: in ".string(int)" it begins the arguments. */
         if (**text != '(' || kind < HF__CEL_LIST)
                 return &plain[kind];
         (*text)++;
@@ -185,8 +185,8 @@ const char *hf__cel_type_name(const struct hf__cel_type *type) {
         return type->name ? type->name : names[type->kind].name;
 }
 
-/* Compares a name with a text of n bytes, as strcmp does. Names of fields come from expressions
- * and need no NUL at their end. */
+/* Compares a name with a text of n bytes, as strcmp does. The text is a name that an expression
+ * uses, and may have no NUL at its end. */
 static int compare_name(const char *name, const char *text, size_t n) {
         int r = strncmp(name, text, n);
 

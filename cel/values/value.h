@@ -30,8 +30,8 @@ struct hf__cel_value {
 
 struct hf__cel_run;
 
-/* A list or map of the caller may contain errors. An expression that reads one of them gets that
- * error, as if a function had returned it. */
+/* A list or map of the caller may contain errors. An expression that takes one out gets that error,
+ * as if a function had returned it. hf__cel_equal takes it for unequal to everything. */
 struct hf__cel_list {
         size_t n;
         /* NULL: `at` makes each element. It must be pure if several evaluations use the list,
@@ -54,7 +54,8 @@ struct hf__cel_entry {
 
 struct hf__cel_map {
         size_t n;
-        /* NULL: the functions below make and find entries. They must be pure in the same case. */
+        /* NULL: the functions below make and find entries. They must be pure if several
+         * evaluations use the map. */
         const struct hf__cel_entry *entries;
         /* The indexes of the entries in the order of their keys (hf__cel_map_index). May be NULL:
          * then a look-up goes through all entries, and nothing charges that. */
@@ -104,8 +105,8 @@ bool hf__cel_map_find(const struct hf__cel_map *map, struct hf__cel_value key,
 int hf__cel_key_compare(struct hf__cel_value a, struct hf__cel_value b);
 /* Sorts the indexes of n entries by their keys. Returns whether two keys are equal. */
 bool hf__cel_map_index(const struct hf__cel_entry *entries, size_t n, uint32_t *order);
-/* Compares numbers of any kinds, none of them a NaN. As the specification says, a whole number is
- * rounded to the nearest double before it is compared with a double. */
+/* Compares numbers of any kinds, none of them a NaN. As in cel-go, a whole number is rounded to the
+ * nearest double before it is compared with a double. */
 int hf__cel_number_compare(struct hf__cel_value a, struct hf__cel_value b);
 bool hf__cel_is_number(struct hf__cel_value value);
 /* The type of a value, for `type(x)` and messages. */

@@ -112,7 +112,8 @@ struct hf_response {
         bool fence_echoed;
         struct hf_status status; /* set when error != 0 */
         /* Only when error != 0: nothing of the request was sent, apart from tries that a server has
-         * refused. So a write was certainly not applied, even if error is HF_E_TIMEOUT or
+         * refused, or earlier tries of a read. So a write was certainly not applied, even if error
+         * is HF_E_TIMEOUT or
          * HF_E_CANCELED. An implementation that does not know leaves it false. */
         bool not_sent;
 };
@@ -225,7 +226,7 @@ HF_MUST_CHECK int hf_loop_client_new(struct hf_loop *loop, struct hf_client *inn
  * codes except 504 it retries reads. It never does this in HF_LANE_LEASE. If the request still
  * fails, the response has hf_status.retry_after_s. After a 401 the client reads the token file
  * again, and repeats the request if the token has changed. Apart from 429 and 401, it repeats a
- * write only after a 503 that proves that nothing was written.
+ * write at the same server only after a 503 that proves that nothing was written.
  *
  * What a failed write means: a 503 to a write is HF_E_TIMEOUT, an unknown outcome, because a proxy
  * may send one after it has forwarded the write. Only a 503 with the cause NotApplied in its
@@ -252,11 +253,12 @@ struct hf_rest_config {
         /*
          * Further instances of the same API server: n_other_servers URLs, which like `server` are
          * all https or all http. Each may serve any request. A request begins at the server that
-         * responded last. If that one cannot be reached, refuses the connection, or breaks it
-         * before the request was sent, the request goes to the next server at once, within its
-         * deadline. A read does so also after 502 and 503, and when its connection breaks later. A
-         * request in HF_LANE_LEASE does so also after 429. A write that may have been processed is
-         * not sent to a second server.
+         * responded last. If that one cannot be reached, refuses the connection or our
+         * certificate, has a certificate that we refuse, or breaks the connection before the
+         * request was sent, the request goes to the next server at once, within its deadline. A
+         * read does so also after 502 and 503, and when its connection breaks later. A request in
+         * HF_LANE_LEASE does so also after 429. A write that may have been processed is not sent to
+         * a second server.
          */
         const char *const *other_servers;
         size_t n_other_servers; /* less than HF_REST_SERVERS_MAX */

@@ -281,7 +281,7 @@ HF_MUST_CHECK int hf_electors_add(struct hf_electors *electors,
 /*
  * Starts all electors and returns at once. 0 or -errno. HF_E_EXISTS: another set has already
  * registered its checks with the host's health: use one set for all Leases of a process, or several
- * hosts with separate healths. HF_E_CLOSED: already started or stopped. After another error no
+ * hosts with separate healths. HF_E_CLOSED: already started or stopped. After any other error no
  * elector contends, and only hf_electors_stop and hf_electors_free may follow. An error may come
  * after HF_EVERY_INSTANCE controllers have begun: then it aborts them and blocks up to stop_grace
  * until they return.
