@@ -307,6 +307,10 @@ const char *hf__json_string(const struct hf__json *object, const char *path) {
         return hf__json_text(hf__json_path(object, path));
 }
 
+const char *hf__json_string_or_empty(const struct hf__json *object, const char *path) {
+        return hf__json_text_or_empty(hf__json_path(object, path));
+}
+
 bool hf__json_i64(const struct hf__json *object, const char *path, int64_t *ret_value) {
         return hf__json_integer(hf__json_path(object, path), ret_value);
 }
@@ -352,6 +356,11 @@ const char *hf__json_text(const struct hf__json *json) {
         return hf__json_item_is(hf__json_item(json), cJSON_String)
                        ? hf__json_item(json)->valuestring
                        : NULL;
+}
+const char *hf__json_text_or_empty(const struct hf__json *json) {
+        const char *text = hf__json_text(json);
+
+        return text ? text : "";
 }
 double hf__json_number(const struct hf__json *json) {
         return hf__json_item_is(hf__json_item(json), cJSON_Number)

@@ -79,6 +79,8 @@ void hf__json_print_pretty(const struct hf__json *json, struct hf__strbuf *out);
 struct hf__json *hf__json_get(const struct hf__json *object, const char *key);
 struct hf__json *hf__json_path(const struct hf__json *object, const char *path);
 const char *hf__json_string(const struct hf__json *object, const char *path);
+/* The same, but "" instead of NULL. */
+const char *hf__json_string_or_empty(const struct hf__json *object, const char *path);
 /* Whether the path leads to the string `text`. */
 bool hf__json_has_text(const struct hf__json *object, const char *path, const char *text);
 /* false, and *ret_value is unchanged, unless the path leads to a whole number that fits. */
@@ -95,6 +97,8 @@ bool hf__json_is_bool(const struct hf__json *json);
 bool hf__json_is_null(const struct hf__json *json);
 
 const char *hf__json_text(const struct hf__json *json); /* the value of a string */
+/* The same, but "" instead of NULL. */
+const char *hf__json_text_or_empty(const struct hf__json *json);
 /* Whether an array has the string `text` as an element. */
 bool hf__json_has_element(const struct hf__json *array, const char *text);
 /* The first element of the array whose member `key` (a path) is the string `text`; NULL: none. */

@@ -35,12 +35,6 @@ static bool is_binding(const struct hfd_resource *resource) {
         return strstr(resource->plural, "bindings") != NULL;
 }
 
-static const char *text_at(const struct hf__json *object, const char *path) {
-        const char *text = hf__json_string(object, path);
-
-        return text ? text : "";
-}
-
 /* A copy without the members that the garbage collector and the registry change. NULL: out of
  * memory. */
 static struct hf__json *strip_metadata(const struct hf__json *object) {
@@ -180,8 +174,8 @@ static int check_role(const struct hfd_escalation *e, const struct hfd_rbac_inde
  * without giving the user its rights. */
 static int check_binding(const struct hfd_escalation *e, const struct hfd_rbac_index *index,
                          struct hf__strbuf *why) {
-        const char *kind = text_at(e->object, "roleRef.kind"),
-                   *name = text_at(e->object, "roleRef.name");
+        const char *kind = hf__json_string_or_empty(e->object, "roleRef.kind"),
+                   *name = hf__json_string_or_empty(e->object, "roleRef.name");
         const char *plural = strcmp(kind, "Role") == 0 ? "roles" : "clusterroles";
         struct hf__json *rules = NULL;
 

@@ -17,12 +17,6 @@
 /* Up to this number, searching the labels one after another is faster than making an index. */
 #define LABELS_FEW 32
 
-static const char *text_of(const struct hf__json *object, const char *key) {
-        const struct hf__json *member = hf__json_get(object, key);
-
-        return hf__json_is_string(member) ? hf__json_text(member) : "";
-}
-
 /* ---- matching ---- */
 
 /* The labels of an object, in a form in which many of them are found quickly. */
@@ -52,7 +46,8 @@ static const struct hf__json *find_label(const struct labels *labels, const char
 }
 
 static bool is_met(const struct hf__json *expression, const struct labels *labels) {
-        const char *op = text_of(expression, "operator"), *key = text_of(expression, "key");
+        const char *op = hf__json_string_or_empty(expression, "operator"),
+                   *key = hf__json_string_or_empty(expression, "key");
         const struct hf__json *label = find_label(labels, key);
         bool present = label != NULL;
         bool in = present &&
@@ -110,7 +105,8 @@ static void put_separator(struct hf__strbuf *out, size_t n) {
 }
 
 static void print_expression(const struct hf__json *expression, struct hf__strbuf *out) {
-        const char *op = text_of(expression, "operator"), *key = text_of(expression, "key");
+        const char *op = hf__json_string_or_empty(expression, "operator"),
+                   *key = hf__json_string_or_empty(expression, "key");
 
         if (strcmp(op, "Exists") == 0 || strcmp(op, "DoesNotExist") == 0) {
                 hf__strbuf_printf(out, "%s%s", strcmp(op, "Exists") == 0 ? "" : "!", key);

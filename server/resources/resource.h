@@ -129,8 +129,9 @@ struct hfd_resource {
         /* With has_generation: a map in metadata whose changes count, too, unless a write of status
          * makes them; NULL = none. */
         const char *counted_metadata;
-        bool owns_nothing; /* never an owner, so a delete ignores propagationPolicy (Events) */
-        bool is_packed;    /* large objects are compressed in memory (packed.h) */
+        bool owns_nothing;  /* never an owner, so a delete ignores propagationPolicy (Events) */
+        bool is_packed;     /* large objects are compressed in memory (packed.h) */
+        bool keeps_extract; /* each object has a place for an extract (objects/object.h) */
         bool no_strategic_patch; /* refuses strategic merge patches, as for custom resources */
         /* A write to a subresource also writes metadata, as for most built-in kinds. False: it
          * writes only its own part, as for custom resources. */

@@ -20,13 +20,6 @@
  * group, so a review with a body full of groups would cost far more than other requests. */
 #define GROUPS_MAX 200
 
-/* "" if the member is absent or no text. */
-static const char *text_at(const struct hf__json *object, const char *key) {
-        const char *text = hf__json_text(hf__json_get(object, key));
-
-        return text ? text : "";
-}
-
 /* ---- validation ---- */
 
 static void reply_invalid(const struct hfd_review_context *context, struct hfd_causes *causes,
@@ -38,7 +31,8 @@ static void reply_invalid(const struct hfd_review_context *context, struct hfd_c
 static void print_path_attributes(const struct hf__json *attributes, char *out, size_t n) {
         (void)snprintf(out, n,
                        "authorization.NonResourceAttributes{Path:\"%.200s\", Verb:\"%.60s\"}",
-                       text_at(attributes, "path"), text_at(attributes, "verb"));
+                       hf__json_string_or_empty(attributes, "path"),
+                       hf__json_string_or_empty(attributes, "verb"));
 }
 
 /* False: the spec is wrong, and response is filled (422). As in kube-apiserver, one response names
@@ -61,7 +55,8 @@ static bool check_spec(const struct hfd_review_context *context, struct hf__json
                 hfd_cause_invalid(&causes, "spec.resourceAttributes", "null",
                                   "exactly one of nonResourceAttributes or resourceAttributes must "
                                   "be specified");
-        if (strcmp(kind, "SelfSubjectAccessReview") != 0 && !*text_at(spec, "user") &&
+        if (strcmp(kind, "SelfSubjectAccessReview") != 0 &&
+            !*hf__json_string_or_empty(spec, "user") &&
             hf__json_count(hf__json_get(spec, "groups")) == 0)
                 hfd_cause_invalid_text(&causes, "spec.user", "",
                                        "at least one of user or group must be specified");
@@ -77,7 +72,9 @@ static bool check_spec(const struct hfd_review_context *context, struct hf__json
 static bool check_namespace(const struct hfd_review_context *context, const struct hf__json *object,
                             struct hfd_response *response) {
         const char *own = hf__json_string(object, "metadata.namespace");
-        const char *asked = text_at(hf__json_path(object, "spec.resourceAttributes"), "namespace");
+        const char *asked =
+                hf__json_string_or_empty(hf__json_path(object, "spec.resourceAttributes"),
+                                         "namespace");
 
         if (!context->resource->namespaced)
                 return true;
@@ -101,13 +98,15 @@ static struct hfd_attributes read_attributes(const struct hf__json *spec) {
         const struct hf__json *resource = hf__json_get(spec, "resourceAttributes"),
                               *path = hf__json_get(spec, "nonResourceAttributes");
 
-        return (struct hfd_attributes){.verb = text_at(resource ? resource : path, "verb"),
-                                       .group = text_at(resource, "group"),
-                                       .resource = text_at(resource, "resource"),
-                                       .subresource = text_at(resource, "subresource"),
-                                       .ns = text_at(resource, "namespace"),
-                                       .name = text_at(resource, "name"),
-                                       .path = text_at(path, "path"),
+        return (struct hfd_attributes){.verb = hf__json_string_or_empty(resource ? resource : path,
+                                                                        "verb"),
+                                       .group = hf__json_string_or_empty(resource, "group"),
+                                       .resource = hf__json_string_or_empty(resource, "resource"),
+                                       .subresource =
+                                               hf__json_string_or_empty(resource, "subresource"),
+                                       .ns = hf__json_string_or_empty(resource, "namespace"),
+                                       .name = hf__json_string_or_empty(resource, "name"),
+                                       .path = hf__json_string_or_empty(path, "path"),
                                        .is_resource = resource != NULL};
 }
 
@@ -127,7 +126,7 @@ static bool read_subject(const struct hfd_review_context *context, const struct 
                         return false;
                 groups[n++] = hf__json_text(m) ? hf__json_text(m) : "";
         }
-        *ret_subject = (struct hfd_subject){.name = text_at(spec, "user"),
+        *ret_subject = (struct hfd_subject){.name = hf__json_string_or_empty(spec, "user"),
                                             .groups = groups,
                                             .n_groups = n};
         return true;
@@ -249,7 +248,7 @@ static int collect_rules(const struct hfd_review_context *context, const char *n
 
 bool hfd_rules_review(const struct hfd_review_context *context, struct hf__json *object,
                       struct hfd_response *response) {
-        const char *ns = text_at(hf__json_get(object, "spec"), "namespace");
+        const char *ns = hf__json_string_or_empty(hf__json_get(object, "spec"), "namespace");
         char *missing = NULL;
 
         /* As in kube-apiserver: rules of all namespaces together would say nothing about any of

@@ -78,20 +78,14 @@ void hfd_conversion_review_put(struct hf__strbuf *s, const char *uid,
         hf__strbuf_puts(s, "]}}");
 }
 
-static const char *text_of(const struct hf__json *json, const char *path) {
-        const char *text = hf__json_string(json, path);
-
-        return text ? text : "";
-}
-
 /* ---- the response ---- */
 
 /* "group/version, Kind=Kind" of an apiVersion, as Go prints a GroupVersionKind. */
 static void put_type(struct hf__strbuf *why, const struct hf__json *json) {
-        const char *version = text_of(json, "apiVersion");
+        const char *version = hf__json_string_or_empty(json, "apiVersion");
 
         hf__strbuf_printf(why, "%s%s, Kind=%s", strchr(version, '/') ? "" : "/", version,
-                          text_of(json, "kind"));
+                          hf__json_string_or_empty(json, "kind"));
 }
 
 /* The list of converted objects, or another value, which the caller counts as an empty list. NULL:
@@ -113,18 +107,19 @@ static const struct hf__json *check_response(const struct hf__json *review, cons
         }
         if (!hf__json_has_text(response, "uid", uid)) {
                 hf__strbuf_printf(why, "failed: expected response.uid=\"%s\", got ", uid);
-                hf__strbuf_json(why, text_of(response, "uid"), strlen(text_of(response, "uid")));
+                hf__strbuf_json(why, hf__json_string_or_empty(response, "uid"),
+                                strlen(hf__json_string_or_empty(response, "uid")));
                 return NULL;
         }
         if (!hf__json_has_text(response, "result.status", "Success")) {
-                const char *message = text_of(response, "result.message");
+                const char *message = hf__json_string_or_empty(response, "result.message");
                 if (*message)
                         hf__strbuf_printf(why, "failed: %s", message);
                 else
                         hf__strbuf_printf(why,
                                           "failed: response.result.status was '%s', not "
                                           "'Success'",
-                                          text_of(response, "result.status"));
+                                          hf__json_string_or_empty(response, "result.status"));
                 return NULL;
         }
         const struct hf__json *objects = hf__json_get(response, "convertedObjects");
@@ -136,7 +131,8 @@ static const struct hf__json *check_response(const struct hf__json *review, cons
 /* Whether the webhook has changed a member that it must not change. name: for the message. */
 static bool member_differs(const struct pair *pair, const char *path, const char *name,
                            struct hf__strbuf *why) {
-        const char *in = text_of(pair->original, path), *out = text_of(pair->converted, path);
+        const char *in = hf__json_string_or_empty(pair->original, path),
+                   *out = hf__json_string_or_empty(pair->converted, path);
 
         if (strcmp(in, out) == 0)
                 return false;
@@ -160,14 +156,16 @@ static bool is_identical(const struct pair *pair, struct hf__strbuf *why) {
                 hf__strbuf_printf(why,
                                   "returned invalid object at index %zu: invalid groupVersion "
                                   "(expected %s, received %s)",
-                                  pair->index, version, text_of(pair->converted, "apiVersion"));
+                                  pair->index, version,
+                                  hf__json_string_or_empty(pair->converted, "apiVersion"));
                 return false;
         }
         if (!hf__json_has_text(pair->converted, "kind", pair->row->kind)) {
                 hf__strbuf_printf(why,
                                   "returned invalid object at index %zu: invalid kind (expected "
                                   "%s, received %s)",
-                                  pair->index, pair->row->kind, text_of(pair->converted, "kind"));
+                                  pair->index, pair->row->kind,
+                                  hf__json_string_or_empty(pair->converted, "kind"));
                 return false;
         }
         return !member_differs(pair, "metadata.name", "name", why) &&

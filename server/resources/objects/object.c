@@ -7,9 +7,9 @@
  *    bytes before and after the resourceVersion are the stored bytes, normalized if another program
  *    stored them, or what a definition has made of them (custom_object.h). hfd_object_at and
  *    hfd_object_has_bytes rely on this. A placeholder has no such bytes.
- *  - selectable and extract are set once, by a compare-and-exchange. A thread that loses the race
- *    frees its own copy and uses the published one. So they need no lock, and remain valid as long
- *    as the object.
+ *  - selectable and the extract are set once, by a compare-and-exchange. A thread that loses the
+ *    race frees its own copy and uses the published one. So they need no lock, and remain valid as
+ *    long as the object.
  *  - frames is guarded by a lock that many objects share. The lock is held only to read or set a
  *    pointer and to take a reference, never while a frame is built or freed, and never together
  *    with another lock.
@@ -181,26 +181,40 @@ static struct hf__buf *make_spliced(const struct hf__buf *bytes, size_t n_head, 
         return spliced;
 }
 
-/* The offset of the pointer to the origin in an object that has one: after the path and its NUL,
- * rounded up to the alignment of a pointer. */
-static size_t origin_offset(size_t n_path) {
-        size_t end = offsetof(struct hfd_object, path) + n_path + 1, n = sizeof(struct hf__buf *);
+/* The offset of the pointer that follows the path and its NUL in some objects, rounded up to the
+ * alignment of a pointer. It leads to the origin or to the extract; no object has both. */
+static size_t pointer_offset(size_t n_path) {
+        size_t end = offsetof(struct hfd_object, path) + n_path + 1, n = sizeof(void *);
 
         return (end + n - 1) / n * n;
 }
 
-static struct hf__buf **origin_of(const struct hfd_object *object) {
-        return (struct hf__buf **)((char *)(uintptr_t)object + origin_offset(strlen(object->path)));
+static void *pointer_of(const struct hfd_object *object) {
+        return (char *)(uintptr_t)object + pointer_offset(strlen(object->path));
 }
 
-/* The object, its path and its origin are one allocation: a pointer in the struct would cost each
- * of a million objects 8 bytes, and few have an origin. */
+static struct hf__buf **origin_of(const struct hfd_object *object) {
+        assert(object->has_origin);
+        return pointer_of(object);
+}
+
+static _Atomic(void *) *extract_of(const struct hfd_object *object) {
+        assert(object->resource->keeps_extract);
+        return pointer_of(object);
+}
+
+/* The object, its path and the pointer after the path are one allocation. A pointer in the struct
+ * would cost each of a million objects 8 bytes, and few have an origin or a place for an extract.
+ */
 static struct hfd_object *alloc_object_with(const struct hfd_resource *resource, const char *path,
                                             uint64_t revision, struct hf__buf *origin) {
         size_t n = strlen(path);
-        struct hfd_object *object = calloc(1, origin ? origin_offset(n) + sizeof(struct hf__buf *)
-                                                     : offsetof(struct hfd_object, path) + n + 1);
+        bool has_pointer = origin || resource->keeps_extract;
+        struct hfd_object *object =
+                calloc(1, has_pointer ? pointer_offset(n) + sizeof(void *)
+                                      : offsetof(struct hfd_object, path) + n + 1);
 
+        assert(!origin || !resource->keeps_extract);
         if (!object)
                 return NULL;
         atomic_init(&object->refs, 1);
@@ -212,6 +226,8 @@ static struct hfd_object *alloc_object_with(const struct hfd_resource *resource,
         object->has_origin = origin != NULL;
         if (origin)
                 *origin_of(object) = hf__buf_ref(origin);
+        if (resource->keeps_extract)
+                atomic_init(extract_of(object), NULL);
         return object;
 }
 
@@ -378,7 +394,8 @@ struct hfd_object *hfd_object_unref(struct hfd_object *object) {
                 return NULL;
         assert(!object->frames); /* the thread that shares them has a reference until unshare */
         hf__json_free(atomic_load(&object->selectable));
-        free(atomic_load(&object->extract));
+        if (object->resource->keeps_extract)
+                free(atomic_load(extract_of(object)));
         hf__buf_unref(object->bytes);
         if (object->has_origin)
                 hf__buf_unref(*origin_of(object));
@@ -479,13 +496,13 @@ const struct hf__json *hfd_object_selectable(struct hfd_object *object) {
 }
 
 const void *hfd_object_extract(const struct hfd_object *object) {
-        return atomic_load_explicit(&object->extract, memory_order_acquire);
+        return atomic_load_explicit(extract_of(object), memory_order_acquire);
 }
 
 const void *hfd_object_keep_extract(struct hfd_object *object, void *extract) {
         void *published = NULL;
 
-        if (atomic_compare_exchange_strong(&object->extract, &published, extract))
+        if (atomic_compare_exchange_strong(extract_of(object), &published, extract))
                 return extract;
         free(extract);
         return published; /* another thread was first */

@@ -42,7 +42,6 @@ struct hfd_object {
         struct hf__buf *bytes;
         /* Owned; built on first use: the labels, and the fields that field selectors may use. */
         _Atomic(struct hf__json *) selectable;
-        _Atomic(void *) extract;          /* owned; see hfd_object_keep_extract; NULL = none */
         struct hfd_object_frames *frames; /* owned; NULL = not shared; guarded by object.c's lock */
         atomic_int refs;
         uint16_t splice_at; /* where the resourceVersion begins in the unpacked bytes */
@@ -52,7 +51,7 @@ struct hfd_object {
         bool stale;
         bool has_origin; /* see hfd_object_origin */
         uint16_t n_ns;   /* length of the namespace in path; 0 = none */
-        char path[];     /* "ns/name" or "name" */
+        char path[];     /* "ns/name" or "name"; a pointer may follow it (object.c) */
 };
 
 /* The object's name, borrowed from object. */
@@ -145,7 +144,8 @@ struct hf__json *hfd_object_parse_for_update(const struct hfd_object *object);
 const struct hf__json *hfd_object_selectable(struct hfd_object *object);
 /*
  * What the one reader of objects of this kind has extracted from the bytes, so that it needs to
- * read them once only. Borrowed from object, and valid as long as the object. NULL = nothing yet.
+ * read them once only. Only for resources with keeps_extract. Borrowed from object, and valid as
+ * long as the object. NULL = nothing yet.
  */
 const void *hfd_object_extract(const struct hfd_object *object);
 /* Keeps a block of memory as the extract, which the object frees with free, and returns it. If

@@ -154,6 +154,7 @@ static const struct hfd_resource rows[] = {
                 .storage = "secrets",
                 .namespaced = true,
                 .unconditional_update = true,
+                .keeps_extract = true,
                 /* The number of keys, never a value: a Table is printed, logged and shared. */
                 .columns = HFD_COLUMNS({"Name", "string", "name", "metadata.name"},
                                        {"Type", "string", "", "type"},
@@ -174,6 +175,7 @@ static const struct hfd_resource rows[] = {
                 .storage = "serviceaccounts",
                 .namespaced = true,
                 .unconditional_update = true,
+                .keeps_extract = true,
                 /* A token is not stored. A create at .../token signs it, and answers with it
                  * once. */
                 .subresources = HFD_SUB_TOKEN,

@@ -134,21 +134,15 @@ int hfd_api_service_prepare(struct hf__json *object, const struct hf__json *old)
 
 /* ---- validation ---- */
 
-/* "" if the member is absent or no text. */
-static const char *text_of(const struct hf__json *object, const char *path) {
-        const char *text = hf__json_string(object, path);
-
-        return text ? text : "";
-}
-
 /* The name must be "VERSION.GROUP", so that a group version has one APIService at most. What is cut
  * from a long version or group has a cause of its own. */
 static void validate_name(const struct hf__json *object, struct hfd_causes *causes) {
-        const char *name = text_of(object, "metadata.name");
+        const char *name = hf__json_string_or_empty(object, "metadata.name");
         char wanted[400], quoted[410], detail[480];
 
-        (void)snprintf(wanted, sizeof wanted, "%.64s.%.260s", text_of(object, "spec.version"),
-                       text_of(object, "spec.group"));
+        (void)snprintf(wanted, sizeof wanted, "%.64s.%.260s",
+                       hf__json_string_or_empty(object, "spec.version"),
+                       hf__json_string_or_empty(object, "spec.group"));
         if (!*name || strcmp(name, wanted) == 0)
                 return;
         hfd_quote(wanted, quoted, sizeof quoted);
@@ -181,15 +175,15 @@ static void validate_priority(const struct hf__json *object, const char *field, 
 
 /* Certificates and trust are about a service, so a local APIService has none. */
 static void validate_service(const struct hf__json *object, struct hfd_causes *causes) {
-        const char *bundle = text_of(object, "spec.caBundle");
+        const char *bundle = hf__json_string_or_empty(object, "spec.caBundle");
         bool skips = hf__json_bool(object, "spec.insecureSkipTLSVerify", false);
         char value[40];
         size_t n = 0;
 
         if (hf__json_path(object, "spec.service")) {
-                if (!*text_of(object, "spec.service.namespace"))
+                if (!*hf__json_string_or_empty(object, "spec.service.namespace"))
                         hfd_cause_required(causes, "spec.service.namespace", "");
-                if (!*text_of(object, "spec.service.name"))
+                if (!*hf__json_string_or_empty(object, "spec.service.name"))
                         hfd_cause_required(causes, "spec.service.name", "");
                 if (skips && *bundle)
                         hfd_cause_invalid(causes, "spec.insecureSkipTLSVerify", "true",
@@ -213,7 +207,7 @@ static void validate_status(const struct hf__json *object, struct hfd_causes *ca
 
         for (const struct hf__json *m = hf__json_first(hf__json_path(object, "status.conditions"));
              m; m = hf__json_next(m), i++) {
-                const char *status = text_of(m, "status");
+                const char *status = hf__json_string_or_empty(m, "status");
                 (void)snprintf(field, sizeof field, "status.conditions[%zu].status", i);
                 if (strcmp(status, "True") != 0 && strcmp(status, "False") != 0 &&
                     strcmp(status, "Unknown") != 0)
@@ -224,8 +218,8 @@ static void validate_status(const struct hf__json *object, struct hfd_causes *ca
 
 void hfd_api_service_validate(const struct hf__json *object, const struct hf__json *old,
                               struct hfd_causes *causes) {
-        const char *group = text_of(object, "spec.group"),
-                   *version = text_of(object, "spec.version");
+        const char *group = hf__json_string_or_empty(object, "spec.group"),
+                   *version = hf__json_string_or_empty(object, "spec.version");
 
         validate_name(object, causes);
         if (!*group && strcmp(version, "v1") != 0)

@@ -42,13 +42,6 @@ static const struct names new_names = {.object = "regarding",
                                        .count = "deprecatedCount",
                                        .source = "deprecatedSource"};
 
-/* "" if the member is absent or no text. */
-static const char *text_of(const struct hf__json *object, const char *path) {
-        const char *text = hf__json_string(object, path);
-
-        return text ? text : "";
-}
-
 /* ---- the rules of v1 ---- */
 
 static void limit_text(const char *text, size_t max, const char *field, struct hfd_causes *causes) {
@@ -62,7 +55,7 @@ static void limit_text(const char *text, size_t max, const char *field, struct h
 
 static void require_text(const struct hf__json *object, const char *name,
                          struct hfd_causes *causes) {
-        const char *text = text_of(object, name);
+        const char *text = hf__json_string_or_empty(object, name);
 
         if (!*text)
                 hfd_cause_required(causes, name, "");
@@ -83,8 +76,9 @@ static void validate_reporter(const char *reporter, const char *field, struct hf
 /* The rules that both versions have. names: those of the version in which object is. */
 static void validate_always(const struct hf__json *object, const struct names *names,
                             struct hfd_causes *causes) {
-        const char *ns = text_of(object, "metadata.namespace"),
-                   *of_object = text_of(hf__json_get(object, names->object), "namespace");
+        const char *ns = hf__json_string_or_empty(object, "metadata.namespace"),
+                   *of_object = hf__json_string_or_empty(hf__json_get(object, names->object),
+                                                         "namespace");
         bool is_new = hf__json_get(object, "eventTime") != NULL, matches;
 
         if (*of_object)
@@ -96,11 +90,12 @@ static void validate_always(const struct hf__json *object, const struct names *n
                                        "does not match event.namespace");
         if (!is_new)
                 return;
-        validate_reporter(text_of(object, names->reporter), names->reporter, causes);
+        validate_reporter(hf__json_string_or_empty(object, names->reporter), names->reporter,
+                          causes);
         require_text(object, "reportingInstance", causes);
         require_text(object, "action", causes);
         require_text(object, "reason", causes);
-        limit_text(text_of(object, names->message), NOTE_MAX, "message", causes);
+        limit_text(hf__json_string_or_empty(object, names->message), NOTE_MAX, "message", causes);
 }
 
 void hfd_event_validate(const struct hf__json *object, const struct hf__json *old,
@@ -125,7 +120,7 @@ static void validate_series(const struct hf__json *object, struct hfd_causes *ca
 
 static void validate_create(const struct hf__json *object, struct hfd_causes *causes) {
         const struct hf__json *source = hf__json_get(object, new_names.source);
-        const char *type = text_of(object, "type");
+        const char *type = hf__json_string_or_empty(object, "type");
         char detail[300];
         int64_t count = 0;
 
@@ -141,7 +136,8 @@ static void validate_create(const struct hf__json *object, struct hfd_causes *ca
                 hfd_cause_invalid_text(causes, "lastTimestamp", "", "needs to be unset");
         if (hf__json_i64(object, new_names.count, &count) && count != 0)
                 hfd_cause_invalid_text(causes, "count", "", "needs to be unset");
-        if (*text_of(source, "component") || *text_of(source, "host"))
+        if (*hf__json_string_or_empty(source, "component") ||
+            *hf__json_string_or_empty(source, "host"))
                 hfd_cause_invalid_text(causes, "source", "", "needs to be unset");
 }
 

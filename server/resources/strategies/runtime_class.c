@@ -60,12 +60,6 @@ const struct hfd_schema hfd_runtime_class_schema =
         {HFD_STRUCT(NODE "RuntimeClass", fields),
          .description = "RuntimeClass names a container runtime that pods can ask for."};
 
-static const char *text_of(const struct hf__json *object, const char *path) {
-        const char *text = hf__json_string(object, path);
-
-        return text ? text : "";
-}
-
 /* ---- overhead ---- */
 
 /* kube-apiserver checks podFixed as if it were the limits of a container, and so its causes have
@@ -117,8 +111,8 @@ static void validate_handler(const char *handler, struct hfd_causes *causes) {
 void hfd_runtime_class_validate(const struct hf__json *object, const struct hf__json *old,
                                 struct hfd_causes *causes) {
         const struct hfd_schema *schema = &hfd_runtime_class_schema;
-        const char *handler = text_of(object, "handler");
-        bool is_moved = old && strcmp(handler, text_of(old, "handler")) != 0;
+        const char *handler = hf__json_string_or_empty(object, "handler");
+        bool is_moved = old && strcmp(handler, hf__json_string_or_empty(old, "handler")) != 0;
 
         if (!old || is_moved)
                 validate_handler(handler, causes);

@@ -19,12 +19,6 @@
 #include "base/strbuf.h"
 #include "base/time_format.h"
 
-static const char *text_of(const struct hf__json *object, const char *path) {
-        const char *text = hf__json_string(object, path);
-
-        return text ? text : "";
-}
-
 static void put_text(struct hf__strbuf *s, const char *text, size_t n) {
         hf__strbuf_json(s, text, n);
 }
@@ -42,13 +36,14 @@ static void put_since(struct hf__strbuf *s, const char *time, int64_t now_s) {
 }
 
 static const char *first_seen(const struct hf__json *event) {
-        return first_of(text_of(event, "firstTimestamp"), text_of(event, "eventTime"));
+        return first_of(hf__json_string_or_empty(event, "firstTimestamp"),
+                        hf__json_string_or_empty(event, "eventTime"));
 }
 
 static const char *last_seen(const struct hf__json *event) {
         if (hf__json_get(event, "series"))
-                return text_of(event, "series.lastObservedTime");
-        return first_of(text_of(event, "lastTimestamp"), first_seen(event));
+                return hf__json_string_or_empty(event, "series.lastObservedTime");
+        return first_of(hf__json_string_or_empty(event, "lastTimestamp"), first_seen(event));
 }
 
 static int64_t count_of(const struct hf__json *event) {
@@ -64,8 +59,8 @@ static int64_t count_of(const struct hf__json *event) {
 
 /* "kind/name", the kind in lower case. */
 static void put_object(struct hf__strbuf *s, const struct hf__json *event) {
-        const char *kind = text_of(event, "involvedObject.kind"),
-                   *name = text_of(event, "involvedObject.name");
+        const char *kind = hf__json_string_or_empty(event, "involvedObject.kind"),
+                   *name = hf__json_string_or_empty(event, "involvedObject.name");
         char text[600];
 
         (void)snprintf(text, sizeof text, "%s%s%s", kind, *name ? "/" : "", name);
@@ -75,10 +70,10 @@ static void put_object(struct hf__strbuf *s, const struct hf__json *event) {
 }
 
 static void put_source(struct hf__strbuf *s, const struct hf__json *event) {
-        const char *component = first_of(text_of(event, "source.component"),
-                                         text_of(event, "reportingComponent")),
-                   *host = first_of(text_of(event, "source.host"),
-                                    text_of(event, "reportingInstance"));
+        const char *component = first_of(hf__json_string_or_empty(event, "source.component"),
+                                         hf__json_string_or_empty(event, "reportingComponent")),
+                   *host = first_of(hf__json_string_or_empty(event, "source.host"),
+                                    hf__json_string_or_empty(event, "reportingInstance"));
         char text[600];
 
         (void)snprintf(text, sizeof text, "%s%s%s", component, *host ? ", " : "", host);
@@ -87,7 +82,7 @@ static void put_source(struct hf__strbuf *s, const struct hf__json *event) {
 
 /* Appends the message without the white space around it. */
 static void put_message(struct hf__strbuf *s, const struct hf__json *event) {
-        const char *text = text_of(event, "message");
+        const char *text = hf__json_string_or_empty(event, "message");
         size_t n;
 
         while (isspace((unsigned char)*text))

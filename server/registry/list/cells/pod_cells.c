@@ -17,12 +17,6 @@
 #include "base/strbuf.h"
 #include "base/time_format.h"
 
-static const char *text_of(const struct hf__json *object, const char *path) {
-        const char *text = hf__json_string(object, path);
-
-        return text ? text : "";
-}
-
 static int64_t number_of(const struct hf__json *object, const char *path) {
         int64_t number = 0;
 
@@ -42,10 +36,10 @@ static bool describe_container(const struct hf__json *status, char *text, size_t
         const struct hf__json *waiting = hf__json_path(status, "state.waiting"),
                               *ended = hf__json_path(status, "state.terminated");
 
-        if (*text_of(waiting, "reason"))
-                (void)snprintf(text, max, "%s", text_of(waiting, "reason"));
-        else if (*text_of(ended, "reason"))
-                (void)snprintf(text, max, "%s", text_of(ended, "reason"));
+        if (*hf__json_string_or_empty(waiting, "reason"))
+                (void)snprintf(text, max, "%s", hf__json_string_or_empty(waiting, "reason"));
+        else if (*hf__json_string_or_empty(ended, "reason"))
+                (void)snprintf(text, max, "%s", hf__json_string_or_empty(ended, "reason"));
         else if (ended && number_of(ended, "signal") != 0)
                 (void)snprintf(text, max, "Signal:%" PRId64, number_of(ended, "signal"));
         else if (ended)
@@ -67,7 +61,8 @@ static void add_restarts(struct restarts *restarts, const struct hf__json *statu
         /* Nobody has checked a status, so the sum may be too large for its type. */
         if (__builtin_add_overflow(restarts->n, number_of(status, "restartCount"), &restarts->n))
                 restarts->n = INT64_MAX;
-        if (hf__time_parse(text_of(status, "lastState.terminated.finishedAt"), &ended) == 0 &&
+        if (hf__time_parse(hf__json_string_or_empty(status, "lastState.terminated.finishedAt"),
+                           &ended) == 0 &&
             ended > restarts->last_s)
                 restarts->last_s = ended;
 }
@@ -105,7 +100,7 @@ static int summarize_init(const struct hf__json *pod, struct pod_summary *summar
              m && r == 0 && !*ret_initializing; m = hf__json_next(m), i++) {
                 const struct hf__json *ended = hf__json_path(m, "state.terminated");
                 const struct hf__json_index_entry *spec =
-                        hf__json_index_find(&by_name, text_of(m, "name"));
+                        hf__json_index_find(&by_name, hf__json_string_or_empty(m, "name"));
                 bool sidecar = spec && is_sidecar(spec->item);
 
                 add_restarts(&summary->restarts, m);
@@ -155,7 +150,8 @@ static void summarize_containers(const struct hf__json *pod, struct pod_summary 
  * the gate of the scheduler, what an init container or a container says, the deletion. 0 or
  * -ENOMEM. */
 static int summarize(const struct hf__json *pod, struct pod_summary *summary) {
-        const char *phase = text_of(pod, "status.phase"), *reason = text_of(pod, "status.reason");
+        const char *phase = hf__json_string_or_empty(pod, "status.phase"),
+                   *reason = hf__json_string_or_empty(pod, "status.reason");
         const char *deleted = NULL;
         struct restarts sidecars = {0};
         bool initializing;
@@ -218,7 +214,8 @@ static void put_gates(struct hf__strbuf *out, const struct hf__json *pod) {
         int r = hf__json_index_init(&conditions, hf__json_path(pod, "status.conditions"), "type");
         for (const struct hf__json *m = hf__json_first(gates); m && r == 0; m = hf__json_next(m)) {
                 const struct hf__json_index_entry *condition =
-                        hf__json_index_find(&conditions, text_of(m, "conditionType"));
+                        hf__json_index_find(&conditions,
+                                            hf__json_string_or_empty(m, "conditionType"));
                 met += condition && hf__json_has_text(condition->item, "status", "True");
         }
         hf__json_index_done(&conditions);
@@ -285,9 +282,9 @@ static void put_job_duration(struct hf__strbuf *out, const struct hf__json *job,
         int64_t start, end = now_s;
         char text[HF__AGE_MAX];
 
-        if (hf__time_parse(text_of(job, "status.startTime"), &start) != 0)
+        if (hf__time_parse(hf__json_string_or_empty(job, "status.startTime"), &start) != 0)
                 return;
-        (void)hf__time_parse(text_of(job, "status.completionTime"), &end);
+        (void)hf__time_parse(hf__json_string_or_empty(job, "status.completionTime"), &end);
         hf__age_format(end - start, text);
         hf__strbuf_puts(out, text);
 }

@@ -19,19 +19,13 @@ static void put_string(struct hf__strbuf *s, const struct hf__strbuf *text) {
                 hf__strbuf_json(s, text->data ? text->data : "", text->n);
 }
 
-static const char *text_of(const struct hf__json *object, const char *name) {
-        const char *text = hf__json_string(object, name);
-
-        return text ? text : "";
-}
-
 void hfd_policy_put_param_kind(struct hf__strbuf *s, const struct hf__json *policy) {
         const struct hf__json *kind = hf__json_path(policy, "spec.paramKind");
         struct hf__strbuf text = {0};
 
         if (kind)
-                hf__strbuf_printf(&text, "%s/%s", text_of(kind, "apiVersion"),
-                                  text_of(kind, "kind"));
+                hf__strbuf_printf(&text, "%s/%s", hf__json_string_or_empty(kind, "apiVersion"),
+                                  hf__json_string_or_empty(kind, "kind"));
         else
                 hf__strbuf_puts(&text, "<unset>");
         put_string(s, &text);
@@ -51,7 +45,8 @@ static void print_selector(struct hf__strbuf *out, const struct hf__json *select
                 const char *between = "";
 
                 hf__strbuf_printf(out, "LabelSelectorRequirement{Key:%s,Operator:%s,Values:[",
-                                  text_of(m, "key"), text_of(m, "operator"));
+                                  hf__json_string_or_empty(m, "key"),
+                                  hf__json_string_or_empty(m, "operator"));
                 for (const struct hf__json *value = hf__json_first(hf__json_get(m, "values"));
                      value; value = hf__json_next(value)) {
                         hf__strbuf_printf(out, "%s%s", between,
@@ -65,8 +60,8 @@ static void print_selector(struct hf__strbuf *out, const struct hf__json *select
 
 void hfd_policy_put_param_ref(struct hf__strbuf *s, const struct hf__json *binding) {
         const struct hf__json *ref = hf__json_path(binding, "spec.paramRef");
-        const char *ns = text_of(ref, "namespace");
-        const char *name = text_of(ref, "name");
+        const char *ns = hf__json_string_or_empty(ref, "namespace");
+        const char *name = hf__json_string_or_empty(ref, "name");
         struct hf__strbuf text = {0};
 
         if (name[0])

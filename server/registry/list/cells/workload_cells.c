@@ -28,13 +28,6 @@
 typedef void put_fn(struct hf__strbuf *out, const struct hf__json *object, const char *arg,
                     int64_t now_s);
 
-/* "" if the member is absent or no text. */
-static const char *text_of(const struct hf__json *object, const char *path) {
-        const char *text = hf__json_string(object, path);
-
-        return text ? text : "";
-}
-
 /* Appends `otherwise` if nothing has been appended since n. */
 static void put_otherwise(struct hf__strbuf *out, size_t n, const char *otherwise) {
         if (out->n == n)
@@ -52,13 +45,13 @@ static void put_element(struct hf__strbuf *out, size_t n, const char *separator,
 /* put_none, put_known, put_applicable and put_unset differ only in the word for a missing value. */
 static void put_none(struct hf__strbuf *out, const struct hf__json *object, const char *arg,
                      int64_t now_s) {
-        hf__strbuf_puts(out, text_of(object, arg));
+        hf__strbuf_puts(out, hf__json_string_or_empty(object, arg));
         put_otherwise(out, 0, "<none>");
 }
 
 static void put_known(struct hf__strbuf *out, const struct hf__json *object, const char *arg,
                       int64_t now_s) {
-        hf__strbuf_puts(out, text_of(object, arg));
+        hf__strbuf_puts(out, hf__json_string_or_empty(object, arg));
         put_otherwise(out, 0, "<unknown>");
 }
 
@@ -69,7 +62,7 @@ static void put_number_or_text(struct hf__strbuf *out, const struct hf__json *ob
         if (hf__json_i64(object, path, &number))
                 hf__strbuf_printf(out, "%" PRId64, number);
         else
-                hf__strbuf_puts(out, text_of(object, path));
+                hf__strbuf_puts(out, hf__json_string_or_empty(object, path));
         put_otherwise(out, 0, otherwise);
 }
 
@@ -120,7 +113,7 @@ static void put_since(struct hf__strbuf *out, const struct hf__json *object, con
         char age[HF__AGE_MAX] = "<none>";
         int64_t then;
 
-        if (hf__time_parse(text_of(object, arg), &then) == 0)
+        if (hf__time_parse(hf__json_string_or_empty(object, arg), &then) == 0)
                 hf__age_format(now_s - then, age);
         hf__strbuf_puts(out, age);
 }
@@ -166,16 +159,18 @@ static void put_addresses(struct hf__strbuf *out, const struct hf__json *object)
         size_t n = 0;
 
         for (const struct hf__json *m = hf__json_first(list); m && texts; m = hf__json_next(m))
-                texts[n++] = *text_of(m, "ip") ? text_of(m, "ip") : text_of(m, "hostname");
+                texts[n++] = *hf__json_string_or_empty(m, "ip")
+                                     ? hf__json_string_or_empty(m, "ip")
+                                     : hf__json_string_or_empty(m, "hostname");
         put_sorted(out, texts, n);
 }
 
 /* A load balancer without an address is "<pending>": kubectl's users wait for it in this column. */
 static void put_external(struct hf__strbuf *out, const struct hf__json *service) {
-        const char *type = text_of(service, "spec.type");
+        const char *type = hf__json_string_or_empty(service, "spec.type");
 
         if (strcmp(type, "ExternalName") == 0) {
-                hf__strbuf_puts(out, text_of(service, "spec.externalName"));
+                hf__strbuf_puts(out, hf__json_string_or_empty(service, "spec.externalName"));
                 return;
         }
         if (strcmp(type, "LoadBalancer") == 0)
@@ -201,7 +196,7 @@ static void put_service(struct hf__strbuf *out, const struct hf__json *object, c
                 hf__strbuf_printf(out, "%s%" PRId64, out->n > 0 ? "," : "", port);
                 if (hf__json_i64(m, "nodePort", &node_port) && node_port > 0)
                         hf__strbuf_printf(out, ":%" PRId64, node_port);
-                hf__strbuf_printf(out, "/%s", text_of(m, "protocol"));
+                hf__strbuf_printf(out, "/%s", hf__json_string_or_empty(m, "protocol"));
         }
         put_otherwise(out, 0, "<none>");
 }
@@ -220,7 +215,7 @@ static void put_endpoints(struct hf__strbuf *out, const struct hf__json *object,
                      m; m = hf__json_next(m), n++) {
                         if (n >= 3)
                                 continue;
-                        put_element(out, 0, ",", text_of(m, "ip"));
+                        put_element(out, 0, ",", hf__json_string_or_empty(m, "ip"));
                         if (port)
                                 hf__strbuf_printf(out, ":%" PRId64, number);
                 }
@@ -281,8 +276,8 @@ static void put_ingress(struct hf__strbuf *out, const struct hf__json *object, c
                         hf__strbuf_printf(out, " + %zu more...", hf__json_count(rules) - n);
                         return;
                 }
-                if (*text_of(m, "host")) {
-                        put_element(out, 0, ",", text_of(m, "host"));
+                if (*hf__json_string_or_empty(m, "host")) {
+                        put_element(out, 0, ",", hf__json_string_or_empty(m, "host"));
                         n++;
                 }
         }
@@ -333,7 +328,7 @@ static void put_node(struct hf__strbuf *out, const struct hf__json *object, cons
         for (const struct hf__json *m = hf__json_first(hf__json_path(object, "status.addresses"));
              m && out->n == 0; m = hf__json_next(m))
                 if (hf__json_has_text(m, "type", arg))
-                        hf__strbuf_puts(out, text_of(m, "address"));
+                        hf__strbuf_puts(out, hf__json_string_or_empty(m, "address"));
         put_otherwise(out, 0, "<none>");
 }
 
@@ -354,8 +349,9 @@ static void put_modes(struct hf__strbuf *out, const struct hf__json *object, con
 static void put_claim(struct hf__strbuf *out, const struct hf__json *object, const char *arg,
                       int64_t now_s) {
         if (hf__json_path(object, "spec.claimRef"))
-                hf__strbuf_printf(out, "%s/%s", text_of(object, "spec.claimRef.namespace"),
-                                  text_of(object, "spec.claimRef.name"));
+                hf__strbuf_printf(out, "%s/%s",
+                                  hf__json_string_or_empty(object, "spec.claimRef.namespace"),
+                                  hf__json_string_or_empty(object, "spec.claimRef.name"));
 }
 
 /* ---- references ---- */
@@ -373,11 +369,12 @@ static void put_owner(struct hf__strbuf *out, const struct hf__json *object, con
              m && out->n == 0; m = hf__json_next(m)) {
                 if (!hf__json_bool(m, "controller", false))
                         continue;
-                const char *version = text_of(m, "apiVersion"), *slash = strchr(version, '/');
-                put_lower(out, text_of(m, "kind"));
+                const char *version = hf__json_string_or_empty(m, "apiVersion"),
+                           *slash = strchr(version, '/');
+                put_lower(out, hf__json_string_or_empty(m, "kind"));
                 if (slash)
                         hf__strbuf_printf(out, ".%.*s", (int)(slash - version), version);
-                hf__strbuf_printf(out, "/%s", text_of(m, "name"));
+                hf__strbuf_printf(out, "/%s", hf__json_string_or_empty(m, "name"));
         }
         put_otherwise(out, 0, "<none>");
 }
@@ -385,8 +382,9 @@ static void put_owner(struct hf__strbuf *out, const struct hf__json *object, con
 /* The kind keeps its capitals here, unlike in put_owner. */
 static void put_scaled(struct hf__strbuf *out, const struct hf__json *object, const char *arg,
                        int64_t now_s) {
-        hf__strbuf_printf(out, "%s/%s", text_of(object, "spec.scaleTargetRef.kind"),
-                          text_of(object, "spec.scaleTargetRef.name"));
+        hf__strbuf_printf(out, "%s/%s",
+                          hf__json_string_or_empty(object, "spec.scaleTargetRef.kind"),
+                          hf__json_string_or_empty(object, "spec.scaleTargetRef.name"));
 }
 
 static void put_parameters(struct hf__strbuf *out, const struct hf__json *object, const char *arg,
@@ -394,10 +392,11 @@ static void put_parameters(struct hf__strbuf *out, const struct hf__json *object
         const struct hf__json *parameters = hf__json_path(object, "spec.parameters");
 
         if (parameters) {
-                hf__strbuf_puts(out, text_of(parameters, "kind"));
-                if (*text_of(parameters, "apiGroup"))
-                        hf__strbuf_printf(out, ".%s", text_of(parameters, "apiGroup"));
-                hf__strbuf_printf(out, "/%s", text_of(parameters, "name"));
+                hf__strbuf_puts(out, hf__json_string_or_empty(parameters, "kind"));
+                if (*hf__json_string_or_empty(parameters, "apiGroup"))
+                        hf__strbuf_printf(out, ".%s",
+                                          hf__json_string_or_empty(parameters, "apiGroup"));
+                hf__strbuf_printf(out, "/%s", hf__json_string_or_empty(parameters, "name"));
         }
         put_otherwise(out, 0, "<none>");
 }
@@ -411,14 +410,14 @@ static void put_parent(struct hf__strbuf *out, const struct hf__json *object, co
                 hf__strbuf_puts(out, "<none>");
                 return;
         }
-        put_lower(out, text_of(parent, "resource"));
-        if (*text_of(parent, "group")) {
+        put_lower(out, hf__json_string_or_empty(parent, "resource"));
+        if (*hf__json_string_or_empty(parent, "group")) {
                 hf__strbuf_putc(out, '.');
-                put_lower(out, text_of(parent, "group"));
+                put_lower(out, hf__json_string_or_empty(parent, "group"));
         }
-        if (*text_of(parent, "namespace"))
-                hf__strbuf_printf(out, "/%s", text_of(parent, "namespace"));
-        hf__strbuf_printf(out, "/%s", text_of(parent, "name"));
+        if (*hf__json_string_or_empty(parent, "namespace"))
+                hf__strbuf_printf(out, "/%s", hf__json_string_or_empty(parent, "namespace"));
+        hf__strbuf_printf(out, "/%s", hf__json_string_or_empty(parent, "name"));
 }
 
 /* ---- classes and drivers ---- */
@@ -438,7 +437,7 @@ static void put_class(struct hf__strbuf *out, const struct hf__json *object, con
                 is_default = is_default || (hf__json_is_string(value) &&
                                             strcmp(hf__json_text(value), "true") == 0);
         }
-        hf__strbuf_printf(out, "%s%s", text_of(object, "metadata.name"),
+        hf__strbuf_printf(out, "%s%s", hf__json_string_or_empty(object, "metadata.name"),
                           is_default ? " (default)" : "");
 }
 
@@ -449,7 +448,8 @@ static void put_audiences(struct hf__strbuf *out, const struct hf__json *object,
 
         for (const struct hf__json *m = hf__json_first(requests); m; m = hf__json_next(m), n++) {
                 hf__strbuf_puts(out, n > 0 ? "," : "");
-                hf__strbuf_puts(out, text_of(m, "audience")); /* "" is that of the server */
+                hf__strbuf_puts(out, hf__json_string_or_empty(m, "audience")); /* "" is that of the
+                                                                                  server */
         }
         if (n == 0)
                 hf__strbuf_puts(out, "<unset>");

@@ -25,13 +25,6 @@
 static const char verbs_supported[] = "\"create\", \"delete\", \"deletecollection\", \"get\", "
                                       "\"list\", \"patch\", \"proxy\", \"update\", \"watch\"";
 
-/* "" if the member is absent or no text. */
-static const char *text_of(const struct hf__json *object, const char *path) {
-        const char *text = hf__json_string(object, path);
-
-        return text ? text : "";
-}
-
 static bool is_all(const char *text) { return strcmp(text, HFD_FLOW_EVERYBODY) == 0; }
 
 /* ---- subjects ---- */
@@ -70,13 +63,14 @@ static void require_name(const struct hf__json *member, const char *name, const 
         char path[FIELD_MAX];
 
         (void)snprintf(path, sizeof path, "%.100s.%s.name", field, name);
-        if (member && !*text_of(member, "name"))
+        if (member && !*hf__json_string_or_empty(member, "name"))
                 hfd_cause_required(causes, path, "");
 }
 
 static void validate_account(const struct hf__json *account, const char *field,
                              struct hfd_causes *causes) {
-        const char *name = text_of(account, "name"), *ns = text_of(account, "namespace");
+        const char *name = hf__json_string_or_empty(account, "name"),
+                   *ns = hf__json_string_or_empty(account, "namespace");
         char path[FIELD_MAX];
 
         require_name(account, "serviceAccount", field, causes);
@@ -94,7 +88,7 @@ static void validate_account(const struct hf__json *account, const char *field,
  * by the match, so it is refused. */
 static void validate_subject(const struct hf__json *subject, const char *field,
                              struct hfd_causes *causes) {
-        const char *kind = text_of(subject, "kind");
+        const char *kind = hf__json_string_or_empty(subject, "kind");
         char path[FIELD_MAX];
 
         if (strcmp(kind, "ServiceAccount") == 0) {
@@ -305,7 +299,7 @@ static void validate_precedence(const struct hf__json *object, struct hfd_causes
 /* kube-apiserver's cause shows its internal Go type, not only the text. */
 static void validate_distinguisher(const struct hf__json *object, struct hfd_causes *causes) {
         const struct hf__json *method = hf__json_path(object, "spec.distinguisherMethod");
-        const char *type = text_of(method, "type");
+        const char *type = hf__json_string_or_empty(method, "type");
         char value[300], quoted[280];
 
         if (!method || strcmp(type, "ByUser") == 0 || strcmp(type, "ByNamespace") == 0)
@@ -345,7 +339,7 @@ void hfd_flow_validate_status(const struct hf__json *object, const struct hf__js
         bool is_indexed = hfd_causes_check(causes, hf__json_index_init(&types, list, "type"));
         for (const struct hf__json *m = hf__json_first(list); m && is_indexed;
              m = hf__json_next(m), i++) {
-                const char *type = text_of(m, "type");
+                const char *type = hf__json_string_or_empty(m, "type");
                 const struct hf__json_index_entry *first = hf__json_index_find(&types, type);
                 (void)snprintf(field, sizeof field, "status.conditions[%zu].type", i);
                 if (*type ? first && first->position < i : has_empty)
@@ -360,7 +354,8 @@ void hfd_flow_validate_status(const struct hf__json *object, const struct hf__js
 void hfd_flow_schema_validate(const struct hf__json *object, const struct hf__json *old,
                               struct hfd_causes *causes) {
         static const char field[] = "spec.priorityLevelConfiguration.name";
-        const char *name = text_of(object, "metadata.name"), *level = text_of(object, field);
+        const char *name = hf__json_string_or_empty(object, "metadata.name"),
+                   *level = hf__json_string_or_empty(object, field);
         const struct hfd_flow_object *fixed = hfd_flow_object_find(HFD_FLOW_SCHEMA_KIND, name);
         char detail[100];
 

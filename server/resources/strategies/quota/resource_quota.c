@@ -96,20 +96,13 @@ static void validate_map(const struct hf__json *object, const char *path,
 
 /* ---- scopes ---- */
 
-/* "" if value is NULL or no text. */
-static const char *text_of(const struct hf__json *value) {
-        const char *text = hf__json_text(value);
-
-        return text ? text : "";
-}
-
 /* spec.scopes as a set of HFD_SCOPE_...; unknown names are left out. */
 static unsigned scopes_of(const struct hf__json *object) {
         unsigned scopes = 0;
 
         for (const struct hf__json *m = hf__json_first(hf__json_path(object, "spec.scopes")); m;
              m = hf__json_next(m))
-                scopes |= hfd_quota_scope(text_of(m));
+                scopes |= hfd_quota_scope(hf__json_text_or_empty(m));
         return scopes;
 }
 
@@ -143,7 +136,7 @@ static void validate_scopes(const struct hf__json *object, struct hfd_causes *ca
 
         hfd_quote_list(list, value, sizeof value);
         for (const struct hf__json *m = hf__json_first(list); m; m = hf__json_next(m))
-                if (hfd_quota_scope(text_of(m)) == 0)
+                if (hfd_quota_scope(hf__json_text_or_empty(m)) == 0)
                         hfd_cause_invalid(causes, "spec.scopes", value, "unsupported scope");
         validate_fit(object, scopes, "spec.scopes", value, causes);
         validate_conflicts(scopes, "spec.scopes", value, causes);
@@ -160,7 +153,7 @@ static void validate_scopes(const struct hf__json *object, struct hfd_causes *ca
 /* The texts say 'Exist' for Exists, as kube-apiserver does. */
 static void validate_operator(const struct hf__json *requirement, unsigned scope,
                               struct hfd_causes *causes) {
-        const char *op = text_of(hf__json_get(requirement, "operator"));
+        const char *op = hf__json_text_or_empty(hf__json_get(requirement, "operator"));
         const struct hf__json *values = hf__json_get(requirement, "values");
         bool has_values = hf__json_first(values) != NULL;
         char list[300];
@@ -197,7 +190,7 @@ static void validate_selector(const struct hf__json *object, struct hfd_causes *
 
         for (const struct hf__json *m = hf__json_first(hf__json_get(selector, "matchExpressions"));
              m; m = hf__json_next(m)) {
-                const char *name = text_of(hf__json_get(m, "scopeName"));
+                const char *name = hf__json_text_or_empty(hf__json_get(m, "scopeName"));
                 unsigned scope = hfd_quota_scope(name);
                 if (scope == 0)
                         hfd_cause_invalid_text(causes, EXPRESSIONS ".scopeName", name,
