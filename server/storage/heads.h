@@ -11,8 +11,8 @@
 #include <stdint.h>
 
 struct hfd_head {
-        int64_t id;
-        uint64_t created;
+        int64_t id;       /* of the row */
+        uint64_t created; /* the key's create revision */
 };
 
 struct hfd_heads {
