@@ -73,6 +73,7 @@ static void index_free(struct hfd_flow_index *index) {
         free(index);
 }
 
+/* Relaxed is enough: the caller has a reference, or the lock of flow_control.c, which has one. */
 struct hfd_flow_index *hfd_flow_index_ref(struct hfd_flow_index *index) {
         assert(!index || atomic_load_explicit(&index->n_refs, memory_order_relaxed) > 0);
         if (index)
@@ -80,6 +81,7 @@ struct hfd_flow_index *hfd_flow_index_ref(struct hfd_flow_index *index) {
         return index;
 }
 
+/* Release and acquire: what other threads did with the index happens before it is freed. */
 struct hfd_flow_index *hfd_flow_index_unref(struct hfd_flow_index *index) {
         assert(!index || atomic_load_explicit(&index->n_refs, memory_order_relaxed) > 0);
         if (index && atomic_fetch_sub_explicit(&index->n_refs, 1, memory_order_acq_rel) == 1)
