@@ -152,7 +152,8 @@ int hfd_bootstrap_phases_make(struct hfd_server *server, struct hf_status *reter
                 r = hf_bootstrap_new(&server->host, &config, &server->bootstrap, &why);
         if (r == -ENOMEM)
                 return hf_fail(reterr_status, r, "cannot read the manifests: %s", hf_strerror(r));
-        /* Tests parse the built-in manifests, so the mistake must be in the user's directories. */
+        /* Tests parse the built-in manifests, so the mistake must be in the user's directories (or
+         * in those of a test program, extra.h). */
         if (r != 0)
                 return hf_fail(reterr_status, r, "flag --bootstrap-manifests: %s", why.message);
         return 0;

@@ -23,8 +23,8 @@
  *                watches end, requests in progress end ...... InFlightRequestsDrained
  *                the listener closes ........................ HTTPServerStoppedListening
  *
- *      end     the hooks' token `stopped` fires; everything is freed; exit status 0, or after a
- *              failed start 2 (a mistake that only the user can correct) or 1
+ *      end     the hooks' token `stopped` fires; everything is freed; exit status 0, or another
+ *              one after a failure (main/sequence.c)
  *
  * The API serves while the hooks stop, because the release of the Lease goes through it. A SIGTERM
  * more than a second after the first one exits at once. A controller that does not stop ends the

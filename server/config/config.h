@@ -146,7 +146,7 @@ struct hfd_config {
 
         /* holdfastd store ... */
         char *copy_from, *copy_to; /* sqlite:FILE or etcd:URL[,URL] */
-        bool etcd_snapshot;        /* restore: the files are snapshots of etcd */
+        bool etcd_snapshot;        /* restore: the backup is a snapshot of etcd */
         /* the arguments that are not flags, in order; the other places are NULL */
         char *arguments[HFD_MAX_ARGUMENTS];
         size_t n_arguments;

@@ -16,8 +16,9 @@ struct hf__strbuf;
 
 /*
  * Parses the command line, completes the configuration and checks it. For version and help only
- * the command is set, and nothing else is checked. On success the caller frees ret_config with
- * hfd_config_done. -errno, or HF_E_INVALID with a message that names the flag or the argument:
+ * the command is set, and only the words up to it are checked. On success the caller frees
+ * ret_config with hfd_config_done. -errno, or HF_E_INVALID with a message that names the flag or
+ * the argument:
  *  - a flag is unknown, is given twice (unless it is a list that may be repeated), has no value, is
  *    out of range or belongs to another command;
  *  - an argument is missing, or there is one too many;

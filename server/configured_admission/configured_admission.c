@@ -19,7 +19,8 @@
 
 #define WEBHOOK_CALLS_MIN 16 /* calls of one webhook at a time, however few places there are */
 
-/* Calls of one webhook may hold a quarter of the places for writing requests. */
+/* Calls of one webhook may hold a quarter of the places for writing requests. So a webhook that
+ * hangs leaves the others to requests that do not need it. */
 static size_t max_webhook_calls(const struct hfd_config *config) {
         size_t n = (size_t)config->max_mutating_requests_inflight / 4;
 

@@ -339,7 +339,7 @@ int hfd_controllers_new(const struct hf_host *host, const struct hfd_controllers
         context->event_ttl = config->event_ttl;
         context->default_role = config->default_role;
         context->other_role = config->other_role;
-        /* The rows of the server's own table, which a client cannot change. */
+        /* They come from the server's own table, which no client can make longer. */
         assert(config->n_api_versions <= HFD_KINDS_MAX);
         context->n_api_versions = config->n_api_versions;
         for (size_t i = 0; i < config->n_api_versions; i++)

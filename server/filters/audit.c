@@ -122,7 +122,7 @@ void hfd_audit_filter_decided(struct hfd_request_context *context, bool allowed,
 void hfd_audit_filter_end(struct hfd_request_context *context, int code) {
         if (!context->audited)
                 return;
-        /* As in kube-apiserver, there is one event only if the request is not authenticated. */
+        /* As in kube-apiserver, a request that is not authenticated has this one event only. */
         hfd_audit_add_event(context->audit, context->audited,
                             context->audited->user ? HFD_AUDIT_RESPONSE_COMPLETE
                                                    : HFD_AUDIT_RESPONSE_STARTED,

@@ -4,8 +4,10 @@
  * Makes the audit log's record of a request, and queues its events (server/audit/):
  *
  *      RequestReceived    when the head has arrived
- *      ResponseStarted    when a watch begins, or for a request that is not authenticated
+ *      ResponseStarted    when a watch begins
  *      ResponseComplete   when the response has been sent, or the client has left
+ *
+ * A request that is not authenticated has one event only, ResponseStarted, when it has ended.
  *
  * Handlers add what they know (audited.h). Without an audit log every function returns at once. A
  * request to which the policy gives the level None has an ID, but no record, and the functions

@@ -2,8 +2,8 @@
 /*
  * Adds bodies and annotations to audit records, and the event for the start of a watch.
  *
- * Invariant: a request may have no record, because auditing is off, no rule wants it, or it was
- * refused before it got a context. Then every function does nothing.
+ * Invariant: a request may have no record, because auditing is off, no rule wants it, the record
+ * was lost, or the request was refused before it got a context. Then every function does nothing.
  */
 #include "server/filters/audited.h"
 

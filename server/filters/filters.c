@@ -129,7 +129,7 @@ static void on_unsent(void *ctx, size_t n_bytes) {
         leave_level(context, now_of(context->filters));
         if (context->info.watch)
                 return; /* watch_stream.c charges what waits for it */
-        /* A stream has no length. It is charged with the bytes that may wait of a list. */
+        /* A stream has no length. It is charged with the most bytes that may wait of a list. */
         hfd_unsent_add(context->filters->unsent, &context->unsent, context->user, context->request,
                        n_bytes > 0 ? n_bytes : HFD_UNSENT_STREAM);
 }
@@ -308,8 +308,8 @@ enum hfd_http_verdict hfd_filters_head(void *ctx, struct hfd_http_request *reque
                 hfd_status_response_code(request, 503, 1, "out of memory");
                 return HFD_HTTP_REFUSED;
         }
-        /* If an anonymous client has got this far with a write, a role grants it, and the body is
-         * needed. */
+        /* If an anonymous client has got this far with a write, authorization allows the write, and
+         * its body is needed. */
         return !anonymous || context->info.mutating ? HFD_HTTP_READ_BODY : HFD_HTTP_IGNORE_BODY;
 }
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Impersonation runs between authentication and authorization. So an impersonating request is
- * authorized with the rights of the impersonated user. Those of the user who sent it only decide
- * whether the user may impersonate: as in Kubernetes, the user needs the verb impersonate on the
- * user or service account, on each group, on the uid and on each extra value.
+ * authorized with the rights of the impersonated user. The sender's own rights only decide whether
+ * the sender may impersonate that user: as in Kubernetes, the sender needs the verb impersonate on
+ * the user or service account, on each group, on the uid and on each extra value.
  *
  * Invariant: the user is replaced once every right has been checked, and not before. So later
  * filters see either the sender or a user for whom the sender may act.

@@ -53,7 +53,8 @@ bool hfd_media_type_parse(char *element, struct hfd_media_type *ret_media) {
         return true;
 }
 
-/* Whether `*` is the whole type, or the part after the slash. */
+/* Whether the part after the slash is `*` (subtype), or whether the part before it begins with `*`.
+ * A type without a slash is its own subtype. */
 static bool is_wildcard(const struct hfd_media_type *media, bool subtype) {
         const char *slash = strchr(media->type, '/');
 
@@ -105,6 +106,8 @@ bool hfd_media_type_status_is_protobuf(const char *accept) {
         memcpy(copy, accept, strlen(accept) + 1);
         size_t n = hfd_media_types_parse(copy, types);
         for (size_t i = 0; i < n; i++) {
+                /* As in kube-apiserver, an element that asks for a Table, or for a stream other
+                 * than a watch, does not count for a Status. */
                 bool good = !*types[i].as &&
                             (!*types[i].stream || strcmp(types[i].stream, "watch") == 0);
                 if (good && hfd_media_type_is_protobuf(&types[i]))

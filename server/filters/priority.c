@@ -114,6 +114,7 @@ static unsigned width_of(const struct hfd_request_context *context) {
         const struct hfd_request_info *info = &context->info;
         const char *query = hfd_http_request_query(context->request);
         char limit[24] = ""; /* zero throughout: it stays terminated if a limit is too long */
+        /* Only "0" and the presence of a token count; a longer value is HF_E_INVALID. */
         char revision[4], token[2];
 
         if (!info->is_resource || (!info->watch && strcmp(info->verb, "list") != 0))
@@ -133,8 +134,9 @@ static unsigned width_of(const struct hfd_request_context *context) {
                               hfd_flow_level_max_width(context->seats.level));
 }
 
-/* Until when the request may wait for seats. A `timeout` that is malformed or longer than
- * REQUEST_TIMEOUT counts as absent. If it is malformed, the handler refuses it later. */
+/* Until when the request may wait for seats. A `timeout` that is malformed, not positive or longer
+ * than REQUEST_TIMEOUT counts as absent, and so does that of a watch. If it is malformed, the
+ * handler refuses the request later. */
 static hf_nsec deadline_of(const struct hfd_request_context *context, hf_nsec received) {
         const char *query = hfd_http_request_query(context->request);
         hf_nsec timeout = 0;

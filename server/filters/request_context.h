@@ -10,7 +10,8 @@
  *
  *      place, runs   on the worker
  *      unsent        on the worker; its links on any thread, under the lock of unsent.h
- *      seats         on any thread, under the lock of the level (flow_level.h)
+ *      seats         on the worker until they enter the level; then on any thread, under the lock
+ *                    of the level (flow_level.h)
  *      departure     on any thread; it needs no lock
  *
  * Other threads that hold a reference to the request may read all other members, and use

@@ -45,8 +45,8 @@ int hfd_flow_control_use(struct hfd_flow_control *flow, struct hfd_flow_builder 
 struct hfd_flow_index *hfd_flow_control_index(struct hfd_flow_control *flow);
 /* The levels, for metrics and /debug; valid as long as flow. */
 struct hfd_flow_levels *hfd_flow_control_levels(struct hfd_flow_control *flow);
-/* How many objects of a resource the cache has; 0 = the resource is not known. Thread: any; takes
- * the cacher's lock. Accepts NULL. */
+/* How many objects of a resource the cache has; also 0 if the resource is not known, or flow does
+ * not run. Thread: any; takes the cacher's lock. Accepts NULL. */
 size_t hfd_flow_control_objects(struct hfd_flow_control *flow, const char *group,
                                 const char *version, const char *resource);
 /* Whether index, of which the caller has a reference, is the current one. Takes no lock. */

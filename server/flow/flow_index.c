@@ -73,6 +73,7 @@ static void index_free(struct hfd_flow_index *index) {
         free(index);
 }
 
+/* Relaxed is enough: the caller has a reference, or the lock of flow_control.c, which has one. */
 struct hfd_flow_index *hfd_flow_index_ref(struct hfd_flow_index *index) {
         assert(!index || atomic_load_explicit(&index->n_refs, memory_order_relaxed) > 0);
         if (index)
@@ -80,6 +81,7 @@ struct hfd_flow_index *hfd_flow_index_ref(struct hfd_flow_index *index) {
         return index;
 }
 
+/* Release and acquire: what other threads did with the index happens before it is freed. */
 struct hfd_flow_index *hfd_flow_index_unref(struct hfd_flow_index *index) {
         assert(!index || atomic_load_explicit(&index->n_refs, memory_order_relaxed) > 0);
         if (index && atomic_fetch_sub_explicit(&index->n_refs, 1, memory_order_acq_rel) == 1)
@@ -110,8 +112,9 @@ struct hfd_flow_builder *hfd_flow_builder_free(struct hfd_flow_builder *builder)
         return NULL;
 }
 
-/* A larger array, whose new last element is zero, so that index_free can free it when a later step
- * fails. NULL = out of memory; the array is unchanged. */
+/* Adds an element to the array, and 1 to *n. The element is zero, so that index_free can free it
+ * when a later step fails. Returns the array, which may have moved. NULL = out of memory; nothing
+ * has changed. */
 static void *grow_array(void *array, size_t *n, size_t size) {
         char *larger = realloc(array, (*n + 1) * size);
 
@@ -275,8 +278,8 @@ static int apply_levels(struct hfd_flow_index *index, struct hfd_flow_levels *le
 }
 
 /* The order matters: the mandatory levels are applied like the others, and a schema finds its class
- * in a level that apply_levels has made. Only the sort may come anywhere in this function, but not
- * later: hfd_flow_index_match returns pointers into the array. */
+ * in a level that apply_levels has made. Only the sort could come anywhere in this function. After
+ * it, no schema may move: hfd_flow_index_match returns pointers into the array. */
 struct hfd_flow_index *hfd_flow_builder_finish(struct hfd_flow_builder *builder,
                                                struct hfd_flow_levels *levels) {
         struct hfd_flow_index *index = builder->index;

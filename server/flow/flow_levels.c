@@ -172,8 +172,8 @@ static void adjust_locked(struct hfd_flow_levels *levels, hf_nsec now,
         free(limits);
 }
 
-/* Computes the nominal limits. Call it after shares have changed. adjust_locked must follow: it
- * gives the level that is new the seats that are its first limit here. */
+/* Computes the nominal limits, and the first current limit of a new level. Call it after shares
+ * have changed, and adjust_locked next, which puts the limits into effect. */
 static void divide_locked(struct hfd_flow_levels *levels) {
         uint64_t sum = 0;
 
@@ -290,8 +290,9 @@ static int put_locked(struct hfd_flow_levels *levels, const struct hfd_flow_leve
 }
 
 /* Levels that the new configuration does not have become quiescing: put_locked clears the mark for
- * all others. 0 or -errno; then the levels that put_locked did not reach are quiescing, too. The
- * nominal limits fit the shares in any case. */
+ * all others. 0 or -errno; then the levels that put_locked did not reach are quiescing, too, unless
+ * there was no memory for the list: nothing has changed then. The nominal limits fit the shares in
+ * any case. */
 static int apply_locked(struct hfd_flow_levels *levels, const struct hfd_flow_level_spec *specs,
                         size_t n, struct hfd_flow_reports *reports) {
         hf_nsec now = hf_now(hf_host_clock(levels->host));

@@ -182,7 +182,8 @@ static void write_buckets(struct hf__strbuf *text, const struct histogram_family
 }
 
 /* A class without observations is left out. Its buckets would be many lines that say nothing: most
- * schemas have only watches or only other requests, and few requests wait. */
+ * schemas have only watches or only other requests, and few requests wait. Without memory for its
+ * labels, a class is missing in this scrape. */
 static void write_histogram(void *ctx, struct hfd_flow_level *level, bool quiescing) {
         const struct pass *pass = ctx;
         const struct histogram_family *family = pass->histogram;

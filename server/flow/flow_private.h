@@ -11,10 +11,11 @@
 #include "server/flow/flow_levels.h"
 #include "server/flow/histogram.h"
 
+/* Why a request got no seats. */
 enum hfd_flow_refusal {
         HFD_FLOW_QUEUE_FULL,
-        HFD_FLOW_CONCURRENCY_LIMIT,
-        HFD_FLOW_TIME_OUT,
+        HFD_FLOW_CONCURRENCY_LIMIT, /* the level has no queues */
+        HFD_FLOW_TIME_OUT,          /* also: its client left while it waited */
         HFD_FLOW_N_REFUSALS
 };
 

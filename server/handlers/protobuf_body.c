@@ -545,8 +545,9 @@ static int decode_message(struct hf__json *object, const struct hfd_schema *sche
         return r;
 }
 
-/* Whether value is nested more than max times. An element of a list of messages, and a value that
- * is JSON text, are nested more often than their messages. */
+/* Whether value is nested more than max times. The depth of the slices does not tell: in JSON an
+ * element of a list is one level deeper than its message, and a value that comes as JSON text
+ * (put_any_value) has levels of its own. */
 static bool is_deeper(const struct hf__json *value, unsigned max) {
         if (!hf__json_is_object(value) && !hf__json_is_array(value))
                 return false;

@@ -14,8 +14,8 @@
  *
  * Manifests are checked before anything is written or locked. An unreadable certificate, a port in
  * use or a second process on one data directory is reported as one line, before the first request
- * to the store. Only a fault that may pass by itself, such as a port in use or a full disk, ends
- * with status 1.
+ * to the store. A fault that may pass by itself, such as a port in use or a full disk, ends with
+ * status 1, so that the service manager starts the process again.
  */
 #include "server/main/assembly.h"
 
@@ -149,14 +149,15 @@ static int make_auth(struct hfd_server *server, struct hf_status *reterr_status)
                       : 0;
 }
 
-/* Makes the client for calls of webhooks. Its library is loaded at the first call. */
+/* Makes the client for calls to webhooks and to the issuer of tokens. Its library is loaded at the
+ * first call. */
 static int make_outbound(struct hfd_server *server, struct hf_status *reterr_status) {
         int r = hfd_outbound_new(&server->host, NULL, &server->outbound);
 
         if (r != 0)
                 return hf_fail(reterr_status, r, "cannot set up calls of webhooks: %s",
                                hf_strerror(r));
-        /* hfd_config_check has accepted it */
+        /* hfd_config_check has accepted the flag's value, so only memory may be missing. */
         return hfd_service_resolver_new(server->config->service_resolver, &server->services,
                                         reterr_status);
 }

@@ -19,10 +19,11 @@
 #include "server/server.h"
 #include "server/storage/copy_source.h"
 
-/* How long the store may be unreachable at the start, and how long it may take to send further
- * objects. */
+/* How long the store may be unreachable at the start, how long it may take to send further objects,
+ * and how long the feed of kinds may take. */
 #define STORE_TIMEOUT (60 * HF_NSEC_PER_SEC)
-/* How often to check whether the reason for the wait has changed, or to repeat a read. */
+/* How often wait_and_log checks whether the reason for its wait has changed, and how often
+ * refuse_incomplete_copy repeats its read. */
 #define STORE_LOG_INTERVAL (2 * HF_NSEC_PER_SEC)
 /* How often to ask the feed of kinds whether it has finished. It is polled, because it offers no
  * wait that the stop token ends. Its first run takes a few milliseconds, so a longer interval would
@@ -42,7 +43,8 @@ static int write_kubeconfig(struct hfd_server *server, struct hf_status *reterr_
 
 /* Waits until the cache is filled, or until `until` (CLOCK_BOOTTIME). HF_E_CANCELED: `until` has
  * passed, or the stop token has fired; *ret_why is then the store's latest failure, or how far the
- * cache is filled. -EBADMSG: the file of the store is damaged; *ret_why says how. */
+ * cache is filled. -EBADMSG: the file of the store is damaged; *ret_why says how. -ENOMEM: without
+ * a reason in *ret_why. */
 static int wait_for_sync(struct hfd_server *server, hf_nsec until, struct hf_status *ret_why) {
         struct hf_cancel *token;
         int r = hf_cancel_new(server->stop, hf_host_clock(&server->host), &token);
@@ -127,8 +129,8 @@ static int wait_for_store(struct hfd_server *server, struct hf_status *reterr_st
         return r;
 }
 
-/* Fails if `holdfastd store copy` has not completed the store. Objects may be missing in it, and a
- * controller would, for example, delete what belongs to them. */
+/* Fails if the store is a copy that `holdfastd store copy` has not completed. Objects may be
+ * missing in it, and a controller would, for example, delete what belongs to them. */
 static int refuse_incomplete_copy(struct hfd_server *server, struct hf_status *reterr_status) {
         hf_nsec until = hfd_server_now(server) + STORE_TIMEOUT;
         char store[HFD_STORE_NAME_MAX];

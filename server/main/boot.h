@@ -13,7 +13,8 @@ struct hfd_server;
  *
  * Blocks until the server is ready or the boot has failed. 0, HF_E_CANCELED (the stop token fired;
  * there may be no message), HF_E_UNAVAILABLE (for a minute the store did not respond, or sent no
- * more objects), or another error. Thread: one of its own, for which the sequence waits
- * (hf__thread_run).
+ * more objects, or the definitions of custom resources could not be read), or another error.
+ * server->exit_status is 2 if only the user can correct the fault. Thread: one of its own, for
+ * which the sequence waits (hf__thread_run).
  */
 int hfd_boot_run(struct hfd_server *server, struct hf_status *reterr_status);

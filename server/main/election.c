@@ -40,7 +40,7 @@ static bool is_selected(void *ctx, const char *name) {
         return hfd_config_runs_controller(server->config, name);
 }
 
-/* The roles and bindings among the built-in manifests. */
+/* The manifests of phase-0. Most are roles and bindings; the controller skips the others. */
 static const char *get_default_role(size_t i, size_t *ret_n) {
         *ret_n = i < hfd_manifests_phase_0_n ? hfd_manifests_phase_0[i].n : 0;
         return i < hfd_manifests_phase_0_n ? hfd_manifests_phase_0[i].text : NULL;

@@ -9,9 +9,10 @@
 struct hfd_server;
 
 /*
- * Locks a file of this instance in the directory of --leader-elect-lock-dir, if that is set.
- * server->electors exists. 0 or an error; if it is a mistake of the user (flag_files.h), the
- * message names the flag. Blocks on the file.
+ * Locks a file of this instance in the directory of --leader-elect-lock-dir, if that is set and
+ * this instance takes part in the election. The electors keep the lock until they are freed.
+ * server->electors exists. Call it before hfd_election_make. 0 or an error; if it is a mistake of
+ * the user (flag_files.h), the message names the flag. Blocks on the file.
  */
 int hfd_election_lock(struct hfd_server *server, struct hf_status *reterr_status);
 /*

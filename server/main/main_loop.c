@@ -10,12 +10,12 @@
  * Only main sends the states READY, RELOADING and STOPPING to the service manager, so these
  * messages cannot overtake each other.
  *
- * Invariant: while the sequence thread runs, main blocks only in poll, and in writes to the log or
- * to the service manager if they are not read. So it handles signals and feeds the watchdog in
- * time. Work that may take long runs on other threads: the boot and the shutdown on the sequence
- * thread, reading files for a reload on the reload's thread. Before it starts the sequence thread,
- * main waits until the objects are created, which blocks on files and for up to 30 s on the lock of
- * --cert-dir.
+ * Invariant: while the sequence thread runs, main blocks only in poll, in writes to the log or to
+ * the service manager if they are not read, and while it trims memory (about 100 ms for a
+ * gigabyte). So it handles signals and feeds the watchdog in time. Work that may take long runs on
+ * other threads: the boot and the shutdown on the sequence thread, reading files for a reload on
+ * the reload's thread. Before it starts the sequence thread, main waits until the objects are
+ * created, which blocks on files and for up to 30 s on the lock of --cert-dir.
  *
  * A second SIGTERM or SIGINT exits at once, with status 1, unless it belongs to the first one
  * (SAME_STOP).
@@ -58,8 +58,8 @@
 /* How long to wait after an instance has come or gone before the kubeconfig is written, because
  * others often follow, and one that restarts comes back. */
 #define PEERS_DELAY (2 * HF_NSEC_PER_SEC)
-/* The longest time between two attempts to write a kubeconfig that could not be written. The first
- * one is PEERS_DELAY, and each is twice as long as the one before. */
+/* The longest pause between two attempts to write a kubeconfig that could not be written. The first
+ * pause is PEERS_DELAY, and each further pause is twice as long as the one before. */
 #define KUBECONFIG_RETRY_MAX (60 * HF_NSEC_PER_SEC)
 /* A stop signal that comes this soon after the first one is a part of the same stop: timeout(1) and
  * other programs signal the process and then its group, and a terminal and a wrapper may both pass
@@ -118,7 +118,8 @@ static void retry_kubeconfig(struct main_loop *m, hf_nsec now) {
         }
 }
 
-/* Requests a new kubeconfig some time after other instances have come or gone. */
+/* Requests a new kubeconfig some time after other instances have come or gone, or when the pause
+ * after a failed attempt is over (retry_kubeconfig). */
 static void follow_peers(struct main_loop *m, hf_nsec now) {
         if (!is_running(m))
                 return;
@@ -131,9 +132,9 @@ static void follow_peers(struct main_loop *m, hf_nsec now) {
 }
 
 /*
- * A reload begins only between READY and STOPPING: during the boot hfd_boot_run reads the data that
- * a reload replaces, and the READY=1 at the end of a reload would be false. A SIGHUP during the
- * boot is kept until the server is ready.
+ * A reload begins only between READY and STOPPING. During the boot hfd_boot_run reads the data that
+ * a reload replaces, and the READY=1 that ends a reload would claim that the boot is complete. A
+ * SIGHUP during the boot is kept until the server is ready.
  */
 static void step_reload(struct main_loop *m) {
         bool stopping = m->stopping_sent || hf_cancel_fired(m->server->stop);

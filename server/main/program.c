@@ -39,10 +39,11 @@
  * create up to eight for each processor. With four, the threads that allocate at the same time
  * (HTTP workers, channels to etcd, informers) seldom wait for each other. */
 #define MAX_HEAPS 4
-/* The thresholds of the allocator, in bytes. By default glibc raises them with the size of the
- * largest block that was freed. Then about that much memory may stay free at the end of each heap
- * but the first, because malloc_trim does not return it: for example 20 MiB after a start with
- * definitions of 1 MB. */
+/* The thresholds of the allocator, in bytes: a heap whose free end exceeds FREE_TOP_MAX shrinks,
+ * and a block of HEAP_BLOCK_MAX or more gets pages of its own. By default glibc raises both with
+ * the size of the largest block that was freed. Then about that much memory may stay free at the
+ * end of each heap but the first, because malloc_trim does not return it: for example 20 MiB after
+ * a start with definitions of 1 MB. */
 #define FREE_TOP_MAX   (1 << 20)
 #define HEAP_BLOCK_MAX (4 << 20)
 

@@ -10,9 +10,9 @@
  * mistake (flag, file, manifest), else 1; 1 if main stops the server because of a copy into its
  * store; 70 if a controller or another hook does not stop.
  *
- * Invariant: with status 70 the process ends at once, by _exit. The thread that does not stop still
- * uses the objects, so nothing may be freed. And if it is a controller's, the Lease is not
- * released, because the controller may still write.
+ * Invariant: with status 70 the process ends at once, by _exit. The thread that did not stop in
+ * time may still use the objects, so nothing may be freed. And if it is a controller's, the Lease
+ * is not released, because the controller may still write.
  */
 #include "server/main/sequence.h"
 

@@ -18,6 +18,6 @@ struct hfd_https_url {
  * digits, ".", "-" and "_", or is an address in brackets, and is shorter than HFD_HTTPS_HOST_MAX.
  */
 bool hfd_https_url_parse(const char *url, struct hfd_https_url *ret_url);
-/* Reads "host:port", "[v6]:port", "host" or "[v6]"; the port is "443" if there is none. The
- * n bytes are the beginning of a string that ends with a NUL. */
+/* Reads "host:port", "[v6]:port", "host" or "[v6]"; the port is "443" if there is none. False: the
+ * text is malformed. The n bytes are the beginning of a string that ends with a NUL. */
 bool hfd_host_port_parse(const char *text, size_t n, char host[HFD_HTTPS_HOST_MAX], char port[6]);

@@ -21,7 +21,7 @@ int hfd_outbound_load(const char *path, const struct hfd_outbound_module **ret_m
 
         if (!path)
                 path = hf__program_file_find(HFD_OUTBOUND_MODULE_FILE, beside) ? beside : INSTALLED;
-        hfd_tls_reasons_load(); /* libcurl asks OpenSSL for texts itself */
+        hfd_tls_reasons_load(); /* for libcurl, which asks OpenSSL for the texts of errors itself */
         void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
         if (!library) {
                 const char *reason = dlerror();

@@ -84,7 +84,7 @@ static enum hfd_outbound_end end_of(const struct exchange *x, const struct hf__h
                         return HFD_OUTBOUND_TIMED_OUT;
                 return HFD_OUTBOUND_UNREACHABLE;
         case HF_E_UNAUTHORIZED: return HFD_OUTBOUND_UNTRUSTED;
-        case HF_E_TIMEOUT:
+        case HF_E_TIMEOUT: /* of the engine: also a connection that broke after sending */
                 return hf_now(x->engine->clock) >= x->request.deadline ? HFD_OUTBOUND_TIMED_OUT
                                                                        : HFD_OUTBOUND_BROKEN;
         case HF_E_CANCELED: return HFD_OUTBOUND_CANCELED;

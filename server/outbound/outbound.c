@@ -281,7 +281,7 @@ void hfd_outbound_cancel(struct hfd_outbound *outbound, uint64_t id) {
                 engine_id = call->engine_id;
         }
         pthread_mutex_unlock(&outbound->mu);
-        /* A call with a number: so the module is loaded, and the engine lives until
+        /* The engine has given the call a number, so the module is loaded. The engine lives until
          * hfd_outbound_join, which must not run at the same time. */
         if (engine_id)
                 outbound->module->cancel(outbound->engine, engine_id);

@@ -61,9 +61,9 @@ struct hfd_outbound_result {
         const char *text;
 };
 
-/* Runs on the client's thread; for a call that never got to the client, because the module could
- * not be loaded or did not accept the call, or the call was canceled before, on the loader's. Must
- * not block. It may make further calls and cancel some, but not free the object. */
+/* Runs on the client's thread, or on the loader's if the call never got to the client: the module
+ * could not be loaded or did not accept the call, or the call was canceled before. Must not block.
+ * It may make further calls and cancel some, but not free the object. */
 typedef void hfd_outbound_done(void *ctx, const struct hfd_outbound_result *result);
 
 /* Strings and body are copied before hfd_outbound_send returns. */
@@ -80,9 +80,8 @@ struct hfd_outbound_request {
         size_t n_body;
         hf_nsec deadline;    /* boot time; required, and no later than an hour from now */
         size_t max_response; /* bytes of the response's body; 0 = HFD_OUTBOUND_MAX_RESPONSE */
-        /* The call may be sent twice: once more if a kept connection turns out to be dead. For
-         * calls that may be executed twice, such as conversions and admission reviews; a GET always
-         * may. */
+        /* The call may be sent twice: once more if a kept connection turns out to be dead. Set it
+         * for calls that may be executed twice: a GET, a conversion, an admission review. */
         bool may_repeat;
         hfd_outbound_done *done; /* required; called exactly once, unless sending failed */
         void *ctx;

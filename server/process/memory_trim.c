@@ -29,7 +29,8 @@ bool hfd_memory_trim_is_due(struct hfd_memory_trim *trim, size_t resident, size_
         trim->waste = waste;
         if (waste < trim->tolerated)
                 trim->tolerated = waste;
-        /* Large: WASTE_MIN, and a quarter of what is used. Almost the same: within an eighth. */
+        /* Large: what is not tolerated is at least WASTE_MIN and a quarter of what is used. Almost
+         * the same: within an eighth of the waste. */
         return waste - trim->tolerated >= WASTE_MIN && waste - trim->tolerated >= used / 4 &&
                difference <= waste / 8;
 }
@@ -57,8 +58,9 @@ static hf_nsec read_cpu_time(void) {
 }
 
 /* Trims at the second check, when the work of the start has ended, and again when the cacher's
- * history no longer has what the start has written. Does not trim a large process, because that
- * takes long and holds up the threads that allocate. Returns whether it has trimmed. */
+ * history no longer has what the start has written. Does not trim a process that has WASTE_MIN or
+ * more in memory, because that takes long and holds up the threads that allocate. Returns whether
+ * it has trimmed. */
 static bool trim_after_start(struct hfd_memory_trim *trim, size_t resident, hf_nsec now) {
         bool is_time = false;
 

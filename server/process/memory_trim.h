@@ -23,12 +23,13 @@ struct hfd_memory_trim {
         hf_nsec next;     /* boot time of the next check */
         size_t waste;     /* bytes at the previous check; see hfd_memory_trim_is_due */
         size_t tolerated; /* the waste after the last trim, or the least waste since then */
-        /* The steps after the peak of the start. A large process is not trimmed. */
+        /* The two trims after the peak of the start. They are left out while the process is large;
+         * then only hfd_memory_trim_is_due decides, as it does in each phase. */
         enum {
                 HFD_MEMORY_TRIM_STARTING,   /* wait for an interval */
                 HFD_MEMORY_TRIM_STARTED,    /* trim at the next check */
                 HFD_MEMORY_TRIM_FORGETTING, /* trim again at forgotten_at */
-                HFD_MEMORY_TRIM_SETTLED     /* nothing any more */
+                HFD_MEMORY_TRIM_SETTLED     /* both are done, or left out */
         } phase;
         hf_nsec forgotten_at; /* boot time */
 };

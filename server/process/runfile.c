@@ -33,8 +33,8 @@ struct hfd_runfile {
         int fd; /* owned; holds the lock */
 };
 
-/* Sets path to the run file's path. Refuses names that are empty, longer than 200 bytes, begin with
- * a dot or contain a slash. */
+/* Sets path to the run file's path. Refuses names that are empty, longer than 200 bytes (a file's
+ * name may have 255), begin with a dot or contain a slash. */
 static int make_path(const char *runtime_dir, const char *instance, char path[PATH_MAX],
                      struct hf_status *reterr_status) {
         size_t n = strlen(instance);

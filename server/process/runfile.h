@@ -9,8 +9,8 @@
  * release` locks the file, reads it and releases exactly the term in it. It holds the lock until
  * the Lease is released, so that the instance cannot start meanwhile. holdfastd never removes the
  * file: otherwise a process that still has the file open could lock it while other processes create
- * and lock another one. The second Lease of a migration is released in its current term, if the
- * identity still holds it.
+ * and lock another one. During a migration the content also names the second Lease, but not its
+ * term: that Lease is released in any term, if the identity still holds it.
  *
  * The server locks its data directory with the same functions: <data-dir>/holdfastd.lock, which
  * never names a Lease.
@@ -46,8 +46,8 @@ struct hfd_runfile *hfd_runfile_free(struct hfd_runfile *runfile);
  * For `holdfastd release`: locks the run file of a dead process and reads what that process led. On
  * success *ret_leadership is set and *ret_runfile holds the lock until it is freed. Otherwise no
  * lock is held: HF_E_NOT_FOUND (the process did not lead), HF_E_BUSY (the process is alive, or
- * another release runs), HF_E_INVALID (the content is incomplete or not a run file), -ENOENT (there
- * is no file), or another -errno.
+ * another release runs), HF_E_INVALID (the content is incomplete or not a run file, or the
+ * instance's name cannot be a file name), -ENOENT (there is no file), or another -errno.
  */
 int hfd_runfile_read_if_dead(const char *runtime_dir, const char *instance,
                              struct hf_fence *ret_leadership, struct hfd_runfile **ret_runfile,

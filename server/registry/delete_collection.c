@@ -14,16 +14,16 @@
  *
  * The response lists the deleted objects. The cacher may no longer have them, so the sweep keeps
  * them. If the selected objects have more than LIST_MAX_BYTES, or a webhook would have to convert
- * them, each one is dropped once it is deleted, and the response is a Status: no delete depends on
- * a webhook of conversion. Kubernetes' OpenAPI declares a Status, and its clients accept both.
+ * them, each one is dropped once it is deleted, and the response is a Status. So no delete depends
+ * on a webhook of conversion. Kubernetes' OpenAPI declares a Status, and its clients accept both.
  *
  * Invariants: only listed objects are deleted. If another client has replaced an object by a new
  * one of the same name, the new object has another uid and is kept. (An object without a uid, which
  * another program has stored, is deleted by its name.) Only one thread at a time starts deletes, in
  * a loop: a delete may end before hfd_write_start returns, and a recursion would then be as deep as
- * the list is long. A dry run may end all deletes so, so the loop goes on in the pool of threads
- * after some of them. The thread that leaves the loop ends the sweep if no delete is running then
- * and none will start: either no object remains, or the sweep has failed.
+ * the list is long. In a dry run all deletes may end in this way. So after STEP_DELETES of them the
+ * loop goes on in the pool of threads. The thread that leaves the loop ends the sweep if no delete
+ * is running then and none will start: either no object remains, or the sweep has failed.
  */
 #include "server/registry/delete_collection.h"
 
@@ -320,14 +320,14 @@ static void start_deletes_unlock(struct sweep *sweep) {
         sweep->starting_deletes = true;
         if (!start_some_unlock(sweep))
                 return;
-        /* An earlier step may not have returned yet: the pool does not touch a task that is over.
-         */
+        /* The last step of this task may not have returned yet. The task can be filled anew all the
+         * same, because the pool does not touch a task whose step returns DONE. */
         sweep->task = (struct hfd_work_task){.step = start_step, .owner = sweep->request->owner};
         if (hfd_work_submit(sweep->registry->work, &sweep->task))
                 return;
         pthread_mutex_lock(&sweep->mu);
         cancel_locked(sweep);
-        (void)start_some_unlock(sweep); /* starts none, because the sweep has failed */
+        (void)start_some_unlock(sweep); /* starts none, but ends the sweep if none runs */
 }
 
 static void on_deleted(struct hfd_request *request, const struct hfd_response *response) {

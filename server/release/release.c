@@ -38,7 +38,7 @@
 #include "server/store/configured_store.h"
 #include "server/systemd/log_sink.h"
 
-/* The time limit for all operations of one release. */
+/* The time limit for all operations of the release of one Lease. */
 #define DEADLINE (5 * HF_NSEC_PER_SEC)
 
 /* The release of one Lease. It sends one request at a time to the store and waits for the reply. */
@@ -167,8 +167,8 @@ static int release_in_store(struct release *release, struct hf_fence *fence) {
 
 /*
  * Releases one Lease. fence->term 0 = the current term, which is then stored there. Returns 0 or
- * HF_E_STALE_TERM: the Lease no longer has this identity and term. Otherwise memory ran out or the
- * store failed, and *reterr_status has the reason if the store gave one.
+ * HF_E_STALE_TERM: the Lease no longer has this identity and term. Otherwise memory ran out, a name
+ * is too long or the store failed, and *reterr_status has the reason if the store gave one.
  */
 static int run_release(struct hfd_store *store, const char *prefix, struct hf_fence *fence,
                        struct hf_status *reterr_status) {

@@ -2,9 +2,10 @@
 /*
  * The keys of the objects in the store (object_encryption.h).
  *
- * Invariant: the store gets new keys before the cache is filled again. So when a reload has ended,
- * every value in the cache was decrypted by the new keys, and it is known which objects are still
- * stored under an old key. A client can then write such an object unchanged to encrypt it anew.
+ * Invariant: the store gets new keys before the cache is filled again. So when a reload has
+ * succeeded, every value in the cache was decrypted with the new keys, and it is known which
+ * objects are still stored under an old key. A client can then write such an object unchanged to
+ * encrypt it anew.
  */
 #include "server/reload/object_encryption.h"
 
@@ -62,8 +63,9 @@ int hfd_object_encryption_reload(struct hfd_server *server, struct hf_status *re
         if (!server->config->encryption_config[0])
                 return 0;
         int r = read_file(server, &encryption, reterr_status);
-        /* The token is made before the keys are replaced. Once they are, the next reload with the
-         * same file would not fill the cache either. */
+        /* The token is made before the keys are replaced. If there were no memory for it after
+         * that, the cache would stay as it is: the next reload finds the same keys, and does not
+         * fill it. */
         if (r == 0) {
                 r = hf_cancel_new(server->stop, hf_host_clock(&server->host), &token);
                 if (r != 0)

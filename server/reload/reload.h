@@ -2,8 +2,8 @@
 #pragma once
 /*
  * Reloads of the files that the server reads at its start: certificates, tokens, keys, the audit
- * policy. SIGHUP requests a reload, a separate thread does the work, and main notifies the service
- * manager.
+ * policy. SIGHUP requests a reload, and so does a certificate that must be renewed. A separate
+ * thread does the work, and main notifies the service manager.
  *
  *      IDLE --requested, may begin--> RUNNING (RELOADING=1) --work returned--> IDLE (READY=1)
  *
@@ -35,7 +35,7 @@ struct hfd_reload {
         /* main only */
         bool requested;       /* a reload is requested and has not begun */
         bool minor_requested; /* the minor work is requested and has not begun */
-        bool is_minor;        /* while running: it is the minor work */
+        bool is_minor;        /* while running: it is the minor work; the thread reads it, too */
         bool disabled;        /* the server stops: no reload begins, and READY=1 is not sent */
         bool running;         /* thread exists and has not been joined */
         pthread_t thread;     /* valid while running */

@@ -17,7 +17,7 @@ static void log_reload(struct hfd_server *server, const char *what, int r,
         if (r == HF_E_CANCELED)
                 hf_log(&server->host.log, HF_LOG_NOTICE, "holdfastd",
                        "reload: canceled because the server stops: %s", status->message);
-        /* Only the keys of the store fail like this, and the new ones are in use already. */
+        /* Only the keys of the store fail with this error, and the new keys are in use already. */
         else if (r == HF_E_TIMEOUT)
                 hf_log(&server->host.log, HF_LOG_ERROR, "holdfastd", "reload: %s", status->message);
         else if (r != 0)

@@ -101,8 +101,8 @@ static void on_compacted(void *ctx, const struct hfd_store_reply *reply) {
         end_attempt(compactor);
 }
 
-/* Compacts at the old target, not at the current revision, so that clients have all its steps to
- * continue a watch or a list. */
+/* Compacts at the target that has waited for all its steps, not at the current revision. So clients
+ * have that long to continue a watch or a list. */
 static void on_key_written(void *ctx, const struct hfd_store_reply *reply) {
         struct hfd_compactor *compactor = ctx;
 

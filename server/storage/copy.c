@@ -5,9 +5,9 @@
  * Invariants:
  *  - the first write creates the mark (P.holdfast/copying), the last one removes it, and each write
  *    in between compares it. So a target without the mark is complete, or was never written to;
- *  - a write of unknown outcome is repeated. It requires that its keys do not exist, so it is
- *    applied at most once. If the repetition finds these keys with its own values, the first try
- *    was applied.
+ *  - a write of unknown outcome is repeated. It requires that the keys that it puts do not exist,
+ *    and that the mark that it deletes is unchanged. So it is applied at most once. If the
+ *    repetition finds the keys as the write would leave them, an earlier try was applied.
  */
 #include "server/storage/copy.h"
 

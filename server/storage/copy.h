@@ -34,7 +34,7 @@ struct hfd_copy_result {
 };
 
 /*
- * 0, HF_E_EXISTS (the target is not empty; it was not changed), HF_E_CONFLICT (the source or the
+ * 0, HF_E_EXISTS (the target is not empty; no key was copied), HF_E_CONFLICT (the source or the
  * target was written to meanwhile), HF_E_GONE (the source was compacted meanwhile), HF_E_TOO_LARGE
  * (the prefix, or a value for the target), the error of a store that did not work for 20 s, or
  * -errno.

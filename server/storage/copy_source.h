@@ -42,6 +42,7 @@ struct hfd_survey {
 int hfd_survey(struct hfd_patient *patient, struct hfd_store *store, const char *prefix,
                struct hfd_survey *survey);
 
-/* Whether the store is an incomplete copy. deadline: boot time. 0 or the store's error. */
+/* Whether the store is an incomplete copy. deadline: boot time. 0, HF_E_TOO_LARGE (the prefix), the
+ * store's error or -errno. */
 int hfd_copy_is_incomplete(struct hfd_store *store, const char *prefix, hf_nsec deadline,
                            bool *ret_incomplete, struct hf_status *reterr_status);

@@ -11,8 +11,8 @@
 #include <stdint.h>
 
 struct hfd_head {
-        int64_t id;
-        uint64_t created;
+        int64_t id;       /* of the row */
+        uint64_t created; /* the key's create revision */
 };
 
 struct hfd_heads {
@@ -30,6 +30,7 @@ void hfd_heads_commit(struct hfd_heads *heads, uint64_t history, uint64_t revisi
  * not have the rows; and at the end. */
 void hfd_heads_clear(struct hfd_heads *heads);
 
+/* False: the head of this key is not remembered. */
 bool hfd_heads_find(const struct hfd_heads *heads, const char *key, struct hfd_head *ret_head);
 /* The key's newest row is now this one; NULL: a deletion, which is not remembered. */
 void hfd_heads_set(struct hfd_heads *heads, const char *key, const struct hfd_head *head);

@@ -2,11 +2,10 @@
 /*
  * Finds the prefixes of keys (key_prefixes.h).
  *
- * Invariant: of the prefixes below 64 bytes, HFD_KEY_PREFIXES_MAX are found, or all if there are
- * fewer, because every instance writes keys that begin with its prefix and ".holdfast/". The key of
- * an object contains this text only if it is a custom
- * resource whose group ends in ".holdfast": namespaces and plurals have no dots. Then the message
- * names one wrong prefix, too.
+ * Invariant: all prefixes below 64 bytes are found, up to HFD_KEY_PREFIXES_MAX, because every
+ * instance writes keys that begin with its prefix and ".holdfast/". The key of an object contains
+ * this text only if it is a custom resource whose group ends in ".holdfast": namespaces and plurals
+ * have no dots. Then the message names one wrong prefix, too.
  */
 #include "server/storage/key_prefixes.h"
 

@@ -13,7 +13,8 @@ struct hfd_location {
         char *endpoints[HFD_MAX_ETCD_SERVERS + 1]; /* owned; NULL-terminated */
 };
 
-/* name: the flag or argument that the message names. HF_E_INVALID or -ENOMEM. */
+/* name: the flag or argument, for the message about a text that has neither form. 0, HF_E_INVALID
+ * or -ENOMEM. */
 int hfd_location_parse(const char *name, const char *text, struct hfd_location *ret_location,
                        struct hf_status *reterr_status);
 /* Accepts a zeroed location and leaves a zeroed one. */

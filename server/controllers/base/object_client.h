@@ -7,7 +7,8 @@
  * every write.
  *
  * The functions that have a term block until the response has arrived or the term's abort token
- * fires (HF_E_CANCELED). Thread: any worker of the term.
+ * fires (HF_E_CANCELED). They return 0, -ENOMEM, or an error of hf_client_do. Thread: any worker of
+ * the term.
  */
 #include <holdfast/informer.h>
 #include <holdfast/leader.h>

@@ -7,7 +7,7 @@ struct hf__json;
 
 struct hfd_policy_check_functions {
         /* Makes status.typeChecking of a policy; the caller owns the result. Never blocks. 0 or
-         * -ENOMEM. NULL only if that controller does not run. */
+         * -ENOMEM. check is NULL only if that controller does not run. */
         int (*check)(void *ctx, const struct hf__json *policy, struct hf__json **ret_checking);
         void *ctx;
 };

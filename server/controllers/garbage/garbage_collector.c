@@ -92,8 +92,8 @@ typedef int (*edit_fn)(struct hf__json *object, void *ctx);
  * custom kind may exist: while this instance does not serve the version in the set, no object of it
  * is found (gc_owners.c says why). So the key is tried again, until the informer does not have the
  * object either, or the loop begins again with another set. If an orphan were skipped instead, it
- * would keep the reference to its owner, and would be deleted after it. And no event may follow
- * that enqueues the key of an object that has lost its owners.
+ * would keep the reference to its owner, and would be deleted after it. An object that has lost its
+ * owners might stay for ever, because perhaps no later event enqueues its key.
  */
 static int result_of_absence(const struct hfd_kind *kind) {
         return kind->is_custom ? HF_E_CONFLICT : 0;

@@ -134,8 +134,8 @@ void hfd_unsent_drop(struct hfd_unsent *unsent, struct hfd_unsent_account *accou
 
 /* ---- the orders ---- */
 
-/* A heap of timers is ordered by time, the earliest first. So an account's "time" is the number of
- * its bytes with a minus, and the first account is the largest. */
+/* A heap of timers is ordered by time, the earliest first. So the "time" of an account or watch is
+ * the number of its bytes with a minus, and the first one is the largest. */
 void hfd_unsent_place(struct hf__timer_heap *order, struct hf__timer *place, size_t bytes) {
         hf_nsec at = -(hf_nsec)bytes;
 

@@ -114,8 +114,8 @@ static void measure_watch_locked(struct hfd_unsent_watch *watch, hf_nsec now) {
         set_watch_locked(watch, bytes >= HFD_UNSENT_WATCH ? bytes : 0, now);
 }
 
-/* The account that must lose a watch, because this account, or all accounts together, exceed their
- * limit. NULL: there is none. */
+/* The account that must lose a watch, because `account`, or all accounts together, exceed their
+ * limit. `account` may be NULL. NULL: no account must. */
 static struct hfd_unsent_account *crowded_locked(struct hfd_unsent *unsent,
                                                  struct hfd_unsent_account *account) {
         hf__mutex_assert_held(&unsent->mu);
@@ -125,8 +125,8 @@ static struct hfd_unsent_account *crowded_locked(struct hfd_unsent *unsent,
                 return NULL;
         struct hfd_unsent_account *largest = hfd_unsent_largest_of_watches(unsent);
         /* As for responses, every user has a share, and one is left for a user who comes next. An
-         * account below it loses nothing: others have filled the total with responses then, and
-         * the end of one of its watches would give nearly nothing back. */
+         * account below its share loses nothing: others have filled the total with responses then,
+         * and the end of one of its watches would give nearly nothing back. */
         size_t share = unsent->limits.total_bytes / (unsent->n_accounts + 1);
         return largest && largest->bytes + largest->watch_bytes > share ? largest : NULL;
 }

@@ -83,7 +83,9 @@ static double find_fraction(const struct hfd_level_limits *levels, size_t n, dou
         return high;
 }
 
-/* The exempt levels leave less than the assured seats: the rest above `lower` shrinks evenly. */
+/* The exempt levels leave the limited ones no more than their assured seats, or less: what each is
+ * assured above its lower limit shrinks in the same proportion. left, lower and sum are for all
+ * limited levels: the seats left to them, their lower limits, their assured seats. */
 static void shrink_level(struct hfd_level_limits *level, int64_t left, int64_t lower, int64_t sum) {
         double part =
                 left > lower && sum > lower ? (double)(left - lower) / (double)(sum - lower) : 0;
@@ -114,8 +116,8 @@ double hfd_borrowing_adjust(struct hfd_level_limits *levels, size_t n) {
         /* The exempt levels leave enough, so the limited ones share. They share `total`, the
          * nominal limits of all levels, although exempt levels may use some of these seats. */
         bool shares = left > sum && sum <= total && upper >= total;
-        /* If not even the upper limits of all levels use up the seats, there is no such fraction.
-         * As in Kubernetes, the current limits stay as they are then. */
+        /* If not even the upper limits of all limited levels use up the seats, there is no such
+         * fraction. As in Kubernetes, their current limits stay as they are then. */
         if (shares)
                 fraction = find_fraction(levels, n, (double)total);
         for (size_t i = 0; i < n; i++) {

@@ -35,8 +35,9 @@ void hfd_borrowing_nominal(const struct hfd_level_shares *level, uint64_t sum, u
 unsigned hfd_borrowing_first(const struct hfd_level_limits *limits);
 /*
  * Sets the current limits of all levels. Returns the fair fraction: the part of its target that
- * each level gets, unless one of its bounds applies; 0 = there is none, because the exempt levels
- * leave too few seats, or the upper limits together are less than all seats.
+ * each limited level gets, unless one of its bounds applies. 0 = there is none: the exempt levels
+ * leave too few seats, or the upper limits of the limited levels together are less than all seats;
+ * in the latter case the current limits of these levels stay.
  */
 double hfd_borrowing_adjust(struct hfd_level_limits *levels, size_t n);
 /* The greatest width that a request may have in a level with queues: 15 % of its nominal limit,

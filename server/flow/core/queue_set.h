@@ -102,9 +102,9 @@ struct hfd_queue_set {
         uint64_t waiting_seats, executing_seats;
         uint64_t queued_seats; /* of those that execute, the seats of requests from queues */
 
-        int64_t r;  /* virtual time: seat-nanoseconds for each active queue */
-        hf_nsec at; /* boot time of r */
-        uint64_t n_arrivals;
+        int64_t r;           /* virtual time: seat-nanoseconds for each active queue */
+        hf_nsec at;          /* boot time of r */
+        uint64_t n_arrivals; /* that chose a queue, whether it was full or not */
 
         /* Since the start. n_rejected includes n_timed_out and n_cancelled. n_blocked: how often
          * the next request had no room. */

@@ -276,7 +276,8 @@ static void trim_path(const char *path, char trimmed[PATH_BYTES_MAX]) {
                        (int)(n < PATH_BYTES_MAX ? n : PATH_BYTES_MAX - 1), path);
 }
 
-/* rest: the path after "/apis/". Without memory the answer is false, and hfd_discovery says so. */
+/* rest: the path after "/apis/". Without memory the answer is false; the 500 then comes from
+ * hfd_discovery. */
 static bool is_built_in_version(struct hfd_custom_table *table, const char *rest) {
         char group[256], version[64];
         struct hfd_served_rows *rows = NULL;

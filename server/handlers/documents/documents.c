@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Serves the documents of discovery, /api, /apis and what is below them, and the list of paths at
- * /. A document has its plain form; the two roots have the aggregated one as well, which contains
- * all groups. The header Accept chooses the form.
+ * /. A document has its plain form; the two roots, /api and /apis, have the aggregated one as well,
+ * which contains the resources of all groups below the root. The header Accept chooses the form.
  *
  * Invariant: an element of Accept that does not fit the document is skipped. The response is a 406
  * only if no element fits.

@@ -125,7 +125,8 @@ static void end_message(struct writer *w, unsigned number, struct opened opened)
 /*
  * JSON allows some characters raw in a string that YAML does not allow there, or reads as a line
  * break. If the bytes at p are one of these, returns its code point, and in *ret_n how many bytes
- * it has; otherwise 0.
+ * it has; otherwise 0. The text is UTF-8 and ends with a NUL, so p[1] and p[2] are inside it
+ * whenever the byte before them shows that they belong to the character.
  */
 static unsigned unquotable_code(const unsigned char *p, size_t *ret_n) {
         *ret_n = 1;

@@ -239,9 +239,9 @@ static hf_nsec arrival_of(const struct hfd_rest_request *rest) {
         return received > 0 ? received : hfd_registry_now(rest->registry);
 }
 
-/* The client may shorten the deadlines of a request that arrived at `arrived`. As in Kubernetes, 0
- * does not change them. Of timeout_s only a deletecollection takes notice: for a watch it is the
- * time limit, which is not a deadline. `began` is when its handling began. */
+/* The client may shorten the deadlines of a request that arrived at `arrived`, and whose handling
+ * began at `began`. As in Kubernetes, 0 does not change them. timeout_s shortens only the deadline
+ * of a deletecollection. For a watch it is the time limit, which is not a deadline. */
 static void shorten_deadline(struct hfd_request *request, hf_nsec began, hf_nsec arrived) {
         const struct hfd_options *o = &request->options;
         hf_nsec seconds = o->timeout_s * HF_NSEC_PER_SEC;
@@ -318,7 +318,7 @@ static void serve_review(struct hfd_rest_request *rest) {
                                                    .ns = rest->request.ns};
         struct hfd_response response = {0};
 
-        assert(context.requester); /* the filters keep it for writes in these groups */
+        assert(context.requester); /* the filters keep it for each write; a review is a create */
         hfd_review(&context, rest->request.body, rest->request.n_body, &response);
         hfd_rest_respond(rest->http_request, &rest->request, &response, NULL);
         hfd_response_done(&response);

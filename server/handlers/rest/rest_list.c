@@ -254,6 +254,7 @@ bool hfd_rest_list_prepare(struct hfd_rest_request *rest) {
         rest->request.takes_list_body = strcmp(hfd_http_request_method(http_request), "HEAD") != 0;
         hfd_http_request_set_handler_context(http_request, list, list_free);
         hfd_http_request_on_gone(http_request, on_gone, list);
+        /* Half of it: the worker has bytes to send while the next pieces are made. */
         hfd_http_request_on_drained(http_request, HFD_UNSENT_STREAM / 2, on_drained, list);
         return true;
 }

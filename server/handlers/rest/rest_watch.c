@@ -55,9 +55,11 @@ static void respond_to_watch(struct hfd_watch_stream *stream, struct hfd_rest_re
 
 /*
  * has_begin: the stream has the initial events, if there are any. False: the watch ends at once, so
- * that the client does not believe that there are no objects. Thread: any. Once there are two
- * users, the stream may drop its reference to the HTTP request. So this function holds one of its
- * own.
+ * that the client does not believe that there are no objects. With initial events the watcher is
+ * only opened here: the task starts it after the last one (watch_initial.c).
+ *
+ * Thread: any. Once there are two users, the stream may drop its reference to the HTTP request. So
+ * this function holds one of its own.
  */
 static void open_stream(struct hfd_watch_stream *stream, struct hfd_rest_request *rest,
                         struct hfd_watcher *watcher, bool has_begin) {

@@ -89,9 +89,9 @@ static int is_selected(struct hfd_object *object, const struct hfd_selector *lab
         return r;
 }
 
-/* Those that were queued before have been delivered, because the stream is ready. Queues some more.
- * Returns true if none was left. *ret_good false: memory is short or an object could not be queued,
- * and the watch must end. */
+/* The objects that were queued before have been delivered, because the stream is ready. Queues the
+ * next ones. Returns true if all had been queued before this call. *ret_good false: memory is short
+ * or an object could not be queued, and the watch must end. */
 static bool convert_some(struct hfd_watch_stream *stream, bool *ret_good) {
         struct hfd_watch_initial *initial = stream->initial;
         const struct hfd_selector *labels, *fields;

@@ -3,8 +3,8 @@
  * Makes the attributes and the options of a request, in which admission sees it, and decides
  * whether admission is asked at all.
  *
- * Invariants: a client's request always has a requester, so it is never taken for one of the
- * server's own. Until the configuration of admission is known, no write of a client is accepted,
+ * Invariants: a client's write always has a requester, so it is never taken for one of the server's
+ * own. Until the configuration of admission is known, no write of a client is accepted,
  * except writes of Leases: a policy that is not known yet might refuse it. The server's own writes
  * go on, and so do those of Leases, because the election and the bootstrap must not wait for
  * clients' configuration.

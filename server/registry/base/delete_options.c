@@ -3,8 +3,9 @@
  * Reads DeleteOptions from a body.
  *
  * Invariant: an option of DeleteOptions that cannot be read is refused and never ignored, because a
- * delete must not delete more than the client intended. (This server has no effect for one of them,
- * ignoreStoreReadErrorWithClusterBreakingPotential; without it less is deleted.)
+ * delete must not delete more than the client intended. (Two of them have no effect here:
+ * gracePeriodSeconds, because no kind has a grace period, and
+ * ignoreStoreReadErrorWithClusterBreakingPotential, without which less is deleted.)
  */
 #include "server/registry/base/delete_options.h"
 

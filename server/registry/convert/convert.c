@@ -68,7 +68,7 @@ static void free_job(struct job *job) {
         free(job);
 }
 
-/* Frees the job and calls done. */
+/* Frees the job and calls done. Takes over what failure owns. */
 static void end_job(struct job *job, struct hfd_response *failure) {
         const struct hfd_convert convert = job->convert;
 
@@ -223,6 +223,7 @@ static void on_response(void *ctx, const struct hfd_outbound_result *result) {
 
         leave_call(job);
         job->took = hfd_registry_now(job->registry) - job->began;
+        /* client-go, with which kube-apiserver calls webhooks, takes these codes for a success. */
         if (result->end != HFD_OUTBOUND_ANSWERED || result->code < 200 || result->code > 206)
                 end_call_failed(job, result);
         else if (result->n_body > HFD_LARGE_BODY)
@@ -357,7 +358,8 @@ static enum hfd_work_result run_waited(struct hfd_work_task *task) {
 }
 
 /* Passes the turn of a job to the next job that waits, and continues that job on the pool. NULL:
- * done, or no job waits. If the pool is stopping, returns the next job, which has the turn. */
+ * the next job will continue, or none waits. If the pool is stopping, returns the next job, which
+ * has the turn. */
 static struct job *pass_turn(struct job *job) {
         struct hfd_registry *registry = job->registry;
         struct hfd_convert_turn *turn =

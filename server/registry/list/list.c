@@ -356,7 +356,7 @@ static void finish_walk(struct walk *walk) {
         struct hfd_read *read = walk->read;
         struct hfd_list_page page = walk->page;
 
-        if (page.more)
+        if (page.more) /* the next pages show the same state */
                 hfd_snapshot_keep(read->registry->cacher,
                                   hfd_resource_stored(read->request->resource), &walk->snapshot);
         hfd_snapshot_done(&walk->snapshot);
@@ -425,9 +425,10 @@ static void finish_whole_list(struct walk *walk) {
 }
 
 /*
- * Whether the limit is ignored, as Kubernetes' cache does: the first list of an informer has both,
- * and expects all objects in one response, without a token. A list that a webhook converts keeps
- * its limit, because it is in memory as a whole; so does one that the store answers.
+ * Whether the limit is ignored. With resourceVersion "0" it is, as in Kubernetes' cache: the first
+ * list of an informer has both, and expects all objects in one response, without a token. A list
+ * that a webhook converts keeps its limit, because it is in memory as a whole. So does a list from
+ * the store.
  */
 static bool ignores_limit(const struct hfd_request *request) {
         const struct hfd_options *o = &request->options;

@@ -4,10 +4,11 @@
  * chunk ends depends only on where it begins. So all readers, which begin at the start, have the
  * same chunks, and find those that another reader has made and that are still kept.
  *
- * A snapshot is a version of a tree, and equal versions have the same root (object_tree.h): a
- * change copies the root while a snapshot holds it, and each rendering holds one. So two requests
- * share a rendering if no object of their resource has changed between them, even if the store's
- * revision has. The revision itself is in the head of the list, which is not shared.
+ * A snapshot holds the root of a tree (object_tree.h). While it does, a change of the tree makes a
+ * new root and leaves this one as it is. Each rendering holds a snapshot, so equal roots mean equal
+ * objects. So two requests share a rendering if no object of their resource has changed between
+ * them, even if the store's revision has. The revision itself is in the head of the list, which is
+ * not shared.
  *
  * Invariants: a rendering is in its bucket as long as it has references, unless it is of an array.
  * A chunk never changes. The kept chunks of all renderings together have KEPT_BYTES at most.

@@ -267,7 +267,7 @@ static void refuse_number(const struct hfd_request *request, const char *type, s
         const char *number = (const char *)request->body + offset;
         size_t n = 0;
 
-        while (n < request->n_body - offset && n < 100 && number[n] && /* enough to find it */
+        while (n < request->n_body - offset && n < 100 && number[n] && /* 100: enough to find it */
                strchr("+-.eE0123456789", number[n]))
                 n++;
         hfd_response_bad_request(response,

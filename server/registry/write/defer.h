@@ -12,9 +12,10 @@
  * HFD_LARGE_BODY, and this thread is not one of the pool. */
 bool hfd_write_must_defer(const struct hfd_write *w);
 /*
- * Lets a thread of the pool call resume(w). If the client has left, the pool stops, memory runs
- * out, or, before the first attempt, the pool has too many tasks, the write ends with an error
- * instead. A write that was committed is resumed all the same, if necessary on this thread. The
- * caller must not touch the write afterwards. Never blocks.
+ * Lets a thread of the pool call resume(w). The write ends with an error instead if the client has
+ * left, the pool stops or memory runs out; before the first attempt of a write that is not part of
+ * a deletecollection, also if the pool has too many tasks. A write that was committed is resumed
+ * all the same, if necessary on this thread. The caller must not touch the write afterwards. Never
+ * blocks.
  */
 void hfd_write_defer(struct hfd_write *w, void (*resume)(struct hfd_write *w));

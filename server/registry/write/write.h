@@ -189,5 +189,5 @@ int hfd_write_make_key(struct hfd_write *w);
  * NULL: the object does not exist, as a create assumes.
  */
 void hfd_write_set_current(struct hfd_write *w, struct hfd_object *current);
-/* The object's name for messages; "" = it has none yet. Borrowed from the write. */
+/* The object's name; "" = it has none yet. Borrowed from the write: it changes with w->object. */
 const char *hfd_write_name(const struct hfd_write *w);

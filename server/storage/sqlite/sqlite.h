@@ -51,7 +51,7 @@ struct hfd_sqlite {
         /* Each is used by its thread only, apart from the start and the end of the store. */
         struct hfd_sqlite_db write_db, read_db, list_db, watch_db;
         pthread_t writer, reader, lister, watcher;
-        int wake_fd; /* an eventfd: the watcher looks for new rows, deadlines and the end */
+        int wake_fd; /* an eventfd: makes the watcher look for new rows, deadlines and the end */
         /* Used by the writer only, apart from the start and the end of the store; its path is
          * immutable. */
         struct hfd_sqlite_file_lock file_lock;

@@ -57,7 +57,7 @@ static int64_t count_of(const struct hf__json *event) {
         return count == 0 ? 1 : count;
 }
 
-/* "kind/name", the kind in lower case. */
+/* "kind/name", the kind in lower case. A longer text is cut, here and in put_source. */
 static void put_object(struct hf__strbuf *s, const struct hf__json *event) {
         const char *kind = hf__json_string_or_empty(event, "involvedObject.kind"),
                    *name = hf__json_string_or_empty(event, "involvedObject.name");

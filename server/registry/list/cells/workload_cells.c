@@ -225,7 +225,8 @@ static void put_endpoints(struct hf__strbuf *out, const struct hf__json *object,
         put_otherwise(out, 0, "<none>");
 }
 
-/* arg: "ports" or "endpoints". Shows at most three; a port without a number is any port. */
+/* arg: "ports" or "endpoints". Shows at most three of them. A port without a number shows its name;
+ * without both, it means any port. */
 static void put_slice(struct hf__strbuf *out, const struct hf__json *object, const char *arg,
                       int64_t now_s) {
         size_t n = 0;
@@ -297,7 +298,7 @@ static void put_node_status(struct hf__strbuf *out, const struct hf__json *node)
                 put_element(out, 0, ",", "SchedulingDisabled");
 }
 
-/* A role is the end of a key, or the value of one older label. */
+/* A role is the end of the key of a label, or the value of one older label. */
 static void put_node_roles(struct hf__strbuf *out, const struct hf__json *node) {
         static const char prefix[] = "node-role.kubernetes.io/";
         const struct hf__json *labels = hf__json_path(node, "metadata.labels");

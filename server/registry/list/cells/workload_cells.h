@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The cells of pods, services, volumes and so on in a Table, which are computed from several
- * members. Pure. Thread: any.
+ * The cells of pods, services, volumes and so on in a Table that are not just the value of a
+ * member. Pure. Thread: any.
  */
 #include <stdbool.h>
 #include <stdint.h>

@@ -5,9 +5,8 @@
  * update creates.
  *
  * Invariant: nobody grants a right that they do not have, unless they may use the verb escalate or
- * bind (escalation.h). Requests from inside the process have no
- * requester and may do everything: that is how the controllers keep the default and the aggregated
- * roles.
+ * bind (escalation.h). Requests from inside the process have no requester and may do everything:
+ * that is how the controllers keep the default and the aggregated roles.
  */
 #include "server/registry/write/checks/grant.h"
 

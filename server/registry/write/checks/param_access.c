@@ -4,9 +4,9 @@
  * binding may read the objects of its paramRef.
  *
  * Invariants: without these rights, expressions would show the contents of such objects to the
- * writer. The rules and texts are those of kube-apiserver, which prints a user as Go prints a
- * pointer to a struct. So an update of a policy that keeps its paramKind is not checked, whatever
- * else it changes; a binding is checked at every write.
+ * writer. The rules are those of kube-apiserver. So an update of a policy that keeps its paramKind
+ * is not checked, whatever else it changes; a binding is checked at every write. The texts are
+ * those of kube-apiserver, too, which prints a user as Go prints a pointer to a struct.
  */
 #include "server/registry/write/checks/param_access.h"
 

@@ -41,8 +41,8 @@ int hfd_sqlite_file_lock_init(struct hfd_sqlite_file_lock *lock, const char *sto
 /* Accepts a zeroed struct whose fd is -1. */
 void hfd_sqlite_file_lock_deinit(struct hfd_sqlite_file_lock *lock);
 
-/* Takes the lock, in turn with the other stores. Waits up to 2 s for them: then HF_E_UNAVAILABLE.
- */
+/* Takes the lock, in turn with the other stores. 0, HF_E_UNAVAILABLE (they have held it for 2 s)
+ * or -errno. */
 int hfd_sqlite_file_lock_take(struct hfd_sqlite_file_lock *lock, struct hf_status *reterr_status);
 /* Does nothing if the lock is not held. */
 void hfd_sqlite_file_lock_release(struct hfd_sqlite_file_lock *lock);
