@@ -98,7 +98,8 @@ static bool scan_padded(const char *text, size_t n, bool (*is_skipped)(char c), 
 }
 
 int hf__base64_decode(const char *text, size_t n, char **ret_data, size_t *ret_n) {
-        char *data = malloc(n / 4 * 3 + 4); /* 3: a last group that is cut; 1: the NUL */
+        /* 3, because a last group that is cut decodes to fewer bytes; 1 for the NUL */
+        char *data = malloc(n / 4 * 3 + 4);
         size_t n_data;
 
         assert(text || n == 0);

@@ -73,7 +73,8 @@ static struct check **find_locked(struct hf_health *health, const char *name) {
         return link;
 }
 
-/* Allocates before it takes the lock, so that checks wait for the lock as briefly as possible. */
+/* Allocates before it takes the lock, so that hf_health_each waits for the lock as briefly as
+ * possible. */
 int hf_health_add(struct hf_health *health, const char *name, unsigned endpoints, hf_health_fn fn,
                   void *ctx) {
         int r = 0;

@@ -175,8 +175,8 @@ static size_t find_excess_depth(const char *data, size_t n) {
         return n;
 }
 
-/* The careful checks. Returns the offset of the first character that cJSON must not get; n = the
- * text has none. */
+/* The careful checks. Returns the offset of a character that cJSON must not get; n = the text has
+ * none. */
 static size_t find_bad(const char *data, size_t n) {
         if (n >= 3 && memcmp(data, "\xef\xbb\xbf", 3) == 0)
                 return 0; /* cJSON would skip the byte order mark */

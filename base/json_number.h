@@ -13,9 +13,9 @@ struct hf__json;
  */
 int hf__json_number_complete(struct hf__json *root, const char *data, size_t n, size_t *ret_offset);
 
-/* Checks the numbers of a text that cJSON has parsed. HF_E_INVALID, with the offset of the number:
- * RFC 8259 does not allow it, but cJSON reads it (01, 1., -.5). HF_E_TOO_LARGE, likewise: it has
- * more than 63 bytes. */
+/* Checks the numbers of a text that cJSON has parsed. 0, or an error with the offset of a number:
+ * HF_E_INVALID if RFC 8259 does not allow it, although cJSON reads it (01, 1., -.5);
+ * HF_E_TOO_LARGE if it has more than 63 bytes. */
 int hf__json_number_check(const char *data, size_t n, size_t *ret_offset);
 
 /* For a text that cJSON has refused with an error at offset `at`. If that offset is within a number

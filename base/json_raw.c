@@ -3,8 +3,8 @@
  * Raw values: parts of a value that stay text. The functions are declared in json.h.
  *
  * Invariant: a raw value is a cJSON item of the type cJSON_Raw, with valuestring as its text. cJSON
- * copies and frees such an item as a string, and prints the text as it is, so the text must be
- * valid JSON.
+ * copies and frees such an item like a string. json_print.c prints the text as it is, so the text
+ * must be valid JSON.
  */
 #include "base/json.h"
 

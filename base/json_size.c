@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Counts the values of a JSON text without parsing it. Each value but the first follows a comma or
- * an opening bracket outside of strings, so the result is never too low. */
+/* Counts the values of a JSON text without parsing it. Each value but the first, or the key before
+ * it, follows a comma or an opening bracket outside of strings. So the result is never too low. */
 #include <string.h>
 
 #include "base/json.h"

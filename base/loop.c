@@ -133,7 +133,8 @@ size_t hf_loop_dispatch(struct hf_loop *loop) {
         struct hf__loop_task task;
         size_t n_called = 0;
 
-        /* Read once, or calls that post themselves again would keep the host in here. */
+        /* Read the number only once. Otherwise a call that posts itself again would keep the host
+         * in this loop. */
         pthread_mutex_lock(&loop->mu);
         size_t n = loop->n;
         pthread_mutex_unlock(&loop->mu);

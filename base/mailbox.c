@@ -200,9 +200,9 @@ static struct hf__message *take_messages(struct hf__mailbox *mailbox) {
 
 struct hf__message *hf__mailbox_take(struct hf__mailbox *mailbox) {
         uint64_t count;
-        /* Clear the eventfd before taking the list: a message that is posted after that finds the
-         * list empty and wakes the owner again. Do it outside the lock, so that posting never waits
-         * for this system call. */
+        /* Clear the eventfd before taking the list. The other order would lose the wake of a
+         * message that is posted between the two. Do it outside the lock, so that posting never
+         * waits for this system call. */
         ssize_t n = read(mailbox->fd, &count, sizeof count);
 
         (void)n; /* EAGAIN: the eventfd was already clear */

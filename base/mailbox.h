@@ -39,15 +39,15 @@ void hf__mailbox_post(struct hf__mailbox *mailbox, struct hf__message *message);
  * Waking an owner costs several system calls. An owner that is woken for each message also takes
  * the messages one at a time. A thread that posts many messages in one go can delay its wakes until
  * it has posted them: between hf__mailbox_delay_wakes and hf__mailbox_wake_delayed,
- * hf__mailbox_post_lazily wakes owners only after every 16th message, or at once if it delays the
- * wakes of 4 other mailboxes already. A thread that posts without a delay wakes the owner at once,
- * also for the messages of others.
+ * hf__mailbox_post_lazily wakes owners only after every 16th message. It wakes an owner at once if
+ * the thread delays the wakes of 4 other mailboxes already. A thread that posts without a delay
+ * wakes the owner at once, also for the messages of others.
  *
- * The two calls are not nested. Between them a thread must not wait for another one, unless it
- * first makes the wakes that it has delayed so far: hf__mailbox_wake_early wakes the owners of
- * mailboxes, and hf__mailbox_call_early makes the calls of hf__mailbox_delay_call too, so its
- * caller holds no lock that they may take. On a thread that delays no wakes,
- * hf__mailbox_post_lazily is the same as hf__mailbox_post. Thread: any.
+ * Calls of hf__mailbox_delay_wakes are not nested. Until hf__mailbox_wake_delayed a thread must not
+ * wait for another one, unless it first makes the wakes that it has delayed so far.
+ * hf__mailbox_wake_early wakes the owners of mailboxes. hf__mailbox_call_early makes the calls of
+ * hf__mailbox_delay_call too, so its caller holds no lock that these calls may take. On a thread
+ * that delays no wakes, hf__mailbox_post_lazily is the same as hf__mailbox_post. Thread: any.
  */
 void hf__mailbox_delay_wakes(void);
 void hf__mailbox_post_lazily(struct hf__mailbox *mailbox, struct hf__message *message);

@@ -312,8 +312,8 @@ static void call_collectors(struct hf_metrics *metrics) {
              collector = collector->next) {
                 if (collector->removed)
                         continue;
-                /* Keeps it in the list while the lock is released. After that a removal waits for
-                 * the lock, so the loop can still read `next`. */
+                /* The count keeps the element in the list while the lock is released. When it is 0
+                 * again, this thread holds the lock until it has read `next`. */
                 collector->n_running++;
                 pthread_mutex_unlock(&metrics->mu);
                 collector->collect(collector->ctx);

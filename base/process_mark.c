@@ -20,8 +20,8 @@
 
 static _Atomic uint64_t last;    /* the last mark that was given */
 static _Atomic uint64_t no_page; /* only its address is used: a value of `at` */
-/* The address of the mark. NULL = not initialised; &no_page = there is no such page. The number
- * there is 0 until this process has got a mark. */
+/* The address of the mark. NULL = not initialised; &no_page = there is no such page. The number in
+ * the page is 0 until this process has got a mark. */
 static _Atomic(_Atomic uint64_t *) at;
 
 int hf__process_mark_init(void) {

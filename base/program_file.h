@@ -9,5 +9,5 @@
 #include <stdbool.h>
 
 /* Makes the path of the file `name` in the directory of the running program. False: there is no
- * such file, or the directory is unknown; path is then undefined. */
+ * such file, the directory is unknown, or its path is too long; path is then undefined. */
 bool hf__program_file_find(const char *name, char path[PATH_MAX]);

@@ -40,7 +40,8 @@ int hf__sized_check(const struct hf__sized *type, const void *from,
 int hf__sized_copy(const struct hf__sized *type, void *to, const void *from,
                    struct hf_status *reterr_status);
 /* The same for element i of an array. All elements have the size of the first, so that this is the
- * distance between two. The elements before i must have been copied. */
+ * distance between two. The elements before i must have been copied, because that has checked the
+ * size of the first. */
 int hf__sized_copy_at(const struct hf__sized *type, void *to, const void *first, size_t i,
                       struct hf_status *reterr_status);
 /* Fills the caller's struct, whose size the caller has set, from ours: as much as it has room for,

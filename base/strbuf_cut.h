@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* A text of unknown length in a string with a limit, for messages: one that is cut says more than
- * none. Thread: owner only. */
+/* Appends texts of unknown length to a message, which is a string with a limit. A message that is
+ * cut says more than none. Thread: owner only. */
 #include <stddef.h>
 
 struct hf__strbuf;
 
 /*
  * Appends the n bytes of text if they are no more than max, and the limit of s has room for them.
- * Else appends as many whole characters as there is room for, and "...". That the text does not fit
- * is no error of s.
+ * Otherwise appends as many whole characters as leave room for "...", and then "...". If even that
+ * does not fit, it is cut too. A text that does not fit is no error of s.
  */
 void hf__strbuf_add_cut(struct hf__strbuf *s, const char *text, size_t n, size_t max);
 /* The same for a text that ends with a NUL, with no other limit than that of s. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* Small questions about characters and strings. Locale and case are those of ASCII: protocols and
- * file formats define them so. Pure. Thread: any. */
+/* Small questions about characters and strings. The answers do not depend on the locale, because
+ * protocols and file formats define their syntax in ASCII. Pure. Thread: any. */
 #include <stdbool.h>
 #include <string.h>
 

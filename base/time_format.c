@@ -20,9 +20,9 @@
 
 /*
  * Days since 1970-01-01 in the proleptic Gregorian calendar. Years are counted from March, so that
- * the leap day is the last day of its year. An era is the 400 years after which the calendar
- * repeats. From March on, every five months have 153 days. 719468 is the number of days from
- * 0000-03-01 to 1970-01-01.
+ * the leap day is the last day of its year. An era is the 400 years, or 146097 days, after which
+ * the calendar repeats. From March on, every five months have 153 days. 719468 is the number of
+ * days from 0000-03-01 to 1970-01-01.
  */
 static int64_t days_from_date(int64_t year, int month, int day) {
         year -= month <= 2;
@@ -33,7 +33,9 @@ static int64_t days_from_date(int64_t year, int month, int day) {
                day_of_year - 719468;
 }
 
-/* The inverse of days_from_date. */
+/* The inverse of days_from_date. For the year of the era, the quotients take out the leap days: one
+ * in four years (1460 days), but none in the last year of a century (36524), except that of the era
+ * (146096). */
 static void date_from_days(int64_t days, int64_t *ret_year, int *ret_month, int *ret_day) {
         days += 719468;
         int64_t era = (days >= 0 ? days : days - 146096) / 146097;

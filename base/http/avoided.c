@@ -30,7 +30,7 @@
 struct hf__avoided {
         char addresses[MAX_ADDRESSES][INET6_ADDRSTRLEN];
         size_t n;
-        /* of the first connection */
+        /* of the first connection that was lost */
         CURLcode result;
         char error_text[CURL_ERROR_SIZE];
 };
@@ -153,7 +153,7 @@ bool hf__avoided_forget_silent(struct hf__exchange *x, CURLcode result) {
                 return false;
         x->engine->silent.n = 0;
         if (is_late)
-                return false; /* there is no time for x, but for later requests */
+                return false; /* x has no time left, but later requests may use the addresses */
         x->left_out_silent = false;
         x->takes_silent = true;
         return true;

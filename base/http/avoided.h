@@ -3,8 +3,9 @@
 /*
  * Addresses that are avoided. A host name may have several addresses. curl goes to the next one
  * only if the TCP connection fails. So a request avoids addresses whose connection was lost during
- * the TLS handshake. And new connections of all requests avoid addresses that were silent: a
- * request timed out there without a byte in return. Thread: the engine's.
+ * the TLS handshake, or whose certificate was refused. And new connections of all requests avoid
+ * addresses that were silent: a request timed out there without a byte in return. Thread: the
+ * engine's.
  */
 #include <arpa/inet.h>
 #include <curl/curl.h>
@@ -24,7 +25,8 @@ struct hf__silent_addresses {
 };
 
 /* Call it after x has failed with `result`. Adds the address of its connection. True: x may begin
- * again. False: the failure has another cause, or there is nothing left to try. */
+ * again. False: the failure has another cause, the address is unknown or was added before, x avoids
+ * 8 addresses already, or there is no memory. */
 bool hf__avoided_add(struct hf__exchange *x, CURLcode result);
 /* Call it with the descriptor of a connection on which a request has timed out without a byte in
  * return. Adds its peer, if the connection is open. */

@@ -69,7 +69,8 @@ struct hf__exchange {
 
         /* the response */
         int forced_outcome; /* set when Holdfast ends the transfer; 0 = curl's result decides */
-        /* as in struct hf__http_result; of the first connection */
+        /* as in struct hf__http_result; of the first handshake that was lost, or else of the last
+         * failure */
         bool other_ca, no_such_host;
         int os_error, verify_error;
         bool head_done;

@@ -54,6 +54,8 @@
  * opened. */
 #define STREAMS_PER_CONNECTION 64
 
+/* How long after input curl may keep bytes back. A shorter delay would reread busy pools more
+ * often. */
 #define REREAD_DELAY (20 * HF_NSEC_PER_MSEC)
 
 /* ---- sockets ---- */

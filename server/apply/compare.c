@@ -159,7 +159,7 @@ static size_t end_of_equal(const struct hfd_elements *elements, size_t from) {
         return to;
 }
 
-/* False: the elements cannot be told apart, or memory ran out (scratch->failed). */
+/* False: an element has no step, or memory ran out (scratch->failed). */
 static bool compare_lists(struct walk *w, const struct hfd_schema *schema,
                           const struct hf__json *old, const struct hf__json *new, unsigned depth) {
         struct hfd_elements a, b;

@@ -15,7 +15,7 @@ struct hfd_changes {
 
 /*
  * Compares two objects; NULL counts as an object without members. metadata.managedFields is left
- * out. Lists whose elements cannot be told apart are compared as one value. When memory is
+ * out. A list with an element that has no step (shape.h) is compared as one value. When memory is
  * exhausted, scratch->failed is set.
  */
 struct hfd_changes hfd_compare(struct hf__arena *scratch, const struct hfd_schema *schema,

@@ -10,7 +10,7 @@ struct hfd_schema;
 /*
  * The set of fields that a manager owns after it has applied value: leaves, the elements of lists,
  * the keys of maps, and objects without members. Any other field that the schema declares, such as
- * `spec`, is not in the set itself: the manager owns parts of it, but not the whole. The set
+ * `spec`, is not in the set itself: it belongs to every manager that owns a part of it. The set
  * borrows texts from value and schema.
  *
  * 0; -ENOMEM; HF_E_INVALID: a list has two elements with the same keys, or an element without keys.

@@ -31,8 +31,8 @@ struct hfd_writer {
  * takes_list: object may get the list of live itself instead of a copy, and live then has none.
  * This happens only if *ret_changed becomes true.
  *
- * live's list may be a raw value (json.h). Then it stays one, and object's list is one, unless the
- * sets must be made.
+ * live's list may be a raw value (json.h). It stays one, and object's list is one too, unless the
+ * sets must be made, or the client sent the same list as another text.
  *
  * 0 or -ENOMEM; after a failure object is valid, but may have lost its managers. *ret_changed:
  * object is known to differ from live by more than its managers and the order of members.

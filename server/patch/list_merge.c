@@ -9,9 +9,9 @@
  *      merge     each other element is merged into the first one with its identity, or appended
  *      order     the elements in the order list get its order; the others keep their order
  *
- * Invariant: the merge of a list takes time for the identities of its elements, and not for the
- * elements that the patch does not name. A patch can name one element many thousand times, and each
- * time the lists in that element are merged again.
+ * Invariant: the merge of a list takes time for the identities of its elements, but not for the
+ * contents of those that the patch does not name. A patch can name one element many thousand times,
+ * and each time the lists in that element are merged again.
  */
 #include "server/patch/list_merge.h"
 

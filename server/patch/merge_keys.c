@@ -66,8 +66,8 @@ static int compare_entries(const void *a, const void *b) {
         return x->position < y->position ? -1 : x->position > y->position;
 }
 
-/* Adds the entry of an element, without its text, which is only appended to the others: these may
- * move. */
+/* Adds the entry of an element, and its text to `texts`. The caller sets the pointers to the texts
+ * when all are added, because `texts` moves while it grows. */
 static void add_entry(struct hfd_merge_keys *keys, const struct hf__json *element,
                       size_t position) {
         char buffer[HFD_MERGE_KEY_TEXT];

@@ -14,7 +14,7 @@ struct hf__json;
 
 #define HFD_MERGE_KEY_TEXT 32 /* bytes of the text of a number or a boolean, with the NUL */
 
-/* Values of different types are different identities, also if their texts are equal. */
+/* Values of different types are different identities, even if their texts are equal. */
 struct hfd_merge_key {
         char type; /* of the scalar; 0 = the element has no identity */
         const char *text;

@@ -16,8 +16,9 @@
  * Kubernetes. list_merge.c merges the lists.
  *
  * Invariants: no directive gets into a document, and no null that means removal. Apart from
- * sorting, the work is proportional to the sizes of document and patch: an index finds members, and
- * an object of the patch may have at most ORDERS_MAX directives that search the patch itself.
+ * sorting, and from elements that the patch names again and again, the work is proportional to the
+ * sizes of document and patch: an index finds members, and an object of the patch may have at most
+ * ORDERS_MAX directives that search the patch itself.
  */
 #include "server/patch/strategic_patch.h"
 

@@ -80,8 +80,8 @@ static struct hfd_quantity rise_of(const struct hfd_quota_change *change, const 
 
         if (change->kind == HFD_QUOTA_OBJECTS)
                 return hfd_quantity_of(1); /* is_measured lets only creates pass */
-        /* An update that lowers the use rises by zero (hfd_quantity_subtract), and is never
-         * refused. The recount lowers status.used later. */
+        /* An update that lowers the use rises by zero (hfd_quantity_subtract), so it exceeds no
+         * limit. The recount lowers status.used later. */
         if (!hfd_usage_get(&change->usage, name, &rise))
                 return hfd_quantity_of(0);
         if (was_selected && hfd_usage_get(&change->old_usage, name, &before))

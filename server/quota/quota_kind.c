@@ -2,7 +2,8 @@
 /*
  * The kinds of which quotas measure more than the number of objects.
  *
- * Invariant: all of them are in the core group, so a group with a name is never compared.
+ * Invariant: all of them are in the core group, so the plural of a kind in another group is not
+ * compared.
  */
 #include "server/quota/quota_kind.h"
 

@@ -6,9 +6,10 @@
  *
  * Invariant: the work and the message are bounded, because any client that may write roles chooses
  * the rules. A rule with more than RIGHTS_MAX rights is not taken apart, nor is any rule after the
- * limit TAKEN_MAX is exceeded. Such a rule is covered only if a rule of the user grants everything
- * for resources, and, if it names URLs, one grants everything for URLs. A user may hold very many
- * rules, too: after COMPARED_MAX comparisons, the rights that are left count as missing.
+ * limit TAKEN_MAX is exceeded. The rights to resources of such a rule are covered only if one rule
+ * of the user grants everything for resources; its rights to URLs, only if one rule grants
+ * everything for URLs. A user may hold very many rules, too: after COMPARED_MAX comparisons, the
+ * rights that are left count as missing.
  */
 #include "server/rbac/coverage.h"
 
@@ -202,8 +203,9 @@ static bool texts_equal(const char *a, const char *b) {
         return a && b ? a == b || strncmp(a, b, TEXT_MAX + 1) == 0 : a == b;
 }
 
-/* The line for a right that differs only in its verb; NULL = there is none. Rights come in the
- * order of their resources and names, so it is mostly the last line or the one after it. */
+/* The line for a right that differs only in its verb; NULL = there is none. The rights to one
+ * resource come verb by verb, and for each verb with the names in the same order. So it is mostly
+ * the last line or the one after it. */
 static struct line *find_line(struct check *check, const struct right *right) {
         for (size_t i = 0; i < check->n_lines && !right->url; i++) {
                 size_t at = (check->last_line + i) % check->n_lines;

@@ -214,9 +214,9 @@ static int compare_copies(const struct hf__json *old, const struct hf__json *obj
         return r;
 }
 
-/* Whether each member of `object` that counts equals that of `other`, as Go compares them: a member
- * that a typed client leaves out because it is zero has not changed. The members are those of the
- * schema, so they are few. 0 or -ENOMEM. */
+/* *ret_changed: whether a member of `object` that counts differs from that of `other`. Compares as
+ * Go does: a member that a typed client leaves out because it is zero has not changed. The members
+ * are those of the schema, so they are few. 0 or -ENOMEM. */
 static int compare_by_schema(const struct hfd_schema *schema, const struct hf__json *object,
                              const struct hf__json *other, bool *ret_changed) {
         bool equal = true;

@@ -36,8 +36,8 @@ int hf_loop_fd(struct hf_loop *loop);
  * number. Does not block. Calls that are posted meanwhile wait for the next hf_loop_dispatch.
  * Thread: the loop's, which is always the same one. */
 size_t hf_loop_dispatch(struct hf_loop *loop);
-/* Queues one call of fn(ctx), which hf_loop_dispatch or hf_loop_free makes. 0 or -ENOMEM. Never
- * blocks. Thread: any. */
+/* Queues one call of fn(ctx), which hf_loop_dispatch or hf_loop_free makes. 0 or -ENOMEM. Blocks
+ * only on a mutex that is held for a short time. Thread: any. */
 HF_MUST_CHECK int hf_loop_post(struct hf_loop *loop, void (*fn)(void *ctx), void *ctx);
 
 #ifdef __cplusplus

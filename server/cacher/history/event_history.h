@@ -53,7 +53,7 @@ struct hfd_history_ring {
 struct hfd_history_state {
         uint64_t changed;
         struct hfd_object_tree objects; /* owned */
-        size_t n_bytes; /* of nodes that the cacher's tree no longer shares with it */
+        size_t n_bytes; /* of nodes that the cacher's tree no longer shares with this state */
 };
 
 /* The past of one resource. */
@@ -134,7 +134,8 @@ size_t hfd_event_history_after(const struct hfd_event_history *history, uint64_t
  * Sets *ret_i to the index of the first change that a watch from revision gets: normally the first
  * one after it. But if one transaction has changed several objects of the resource, a client may
  * have seen only some of these changes when its connection broke, so all of them are repeated.
- * False: some of them may no longer be in the ring, so the watch cannot be served.
+ * False: some of them may no longer be in the ring, so the watch cannot be served. revision must
+ * not be below the floor.
  */
 bool hfd_event_history_resume(const struct hfd_event_history *history, uint64_t revision,
                               size_t *ret_i);

@@ -52,7 +52,7 @@ struct hfd_store_identity {
         struct hf__buf *epoch;    /* owned; the epoch key's value as last read; NULL = not read */
         bool epoch_exists;        /* the epoch key existed when it was read */
         /*
-         * replacement_pending: a sign of a replacement was detected, perhaps only a new epoch.
+         * replacement_pending: a reply has confirmed a replacement, or another epoch was read.
          * replaced: hfd_store_identity_replaced has also handled it. Both are reset when the cache
          * has been filled from the new store.
          */

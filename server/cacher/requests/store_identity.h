@@ -49,12 +49,12 @@ void hfd_store_identity_check(struct hfd_cacher *cacher, struct hfd_store_identi
 
 /*
  * Handles a replacement of the store: makes the reflector fill the cache again, which ends all
- * watches. At the first sign of a replacement also logs why and calls on_replaced, which ends the
+ * watches. The first call for a replacement also logs why and calls on_replaced, which ends the
  * leader's term.
  */
 void hfd_store_identity_replaced(struct hfd_cacher *cacher, const char *why);
 /*
- * A sign of a replacement was detected, perhaps only a new epoch, and the cache has not been filled
+ * A reply has confirmed a replacement, or another epoch was read, and the cache has not been filled
  * from the new store yet.
  */
 bool hfd_store_identity_replacement_pending(struct hfd_cacher *cacher);

@@ -114,7 +114,8 @@ static void on_tracked_reply(void *ctx, const struct hfd_store_reply *reply) {
 
         hf_metric_observe(request->metric,
                           (double)(now - request->started) / (double)HF_NSEC_PER_SEC);
-        /* These errors may mean that the store is unreachable; all others are from the store. */
+        /* These errors may mean that the store is unreachable. With any other error, and without
+         * one, the store has responded. */
         if (reply->error != HF_E_UNAVAILABLE && reply->error != HF_E_TIMEOUT &&
             reply->error != HF_E_CANCELED)
                 hfd_store_requests_heard(request->cacher, now);

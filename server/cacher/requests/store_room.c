@@ -2,9 +2,10 @@
 /*
  * Remembers whether the store has room.
  *
- * Invariant: only the reply to a write proves that there is room. The elector and the renewal of
+ * Invariant: only the reply to a write shows that there is room. The elector and the renewal of
  * the identity Lease (controllers/instances/) write all the time, so the state becomes right again
- * even if no client writes.
+ * even if no client writes. It also becomes right again after a transaction that only deletes,
+ * which succeeds in a full etcd, too.
  */
 #include "server/cacher/requests/store_room.h"
 

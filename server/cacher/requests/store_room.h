@@ -12,7 +12,7 @@
 
 #include "server/storage/store.h"
 
-/* The cacher's state. Zeroed: the store has room. */
+/* What the cacher remembers. Zeroed: the store has room. */
 struct hfd_store_room {
         /* The boot time at which a write was last refused for lack of room; 0 = none was refused
          * since the last write that succeeded. */

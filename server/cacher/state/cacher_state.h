@@ -62,8 +62,9 @@ struct hfd_cacher {
         pthread_mutex_t mu;
         /* broadcast; the timer, wait_synced, refill, reflector_stop and free wait on it */
         pthread_cond_t cond;
-        /* Boot time until which the timer sleeps, unless cond wakes it. An old one while the timer
-         * works, which does no harm: the timer checks all work again before it sleeps. */
+        /* Boot time until which the timer sleeps, unless cond wakes it. It is out of date while the
+         * timer works. That does no harm, because the timer checks all work again before it
+         * sleeps. */
         hf_nsec timer_due;
         /* What the last listing contained, changed by the events of the store's watch. */
         struct hfd_object_tree trees[HFD_SLOTS_MAX];
@@ -99,8 +100,8 @@ struct hfd_cacher {
         struct hfd_cacher_timer *timer;
 };
 
-/* The slots, which are the places of the arrays above, may be in use below this number. It grows.
- * Loops need not look at the others. */
+/* How many slots may be in use: the places in the arrays above, from the first on. The number only
+ * grows. Loops need not look at the places after them. */
 static inline size_t hfd_cacher_slots(const struct hfd_cacher *cacher) {
         return hfd_custom_table_slots(cacher->table);
 }

@@ -89,7 +89,7 @@ struct hfd_consistent_read *hfd_consistent_reads_remove_reached_locked(struct hf
  */
 struct hfd_consistent_read *hfd_consistent_reads_remove_late_locked(struct hfd_cacher *cacher,
                                                                     hf_nsec now, hf_nsec *ret_next);
-/* Removes all reads except those whose probe has been sent, and gives them the outcome. */
+/* Removes all reads except those whose probe has been sent. The removed ones get the outcome. */
 struct hfd_consistent_read *hfd_consistent_reads_remove_all_locked(struct hfd_cacher *cacher,
                                                                    int outcome);
 /* Calls ready of each read in the list, or passes it to its thread. The caller must not hold the

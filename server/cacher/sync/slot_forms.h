@@ -44,11 +44,11 @@ struct hfd_object *hfd_slot_form_apply_locked(const struct hfd_slot_forms *forms
 
 /*
  * Gives the slot of row, a storage row, the form of row: new objects have it from now on, and
- * cached objects of another form are made anew, unless they are not valid for row. Until this
- * returns, and of those objects also later, readers may get an older form, so they check the form
- * of each object (forms/conversion.h). Takes as long as parsing all objects of the slot, unless
- * they have the form already. One thread at a time; not under the lock. 0 or -ENOMEM: call it
- * again.
+ * cached objects of another form are made anew, unless they are not valid for row. Readers may get
+ * an older form until this returns, and later too if the object is not valid for row. So they check
+ * the form of each object (forms/conversion.h). Takes as long as parsing all objects of the slot,
+ * unless they have the form already. One thread at a time; not under the lock. 0 or -ENOMEM: call
+ * it again.
  */
 int hfd_slot_form_set(struct hfd_cacher *cacher, const struct hfd_resource *row);
 /* The slot has no form any more; its objects keep theirs. Thread: any; not under the lock. */

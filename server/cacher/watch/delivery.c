@@ -25,9 +25,9 @@
 
 #include "base/thread.h"
 
-/* Places in the array of the queue, besides those for initial changes. An array that has fewer may
- * still double, so it gets up to twice as many. Changes that were taken need places until
- * compact_queue_locked moves the others. */
+/* The array of the queue may double while fewer places than this are in use, besides those for
+ * initial changes. So it gets up to twice as many places. A change that was taken keeps its place
+ * until compact_queue_locked moves the others. */
 #define QUEUE_MAX 8192
 #define BATCH_MAX 64 /* changes in one call of the sink */
 

@@ -109,7 +109,7 @@ static int rename_set(const struct hfd_renamed *all, size_t n, struct hf__json *
         for (size_t i = 0; r == 0 && i < n; i++) {
                 (void)snprintf(from, sizeof from, "f:%s", to_stored ? all[i].name : all[i].stored);
                 (void)snprintf(to, sizeof to, "f:%s", to_stored ? all[i].stored : all[i].name);
-                if (!hf__json_get(fields, to)) /* clients may send any set */
+                if (!hf__json_get(fields, to)) /* a client may have sent both names */
                         r = rename_member(fields, from, to);
         }
         return r;

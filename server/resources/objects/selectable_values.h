@@ -7,7 +7,8 @@
 struct hf__json;
 struct hfd_resource;
 
-/* Events of both versions, whose fields are those of event_fields in selectable_fields.c. */
+/* Whether these are Events, in either version. Their fields are those of event_fields in
+ * selectable_fields.c. */
 bool hfd_selectable_is_event(const struct hfd_resource *resource);
 /* Whether selectors of this built-in kind may name other fields than name and namespace. */
 bool hfd_selectable_has_own(const struct hfd_resource *resource);

@@ -81,9 +81,9 @@ extern const struct hfd_schema hfd_csi_driver_schema, hfd_csi_node_schema,
 /* ---- autoscaler_conversion.c ---- */
 
 extern const struct hfd_conversion hfd_autoscaler_v1_conversion;
-/* Drops the annotations of v1 from an autoscaler of v2, as kube-apiserver does: they would say
- * something else than its fields, and v1 replaces them. The contract is that of
- * hfd_resource.normalize. */
+/* Drops the annotations of v1 from an autoscaler of v2, as kube-apiserver does: they could say
+ * something else than its fields, and a read through v1 makes them from the fields. The contract is
+ * that of hfd_resource.normalize. */
 int hfd_autoscaler_normalize(struct hf__json *object);
 
 /* ---- presets.c, group_presets.c: defaults; the contract is that of hfd_resource.prepare ---- */

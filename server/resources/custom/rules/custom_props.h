@@ -2,8 +2,9 @@
 #pragma once
 /*
  * Validates the openAPIV3Schema of a version, with its rules. What that takes is added to the
- * effort of the definition, which is not exceeded before, and a cause says if it is then
- * (schema/compile/effort.h). path: of the schema in the definition. Pure. Thread: owner only.
+ * effort of the definition (schema/compile/effort.h). The effort must be within its limits before a
+ * call. If it exceeds one afterwards, a cause says so. path: of the schema in the definition. Pure.
+ * Thread: owner only.
  */
 struct hf__json;
 struct hfd_causes;

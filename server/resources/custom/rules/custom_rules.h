@@ -22,13 +22,17 @@ struct hfd_schema_effort;
 /*
  * Compiles all x-kubernetes-validations below props, a structural schema that is valid otherwise;
  * props is not used after the call. path: that of props in the definition,
- * "spec.versions[0].schema.openAPIV3Schema". causes gets what is wrong with the rules, their
- * estimated cost included. causes NULL = mistakes are not reported (a stored definition): a rule
- * that does not compile then refuses every object that has its part, and a rule of a part that
- * expressions cannot see is left out. effort: of a definition that is validated
- * (schema/compile/effort.h); what compiling takes is added, and once that is too much no rule is
- * compiled any more, and causes gets one that says so. NULL = there is no limit. *ret NULL = there
- * are none, or the limit was exceeded. 0 or -ENOMEM.
+ * "spec.versions[0].schema.openAPIV3Schema".
+ *
+ * causes gets what is wrong with the rules, their estimated cost included. causes NULL = mistakes
+ * are not reported (a stored definition): a rule that does not compile then refuses every object
+ * that has its part, and a rule of a part that expressions cannot see is left out.
+ *
+ * effort: of a definition that is validated (schema/compile/effort.h); NULL = there is no limit.
+ * What compiling takes is added. Once that is too much, no rule is compiled any more, and causes
+ * gets a cause that says so.
+ *
+ * *ret NULL = there are no rules, or the limit was exceeded. 0 or -ENOMEM.
  */
 int hfd_custom_rules_new(const struct hf__json *props, const char *path,
                          struct hfd_schema_effort *effort, struct hfd_causes *causes,

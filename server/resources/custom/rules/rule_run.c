@@ -128,8 +128,8 @@ static void add_broken(const struct subject *s, const struct hfd_rule *rule, con
         hf__strbuf_done(&text);
 }
 
-/* Whether the part is as it was; if it has no counterpart in the old object, whether the nearest
- * part above that has one is. A rule without oldSelf that such a part breaks is not reported: the
+/* Whether the part is as it was. If it has no counterpart in the old object, the nearest part above
+ * that has one decides. A rule without oldSelf that an unchanged part breaks is not reported: the
  * object may be older than the rule. */
 static bool is_unchanged(struct hfd_rule_run *run, struct hfd_rule_correlation correlation) {
         struct hfd_rule_pair *pair =

@@ -286,8 +286,8 @@ static void validate_validation(struct validation *v, const struct hf__json *jso
 }
 
 /* An audit annotation. Its key in the audit log is "NAME OF THE POLICY/key", which must be a
- * qualified name. What is cut from a long one leaves it too long to be valid. As in kube-apiserver,
- * a value that is too long has the cause "Required value". */
+ * qualified name. A longer one is cut to a length that is still too long, so it stays invalid. As
+ * in kube-apiserver, a value that is too long has the cause "Required value". */
 static void validate_annotation(struct validation *v, const struct hf__json *json,
                                 const char *field) {
         const char *name = text_of(hf__json_get(v->object, "metadata"), "name");

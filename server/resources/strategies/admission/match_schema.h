@@ -25,8 +25,9 @@ int hfd_match_rules_prepare(struct hf__json *rules);
 /* Sets the defaults of MatchResources. resources NULL: there is nothing to set. The same errors. */
 int hfd_match_resources_prepare(struct hf__json *resources);
 
-/* ---- validation: each function adds a cause for each mistake; field: the path of the value ----
- */
+/* ---- validation ---- */
+
+/* Each function adds a cause for each mistake. field: the path of the value. */
 
 /* A LabelSelector. */
 void hfd_match_selector_validate(const struct hf__json *selector, const char *field,

@@ -27,8 +27,8 @@ static const struct hfd_schema param_kind_schema =
         {HFD_STRUCT(HFD_ADMISSION_V1 "ParamKind", param_kind_fields), .atomic = true,
          .description = "The kind of the objects that parametrise a policy."};
 
-/* A variable is evaluated when an expression first uses it, and once at most each time that the
- * policy is. */
+/* A variable is evaluated when an expression first uses it: at most once in each evaluation of the
+ * policy. */
 static const struct hfd_schema_field variable_fields[] = {
         {"expression", &hfd_schema_text, "An expression in CEL.", .protobuf_tag = 2,
          .flags = HFD_FIELD_REQUIRED},
@@ -102,8 +102,8 @@ static const struct hfd_schema annotation_schema =
         {HFD_STRUCT(HFD_ADMISSION_V1 "AuditAnnotation", annotation_fields),
          .description = "An annotation of the event in the audit log."};
 
-/* Variables and conditions have names, by which apply tells them apart. A validation has none, so
- * their list is atomic: the cause of a refusal names the place in the list. */
+/* Variables and conditions have names, by which apply tells them apart. Validations have none, so
+ * their list is atomic. */
 static const struct hfd_schema_field validating_spec_fields[] = {
         {"auditAnnotations", HFD_LIST_OF(&annotation_schema),
          "Annotations of the event in the audit log.", .protobuf_tag = 5},
@@ -199,7 +199,7 @@ static const struct hfd_schema mutation_schema = {HFD_STRUCT(HFD_ADMISSION_V1 "M
                                                   .description = "A change of an object."};
 
 /* Kubernetes' marker for the variables of this kind is +listType=atomic: their order is a part of
- * their meaning. It has no status either: no controller checks the types. */
+ * their meaning. The kind has no status, because no controller checks the types. */
 static const struct hfd_schema_field mutating_spec_fields[] = {
         FAILURE_POLICY(5),
         CONDITIONS(6),

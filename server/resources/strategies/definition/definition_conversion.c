@@ -69,8 +69,8 @@ static void check_review_versions(const struct hf__json *versions, bool must_kno
                 hfd_cause_required(causes, path, "");
                 return;
         }
-        /* Only two versions exist, so nobody needs a list of more than 64, and what comes after
-         * them is not checked: the comparison of each with all before it would be slow. */
+        /* Only two versions exist, so nobody needs a list of more than 64. Further ones are not
+         * checked, because the comparison of each with all before it would be slow. */
         for (const struct hf__json *m = hf__json_first(versions); m && i < 64;
              m = hf__json_next(m), i++) {
                 const char *name = hf__json_text(m);

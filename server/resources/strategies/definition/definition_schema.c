@@ -221,8 +221,7 @@ static const struct hfd_schema condition =
          .description = "One aspect of the state of a custom resource."};
 static const char *const by_type[] = {"type", NULL};
 
-/* Go has no omitempty for the two lists. Manifests that tools have generated contain them, empty,
- * and expect them back. */
+/* Go has no omitempty for the two lists, so clients expect them even if they are empty. */
 static const struct hfd_schema_field status_fields[] = {
         {"acceptedNames", &names, "The names by which the resource is served.", .protobuf_tag = 2},
         {"conditions", HFD_LIST_OF(&condition, .list_type = HFD_LIST_MAP, .list_keys = by_type),

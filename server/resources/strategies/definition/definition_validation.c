@@ -305,7 +305,7 @@ static void check_names(const struct check *c) {
         hfd_definition_check_names(names, "spec.names", c->causes);
 }
 
-/* Each version keeps a schema of its own in memory, also if all are equal and were checked once. */
+/* Each version keeps a schema of its own in memory, even if all are equal and were checked once. */
 static void count_copies(const struct check *c, const struct hf__json *props, const char *path) {
         if (!c->effort || !props || hfd_schema_effort_problem(c->effort))
                 return;
@@ -361,7 +361,7 @@ static void check_update(const struct check *c) {
 
 /* ---- the stored versions ---- */
 
-/* prepare has added the storage version. */
+/* prepare has added the storage version, so the list is empty only if there is no such version. */
 static void check_stored_versions(const struct check *c, const struct hf__json *stored) {
         char field[60], detail[700];
         size_t i = 0;

@@ -177,8 +177,8 @@ static void refuse_number(struct hfd_causes *causes, const char *field, int64_t 
  * Whether a hash of ENTROPY_BITS_MAX bits can choose any hand. A hand is the set of queues that a
  * flow may use; Kubernetes computes it from a hash of the flow. The number of hands is counted as
  * queues to the power of hand, as in kube-apiserver; hand is at most queues. The loop ends as soon
- * as the number is too large, after 60 steps at most if there is more than one queue. It needs no
- * libm, which nothing else in the server needs.
+ * as the number is too large, so it takes 16 steps at most. It needs no libm, which nothing else in
+ * the server needs.
  */
 static bool hands_fit(int64_t queues, int64_t hand) {
         const double max = (double)(UINT64_C(1) << ENTROPY_BITS_MAX);

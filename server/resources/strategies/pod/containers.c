@@ -255,8 +255,8 @@ static const struct hfd_schema_field volume_device_fields[] = {
 static const struct hfd_schema volume_device = {
         HFD_STRUCT(HFD_CORE "VolumeDevice", volume_device_fields)};
 
-/* Init containers have the same Go struct. A restartPolicy makes sense for them alone; the rules
- * refuse it elsewhere, and not the schema. */
+/* Init containers have the same Go struct. With the restartPolicy Always, one of them is a sidecar
+ * (rules/container_validation.c). */
 static const struct hfd_schema_field container_fields[] = {
         {"args", &hfd_schema_list_of_texts,
          "Arguments of the entry point. Absent: those of the image.", .protobuf_tag = 4},

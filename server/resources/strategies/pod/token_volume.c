@@ -22,8 +22,9 @@
 /*
  * The sources of the volume: the token, the certificate of the cluster's CA, and the namespace.
  *
- * Kubernetes' number 3607 marks a token that was mounted automatically. Such a token may be valid
- * for much longer than it says, for old clients that read it only once; no user would choose 3607.
+ * Kubernetes' number 3607 marks a token that was mounted automatically, because no user would
+ * choose it. There such a token may be valid for much longer than these seconds, for old clients
+ * that read it only once.
  */
 static const char source[] =
         "{\"defaultMode\":420,\"sources\":["

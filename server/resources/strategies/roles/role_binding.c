@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * RoleBindings and ClusterRoleBindings.
+ * The schemas, the defaults and the rules of RoleBindings and ClusterRoleBindings.
  *
  * Invariants: the roleRef of a binding never changes. So an update can change its subjects, but
  * cannot make it grant another role. (authorization/escalation.h says who may write a binding.)

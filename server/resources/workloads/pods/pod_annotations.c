@@ -84,8 +84,8 @@ static void validate_cost(const struct hf__json *annotations, const struct hf__j
 
 /* ---- all of them ---- */
 
-/* AppArmor: the rules of a spec have the values of a new pod (hfd_app_armor_annotations_validate).
- */
+/* The values of the annotations for AppArmor are checked with the spec of a new pod
+ * (hfd_app_armor_annotations_validate). */
 void hfd_pod_validate_annotations(const struct hf__json *object, const struct hf__json *old,
                                   struct hfd_causes *causes) {
         static const char *const changed[] = {"may not remove or update AppArmor annotations",

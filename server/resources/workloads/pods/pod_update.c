@@ -276,8 +276,8 @@ static void validate_create(const struct hf__json *object, struct hfd_causes *ca
         hfd_app_armor_match_validate(annotations, spec, "spec", causes);
 }
 
-/* The annotations for AppArmor stay as they are, so that only the create checks their values: a
- * value that was stored before there was such a rule could not be mended. */
+/* Only the create checks the values of the annotations for AppArmor. They never change, so a value
+ * that was stored before there was such a rule could not be mended. */
 void hfd_pod_validate(const struct hf__json *object, const struct hf__json *old,
                       struct hfd_causes *causes) {
         const struct hf__json *spec = hf__json_get(object, "spec"),

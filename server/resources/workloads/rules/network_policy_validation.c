@@ -118,8 +118,8 @@ static bool is_strict_subset(const struct block *part, const struct block *whole
                (rest == 0 || ((part->address[n] ^ whole->address[n]) & mask) == 0);
 }
 
-/* Whether the address or the length of the prefix begins with a zero that could be left out. text:
- * as for parse_block. */
+/* Whether a number of an IPv4 address, or the length of the prefix, begins with a zero that could
+ * be left out. text: as for parse_block. */
 static bool has_leading_zeros(const char *text) {
         const char *bits = strchr(text, '/') + 1;
 

@@ -13,7 +13,7 @@
 #include "base/json.h"
 #include "server/resources/custom/schema/check/canonical.h"
 
-/* The cause shows a text as it is, and anything else as its identity. */
+/* The cause shows a text in quotes, and anything else as its identity. */
 static void report_repeated(const struct hfd_check_report *report, const struct hfd_place *list,
                             const struct hfd_identity *identity) {
         const struct hfd_place place = {.up = list, .index = identity->index};

@@ -98,7 +98,8 @@ static double nearest_whole(double value) {
         return (double)(int64_t)(value + (value < 0 ? -0.5 : 0.5));
 }
 
-/* Quotients are rounded, so they are whole within a relative error of 1e-9, as in Kubernetes. */
+/* Quotients are rounded. So a quotient counts as whole within a relative error of 1e-9, as in
+ * Kubernetes. */
 static bool is_multiple(const struct number *number, double factor, bool exact) {
         if (number->is_integer && exact)
                 return number->integer % cut_double(factor) == 0;

@@ -4,8 +4,8 @@
  *
  * Invariants: the texts of the causes, their fields and their order are those of kube-apiserver,
  * because clients show them and tests compare them. No file leads out of the volume (".."), and no
- * two have the same path. Repeated paths are found with an index, never by comparing all paths with
- * each other: clients choose how many there are.
+ * two files have the same path, except files with tokens. Repeated paths are found with an index,
+ * never by comparing all paths with each other: clients choose how many there are.
  *
  * The names of signers and of their bundles are not checked.
  */

@@ -39,8 +39,7 @@ static void validate_key_reference(const struct hf__json *reference, const char 
                 hfd_cause_invalid_text(causes, path, key, hfd_config_key_rule);
 }
 
-/* A variable has a value or one source. Of fileKeyRef only the presence is checked.
- */
+/* A variable has a value or one source. Of fileKeyRef only the presence is checked. */
 static void validate_value_from(const struct hf__json *variable, const char *field,
                                 struct hfd_causes *causes) {
         static const char *const sources[] = {"fieldRef", "resourceFieldRef", "configMapKeyRef",

@@ -191,8 +191,8 @@ static void validate_source(const char *name, const struct hf__json *source, con
         }
 }
 
-/* A volume must have exactly one source: the first member other than its name. It has at least one,
- * because the defaults have added an emptyDir if there was none. */
+/* A volume must have exactly one source. That is the first member other than its name; each further
+ * one is refused. There is at least one, because the defaults add an emptyDir if there is none. */
 static void validate_volume(const struct hf__json *volume, const char *field,
                             struct hfd_causes *causes) {
         char path[HFD_FIELD_PATH_MAX];

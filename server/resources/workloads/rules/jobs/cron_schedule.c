@@ -6,7 +6,7 @@
  * (github.com/robfig/cron), and with the same text, because clients show the text. Its odd rules
  * are therefore kept, such as "?" for "*", and a sign before a number. There are two exceptions: a
  * check takes linear time and has a copy of the schedule on the stack, so TEXT_MAX limits the
- * length; and all numbers of 19 digits are out of range (parse_number).
+ * length; and all numbers of 19 or more digits are out of range (parse_number).
  *
  * kube-apiserver also looks a zone up in its database of zones. Here only the syntax is checked: no
  * controller of Holdfast reads the zone.

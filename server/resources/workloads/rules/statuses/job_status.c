@@ -98,8 +98,9 @@ static void refuse_conditions(const struct change *change, const char *detail) {
 
 /* ---- numbers ---- */
 
-/* Adds the uids of one list to those that were seen before it. A pod is in one of the lists, and
- * once. */
+/* Checks that no uid of the list is empty, or occurs a second time: a pod is in one of the two
+ * lists, and once. own: an index of this list; others: one of the list that was checked before, or
+ * NULL. */
 static void validate_uids(const struct hf__json *list, const char *field,
                           const struct hf__json_index *own, const struct hf__json_index *others,
                           struct hfd_causes *causes) {
@@ -318,8 +319,9 @@ static void validate_criteria(const struct change *change) {
                                           "unless SuccessCriteriaMet=True");
 }
 
-/* The conditions that end a Job stay, and the counters of its pods do not fall. One may: an indexed
- * Job with as many completions as parallel pods can be made smaller. */
+/* The conditions that end a Job stay, and the numbers of its failed and succeeded pods do not fall,
+ * with one exception: an indexed Job with as many completions as parallel pods can be made smaller,
+ * and then fewer have succeeded. */
 static void validate_progress(const struct change *change) {
         const struct conditions *now = &change->now, *then = &change->then;
         const struct {
