@@ -430,7 +430,11 @@ static int put_int_or_string(struct hf__json *object, const struct hfd_schema_fi
         struct wire wire;
 
         while (in.at < in.end) {
-                if (!read_field(&in, &wire) || wire.bytes != (wire.number == 3))
+                if (!read_field(&in, &wire))
+                        return HF_E_INVALID;
+                if (wire.number < 1 || wire.number > 3)
+                        continue; /* a field of a newer version */
+                if (wire.bytes != (wire.number == 3))
                         return HF_E_INVALID;
                 if (wire.number == 1)
                         type = wire.value;

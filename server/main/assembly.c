@@ -88,16 +88,8 @@ static int make_basics(struct hfd_server *server, struct hf_status *reterr_statu
         return r != 0 ? hf_fail(reterr_status, r, "%s", hf_strerror(r)) : 0;
 }
 
-static int make_bootstrap(struct hfd_server *server, struct hf_status *reterr_status) {
-        int r = hfd_bootstrap_phases_make(server, reterr_status);
-
-        /* The user can correct a mistake in the manifests, as on the command line. */
-        if (r != 0 && r != -ENOMEM)
-                atomic_store(&server->exit_status, 2);
-        return r;
-}
-
-/* Returns r, the result of a step that used the files or directories of flags. If it is a mistake
+/* Returns r, the result of a step that used the files or directories of flags, or the socket that
+ * the service manager has passed. If it is a mistake
  * of the user, the process will exit with status 2, because a restart does not correct it. */
 static int note_mistake(struct hfd_server *server, int r) {
         if (hfd_flag_is_mistake(r))
@@ -438,7 +430,7 @@ static int make_objects(struct hfd_server *server, int *listen_fd,
         int r = make_basics(server, reterr_status);
 
         if (r == 0)
-                r = make_bootstrap(server, reterr_status);
+                r = note_mistake(server, hfd_bootstrap_phases_make(server, reterr_status));
         if (r == 0)
                 r = lock_directories(server, reterr_status);
         if (r == 0)
@@ -446,7 +438,7 @@ static int make_objects(struct hfd_server *server, int *listen_fd,
         /* This changes the environment, so it must happen before the store starts threads. Main
          * only waits meanwhile. */
         if (r == 0)
-                r = hfd_sdnotify_listen_fd(listen_fd, reterr_status);
+                r = note_mistake(server, hfd_sdnotify_listen_fd(listen_fd, reterr_status));
         if (r == 0)
                 r = note_mistake(server, hfd_configured_store_new(&server->host, server->config,
                                                                   &server->store, reterr_status));

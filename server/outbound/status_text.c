@@ -21,8 +21,6 @@ static const struct {
         {404, "the server could not find the requested resource"},
         {405, "the server does not allow this method on the requested resource"},
         {409, "the server reported a conflict"},
-        {413, "the server responded with the status code 413 but did not return more information"},
-        {415, "the server responded with the status code 415 but did not return more information"},
         {422, "the server rejected our request due to an error in our request"},
         {429, "the server has received too many requests and has asked us to try again later"},
         {503, "the server is currently unable to handle the request"},
@@ -43,19 +41,33 @@ static bool is_text(const char *body, size_t n) {
         return n > 0 && body[0] != '{';
 }
 
-/* Appends the body in quotes, without the white space around it. The escapes are those of JSON;
- * client-go's, those of Go, are the same for most texts. */
-static void put_body(struct hf__strbuf *text, const char *body, size_t n) {
-        while (n > 0 && is_space(body[n - 1]))
-                n--;
-        for (; n > 0 && is_space(*body); n--)
-                body++;
-        if (n > SHOWN_MAX)
-                n = SHOWN_MAX;
-        if (is_text(body, n))
-                hf__strbuf_json(text, body, n);
-        else
-                hf__strbuf_puts(text, "\"unknown\"");
+/* What is shown of a body: its text without the white space around it, or "unknown". */
+static void trim_body(const char **body, size_t *n) {
+        while (*n > 0 && is_space((*body)[*n - 1]))
+                (*n)--;
+        for (; *n > 0 && is_space(**body); (*n)--)
+                (*body)++;
+        if (*n > SHOWN_MAX)
+                *n = SHOWN_MAX;
+        if (is_text(*body, *n))
+                return;
+        *body = "unknown";
+        *n = strlen(*body);
+}
+
+/* A refusal that only the server can explain: client-go shows the body as the whole text. */
+static bool is_explained_by_body(int code) { return code == 403 || code == 406 || code == 415; }
+
+/* Appends the body as it is, but each line break or tab as a space, because a log line may show the
+ * text. */
+static void put_explanation(struct hf__strbuf *text, int code, const char *body, size_t n) {
+        if (code == 406 && n == strlen("unknown") && memcmp(body, "unknown", n) == 0) {
+                hf__strbuf_puts(text, "the server was unable to respond with a content type that "
+                                      "the client supports");
+                return;
+        }
+        for (size_t i = 0; i < n; i++)
+                hf__strbuf_putc(text, is_space(body[i]) ? ' ' : body[i]);
 }
 
 void hfd_outbound_status_text(int code, const void *body, size_t n_body, struct hf__strbuf *text) {
@@ -64,6 +76,13 @@ void hfd_outbound_status_text(int code, const void *body, size_t n_body, struct 
                         hf__strbuf_puts(text, texts[i].text);
                         return;
                 }
+        const char *shown = body;
+        size_t n = n_body;
+        trim_body(&shown, &n);
+        if (is_explained_by_body(code)) {
+                put_explanation(text, code, shown, n);
+                return;
+        }
         if (code < 500) {
                 hf__strbuf_printf(text,
                                   "the server responded with the status code %d but did not "
@@ -72,6 +91,7 @@ void hfd_outbound_status_text(int code, const void *body, size_t n_body, struct 
                 return;
         }
         hf__strbuf_puts(text, "an error on the server (");
-        put_body(text, body, n_body);
+        /* The escapes are those of JSON; client-go's, those of Go, are the same for most texts. */
+        hf__strbuf_json(text, shown, n);
         hf__strbuf_puts(text, ") has prevented the request from succeeding");
 }

@@ -8,6 +8,7 @@ import urllib.parse
 
 import pytest
 from holdfastd import Cluster
+from memory_server import MemoryServer
 
 WORKSPACES = "/apis/tenancy.holdfast.dev/v1alpha1/workspaces"
 CONFIGMAPS = "/api/v1/namespaces/default/configmaps"
@@ -162,6 +163,22 @@ def test_the_json_of_a_protobuf_body_has_a_limit(api):
         answer = api.request("POST", f"{CONFIGMAPS}?dryRun=All", body, {"Content-Type": "application/vnd.kubernetes.protobuf"})
         assert answer[0] == code, answer
         assert code == 201 or json.loads(answer[1])["message"] == "Request entity too large: limit is 3145728"
+
+
+def number(field_number, value):
+    """Encodes a field of a protobuf message that is a small whole number."""
+    return bytes([field_number << 3, value])
+
+
+def test_unknown_fields_of_a_number_or_text_are_ignored():
+    """A later version of Kubernetes may have more fields in an IntOrString than its type, its number and its text."""
+    with MemoryServer("--runtime-config=api/workloads=true") as server:
+        for unknown in (b"", number(4, 5), field(5, b"more")):
+            port = number(3, 80) + field(4, number(1, 1) + field(3, b"web") + unknown)
+            service = field(1, field(1, b"s")) + field(2, field(1, port))
+            body = b"k8s\0" + field(1, field(1, b"v1") + field(2, b"Service")) + field(2, service)
+            reply = server.ask("POST", "/api/v1/namespaces/default/services?dryRun=All", body, content_type="application/vnd.kubernetes.protobuf")
+            assert reply.code == 201 and reply.json["spec"]["ports"][0]["targetPort"] == "web", reply.text
 
 
 def test_a_future_revision_is_no_internal_error(api):

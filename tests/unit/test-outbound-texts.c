@@ -100,6 +100,17 @@ static void test_a_status_code_has_the_words_of_kubernetes(void **state) {
         check_status(418, "x", 1,
                      "the server responded with the status code 418 but did not return more "
                      "information");
+        check_status(413, "too large", 9,
+                     "the server responded with the status code 413 but did not return more "
+                     "information");
+        /* Only the server can explain these. */
+        check_status(403, " denied\nby the proxy ", 21, "denied by the proxy");
+        check_status(403, "{\"a\":1}", 7, "unknown");
+        check_status(415, "no JSON", 7, "no JSON");
+        check_status(406, "YAML only", 9, "YAML only");
+        check_status(406, "", 0,
+                     "the server was unable to respond with a content type that the client "
+                     "supports");
         check_status(500, spaced, sizeof spaced - 1, ON_SERVER("no\\tbackend"));
         check_status(502, "", 0, ON_SERVER("unknown"));
         check_status(502, " \n", 2, ON_SERVER("unknown"));

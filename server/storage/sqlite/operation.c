@@ -269,7 +269,8 @@ static void fail_late(struct hfd_store_reply *reply, bool is_write, bool running
                                        "the disk has not confirmed the write in time");
         else
                 reply->error = hf_fail(&reply->status, HF_E_UNAVAILABLE,
-                                       "the operation did not begin in time");
+                                       running ? "the operation did not end in time"
+                                               : "the operation did not begin in time");
 }
 
 hf_nsec hfd_sqlite_expire_locked(struct hfd_sqlite *sqlite) {

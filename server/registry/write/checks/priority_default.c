@@ -139,6 +139,10 @@ bool hfd_write_may_be_default(struct hfd_write *w, const struct hf__json *old) {
         }
         if (!*name || (old && strcmp(name, hfd_write_name(w)) == 0)) /* it is the default itself */
                 return true;
+        if (old && !w->fresh) { /* the newest version may be no default any more */
+                hfd_write_refetch(w);
+                return false;
+        }
         (void)snprintf(why, sizeof why,
                        "PriorityClass %s is already marked as default. Only one default can exist",
                        name);
