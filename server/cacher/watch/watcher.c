@@ -4,7 +4,7 @@
  * and delivery.c has its queue, and passes the events to its sink.
  *
  * A watch that begins with the existing objects takes a snapshot of them, in constant time. They
- * are never queued.
+ * are never queued. One that begins at a revision remembers its place in the history.
  *
  * Invariant: a watcher is in the list of its resource until it ends. Then sink.end is called
  * exactly once. A watcher that was not started, opened or canceled does not end.
@@ -86,7 +86,6 @@ size_t hfd_watcher_waiting(const struct hfd_watcher *watcher) {
 
 bool hfd_watcher_take_snapshot(struct hfd_watcher *watcher, struct hfd_snapshot *ret_snapshot) {
         pthread_mutex_lock(&watcher->cacher->mu);
-        assert(watcher->delivery.mu == &watcher->cacher->mu);
         struct hfd_snapshot *snapshot = watcher->delivery.snapshot;
         watcher->delivery.snapshot = NULL;
         pthread_mutex_unlock(&watcher->cacher->mu);
@@ -114,7 +113,8 @@ void hfd_watcher_cancel(struct hfd_watcher *watcher) {
 
 /*
  * Prepares what the watch begins with: a snapshot of all objects, nothing (from_now), or all
- * changes after a revision. False: the history no longer contains all changes after that revision.
+ * changes after a revision. At most logarithmic time: the watch reads them when it delivers them.
+ * False: the history no longer contains all changes after that revision.
  */
 static bool queue_initial_locked(struct hfd_watcher *watcher, uint64_t revision) {
         struct hfd_cacher *cacher = watcher->cacher;
@@ -122,7 +122,6 @@ static bool queue_initial_locked(struct hfd_watcher *watcher, uint64_t revision)
 
         hf__mutex_assert_held(&watcher->cacher->mu);
         if (!revision) {
-                /* Constant time: the objects are looked at when they are delivered. */
                 const struct hfd_object_tree *tree = &cacher->trees[index];
                 if (watcher->delivery.snapshot)
                         *watcher->delivery.snapshot =
@@ -135,13 +134,7 @@ static bool queue_initial_locked(struct hfd_watcher *watcher, uint64_t revision)
         if (revision < history->floor || !hfd_event_history_resume(history, revision, &first))
                 return false;
         watcher->after = revision;
-        for (size_t i = first; i < history->n; i++) {
-                const struct hfd_change *change = hfd_event_history_at(history, i);
-                watcher->delivery.n_initial++;
-                if (hfd_delivery_is_watched(&watcher->delivery, change->object))
-                        hfd_delivery_queue_locked(&watcher->delivery, change,
-                                                  change->object->revision);
-        }
+        hfd_delivery_catch_up_locked(&watcher->delivery, history, first);
         return true;
 }
 
@@ -160,7 +153,7 @@ static struct hfd_watcher *watcher_alloc(struct hfd_cacher *cacher,
                 return NULL;
         atomic_init(&watcher->refs, 2); /* the caller's and the list's */
         watcher->cacher = cacher;
-        watcher->delivery.mu = &cacher->mu;
+        watcher->delivery.cacher = cacher;
         watcher->delivery.resource = hfd_resource_ref(spec->resource);
         memcpy(watcher->text, spec->ns, n_ns + 1);
         memcpy(watcher->text + n_ns + 1, name, n_name + 1);

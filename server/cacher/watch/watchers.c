@@ -4,7 +4,8 @@
  *
  * Under the lock, a change is queued for every watcher with a matching resource, namespace and name
  * that began at an earlier revision, unless its end was requested. These watchers are dirty: the
- * thread that has queued the change delivers to them after it has released the lock.
+ * thread that has queued the change delivers to them after it has released the lock. A watcher that
+ * still catches up gets the change from the history, which has it before the lock is released.
  *
  * Invariants: a dirty watcher is in one list of dirty watchers, and that list has a reference to
  * it. A watcher in a list of its resource has its timer in the heap, unless its end was requested.
@@ -54,7 +55,8 @@ size_t hfd_watchers_queue_change_locked(struct hfd_cacher *cacher, const struct 
                      cacher->watchers->list[hfd_resource_index(change->object->resource)];
              w; w = w->next) {
                 if (change->object->revision <= w->after ||
-                    !hfd_delivery_is_watched(&w->delivery, change->object))
+                    !hfd_delivery_is_watched(&w->delivery, change->object) ||
+                    w->delivery.catches_up)
                         continue;
                 hfd_delivery_queue_locked(&w->delivery, change, change->object->revision);
                 mark_dirty_locked(w, dirty);
