@@ -15,6 +15,7 @@
 #include "scripted_cacher.h"
 #include "scripted_watch.h"
 #include "server/cacher/watch/snapshot.h"
+#include "server/cacher/watch/watcher_private.h"
 #include "server/resources/rows/resource_table.h"
 #include "time_units.h"
 
@@ -212,7 +213,7 @@ static void test_the_mark_of_a_copy_is_noticed(void **state) {
 }
 
 /* The informers of the new leader, in this process, asked for bookmarks and wait for one. */
-static void test_a_new_holder_of_a_lease_is_a_bookmark(void **state) {
+static void test_a_term_of_this_process_is_a_bookmark(void **state) {
         static const char term[] = "/registry.holdfast/terms/kube-system/l";
         struct scripted_watch watches[4];
 
@@ -231,13 +232,54 @@ static void test_a_new_holder_of_a_lease_is_a_bookmark(void **state) {
         scripted_store_event(&scripted.store, "/registry.holdfast/termz/kube-system/l", "x", 14);
         for (int i = 0; i < 4; i++)
                 scripted_watch_expect(&watches[i], "");
-        scripted_store_event(&scripted.store, term, "holder\n", 15);
-        scripted_watch_expect(&watches[0], "b@15 ");
+        /* Others' Leases, such as those of nodes, are many. */
+        scripted_store_event(&scripted.store, term, "holder-2\n", 15);
+        scripted_store_event(&scripted.store, term, "hold\n", 16);
+        for (int i = 0; i < 4; i++)
+                scripted_watch_expect(&watches[i], "");
+        scripted_store_event(&scripted.store, term, "holder\n-", 17);
+        scripted_watch_expect(&watches[0], "b@17 ");
         scripted_watch_expect(&watches[1], "");
         scripted_watch_expect(&watches[2], "");
         scripted_watch_expect(&watches[3], "b@30 "); /* never below what it has seen */
         for (int i = 0; i < 4; i++)
                 scripted_watch_done(&watches[i]);
+}
+
+/* So that a term need not look at the others. */
+static void test_the_informers_of_this_process_come_first(void **state) {
+        struct hfd_watcher *w;
+        struct scripted_watch watches[6];
+        size_t n = 0;
+
+        scripted_cacher_fill();
+        for (size_t i = 0; i < 6; i++)
+                scripted_watch_begin(&watches[i],
+                                     (struct scripted_watch_spec){.from_now = true,
+                                                                  .bookmarks = true,
+                                                                  .in_process = i % 2 != 0});
+        for (w = scripted.cacher->watchers->list[hfd_resource_index(configmaps())]; w; w = w->next)
+                assert_true(w->told_of_terms == (n++ < 3));
+        assert_int_equal(n, 6);
+        for (size_t i = 0; i < 6; i++) {
+                scripted_watch_done(&watches[i]);
+                scripted_watch_expect(&watches[i], "END:canceled ");
+        }
+}
+
+/* A watch of the past gets what its revision has missed, and then what comes. */
+static void test_a_watch_goes_over_from_the_past_to_the_present(void **state) {
+        struct scripted_watch watch;
+
+        scripted_cacher_fill();
+        put("a", 11);
+        put("b", 12);
+        put("c", 13);
+        scripted_watch_begin(&watch, (struct scripted_watch_spec){.revision = 11});
+        scripted_watch_expect(&watch, "~b@12 +c@13 ");
+        put("a", 14);
+        scripted_watch_expect(&watch, "~a@14 ");
+        scripted_watch_done(&watch);
 }
 
 /* ---- values that are not valid objects ---- */
@@ -397,7 +439,9 @@ int main(void) {
                 SCRIPTED_TEST(test_the_watches_of_an_event_send_the_same_bytes),
                 SCRIPTED_TEST(test_observers_are_called_after_events_of_their_objects),
                 SCRIPTED_TEST(test_the_mark_of_a_copy_is_noticed),
-                SCRIPTED_TEST(test_a_new_holder_of_a_lease_is_a_bookmark),
+                SCRIPTED_TEST(test_a_term_of_this_process_is_a_bookmark),
+                SCRIPTED_TEST(test_the_informers_of_this_process_come_first),
+                SCRIPTED_TEST(test_a_watch_goes_over_from_the_past_to_the_present),
                 SCRIPTED_TEST(test_an_invalid_value_hides_the_object),
                 SCRIPTED_TEST(test_a_value_that_cannot_be_decrypted_ends_watches),
                 SCRIPTED_TEST(test_a_watch_is_refused_for_a_value_in_its_range),

@@ -167,8 +167,7 @@ static struct hfd_watcher *watcher_alloc(struct hfd_cacher *cacher,
         /* The second case: "metadata.name=" selects the name "", which no object has. */
         watcher->delivery.name = n_name > 0 ? watcher->text + n_ns + 1
                                             : hfd_selector_name(&watcher->delivery.fields);
-        watcher->bookmarks = spec->bookmarks;
-        watcher->in_process = spec->in_process;
+        watcher->told_of_terms = spec->bookmarks && spec->in_process;
         watcher->delivery.sink = *sink;
         watcher->delivery.ctx = ctx;
         if (!spec->revision && !spec->from_now) {
@@ -191,7 +190,7 @@ static struct hfd_watcher *watcher_alloc(struct hfd_cacher *cacher,
                           (int64_t)(((uintptr_t)watcher >> 6) % DEFAULT_TIMEOUT_MIN_S);
         watcher->ends_at = now + seconds * HF_NSEC_PER_SEC;
         watcher->bookmark_at = HF_NSEC_NEVER;
-        if (watcher->bookmarks) {
+        if (spec->bookmarks) {
                 watcher->bookmark_at = now + HFD_BOOKMARK_INTERVAL;
                 if (watcher->bookmark_at > watcher->ends_at - HFD_BOOKMARK_BEFORE_END)
                         watcher->bookmark_at = watcher->ends_at - HFD_BOOKMARK_BEFORE_END;
@@ -210,15 +209,17 @@ void hfd_watcher_set_timer_locked(struct hfd_watcher *watcher) {
 
 static void add_to_list_locked(struct hfd_watcher *watcher) {
         struct hfd_cacher *cacher = watcher->cacher;
-        struct hfd_watcher **head =
+        struct hfd_watcher **at =
                 &cacher->watchers->list[hfd_resource_index(watcher->delivery.resource)];
 
         hf__mutex_assert_held(&watcher->cacher->mu);
-        watcher->next = *head;
-        watcher->link = head;
-        if (*head)
-                (*head)->link = &watcher->next;
-        *head = watcher;
+        while (!watcher->told_of_terms && *at && (*at)->told_of_terms)
+                at = &(*at)->next;
+        watcher->next = *at;
+        watcher->link = at;
+        if (*at)
+                (*at)->link = &watcher->next;
+        *at = watcher;
         cacher->watchers->n++;
         hfd_watcher_set_timer_locked(watcher);
         hfd_cacher_wake_timer_locked(cacher, watcher->timer.at);

@@ -14,7 +14,9 @@
 
 /* Guarded by cacher->mu. */
 struct hfd_watchers {
-        struct hfd_watcher *list[HFD_SLOTS_MAX]; /* by hfd_resource_index */
+        /* By hfd_resource_index. Those that are told of terms come first: they are few, the
+         * informers of this process. */
+        struct hfd_watcher *list[HFD_SLOTS_MAX];
         size_t n;
         struct hf__timer_heap timers; /* the next bookmark or the end of each watch in a list */
         bool ended;                   /* the server is shutting down and accepts no further watch */
@@ -27,7 +29,7 @@ struct hfd_watcher {
         bool dirty;                       /* it is in such a list */
 
         /* immutable */
-        bool bookmarks, in_process;
+        bool told_of_terms; /* it gets a bookmark when a term of this process begins */
         struct hfd_cacher *cacher;
         uint64_t after; /* new changes are queued only if their revision is later */
 

@@ -113,14 +113,16 @@ static void queue_bookmark_locked(struct hfd_watcher *watcher) {
                                           : watcher->after);
 }
 
-void hfd_watchers_lease_acquired_locked(struct hfd_cacher *cacher, struct hfd_watcher **dirty) {
+void hfd_watchers_term_begun_locked(struct hfd_cacher *cacher, struct hfd_watcher **dirty) {
         hf__mutex_assert_held(&cacher->mu);
         for (size_t i = 0; i < hfd_cacher_slots(cacher); i++)
-                for (struct hfd_watcher *w = cacher->watchers->list[i]; w; w = w->next)
-                        if (w->in_process && w->bookmarks && !w->delivery.end_requested) {
-                                queue_bookmark_locked(w);
-                                mark_dirty_locked(w, dirty);
-                        }
+                for (struct hfd_watcher *w = cacher->watchers->list[i]; w && w->told_of_terms;
+                     w = w->next) {
+                        if (w->delivery.end_requested)
+                                continue;
+                        queue_bookmark_locked(w);
+                        mark_dirty_locked(w, dirty);
+                }
 }
 
 /* When the watcher gets a bookmark after `now`: at an interval, and once before its end. */
