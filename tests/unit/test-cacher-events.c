@@ -267,6 +267,68 @@ static void test_the_informers_of_this_process_come_first(void **state) {
         }
 }
 
+/* Watches of a namespace or a name are in lists of their own, so that a change visits few others.
+ */
+static void test_narrow_watches_get_the_changes_of_their_objects(void **state) {
+        static const struct {
+                const char *ns, *name, *text;
+        } cases[] = {{"ns", "", "~a@11 +c@12 "},
+                     {"ns", "a", "~a@11 "},
+                     {"", "c", "+c@12 "},
+                     {"n", "", ""},
+                     {"ns", "b", ""},
+                     {"", "ns", ""},
+                     {"", "", "~a@11 +c@12 "}};
+        enum { N = sizeof cases / sizeof cases[0] };
+        struct scripted_watch watches[N], of_secrets;
+        struct hfd_watchers *watchers = scripted.cacher->watchers;
+        size_t index = hfd_resource_index(configmaps());
+
+        scripted_cacher_fill();
+        scripted_watch_begin(&of_secrets, (struct scripted_watch_spec){.plural = "secrets",
+                                                                       .ns = "ns",
+                                                                       .name = "a",
+                                                                       .from_now = true});
+        for (size_t i = 0; i < N; i++)
+                scripted_watch_begin(&watches[i],
+                                     (struct scripted_watch_spec){.ns = cases[i].ns,
+                                                                  .name = cases[i].name,
+                                                                  .from_now = true});
+        assert_ptr_equal(watchers->list[index], watches[N - 1].watcher);
+        assert_null(watchers->list[index]->next);
+        assert_int_equal(watchers->n_narrow[index], N - 1);
+        put("a", 11);
+        put("c", 12);
+        for (size_t i = 0; i < N; i++)
+                scripted_watch_expect(&watches[i], cases[i].text);
+        scripted_store_event(&scripted.store, scripted_cacher_key("a"), SEALED, 13);
+        for (size_t i = 0; i < N; i++) {
+                scripted_watch_expect(&watches[i], "END:410 ");
+                scripted_watch_done(&watches[i]);
+        }
+        assert_int_equal(watchers->n_narrow[index], 0);
+        scripted_watch_expect(&of_secrets, "");
+        scripted_watch_done(&of_secrets);
+        scripted_watch_expect(&of_secrets, "END:canceled ");
+}
+
+/* Of so many names, some have the list of their namespace for the list of their own watches. */
+static void test_no_list_is_visited_twice(void **state) {
+        struct scripted_watch watch;
+        char name[32], key[64], text[64];
+
+        scripted_cacher_fill();
+        scripted_watch_begin(&watch, (struct scripted_watch_spec){.ns = "ns", .from_now = true});
+        for (unsigned i = 11; i < 20000; i++) {
+                (void)snprintf(name, sizeof name, "x%u", i);
+                (void)snprintf(key, sizeof key, "/registry/configmaps/ns/%s", name);
+                (void)snprintf(text, sizeof text, "+%s@%u ", name, i);
+                scripted_store_event(&scripted.store, key, SCRIPTED_OBJECT("x"), i);
+                scripted_watch_expect(&watch, text);
+        }
+        scripted_watch_done(&watch);
+}
+
 /* A watch of the past gets what its revision has missed, and then what comes. */
 static void test_a_watch_goes_over_from_the_past_to_the_present(void **state) {
         struct scripted_watch watch;
@@ -441,6 +503,8 @@ int main(void) {
                 SCRIPTED_TEST(test_the_mark_of_a_copy_is_noticed),
                 SCRIPTED_TEST(test_a_term_of_this_process_is_a_bookmark),
                 SCRIPTED_TEST(test_the_informers_of_this_process_come_first),
+                SCRIPTED_TEST(test_narrow_watches_get_the_changes_of_their_objects),
+                SCRIPTED_TEST(test_no_list_is_visited_twice),
                 SCRIPTED_TEST(test_a_watch_goes_over_from_the_past_to_the_present),
                 SCRIPTED_TEST(test_an_invalid_value_hides_the_object),
                 SCRIPTED_TEST(test_a_value_that_cannot_be_decrypted_ends_watches),

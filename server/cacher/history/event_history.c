@@ -194,8 +194,7 @@ static void count_copied_nodes(struct hfd_event_histories *histories,
         count_bytes(histories, history, n_bytes, 0);
 }
 
-/* A hash of a short text. */
-static uint16_t tag_of(const char *text, size_t n) {
+uint16_t hfd_history_tag(const char *text, size_t n) {
         uint64_t tag = n;
 
         while (n > 0) {
@@ -213,8 +212,8 @@ static uint16_t tag_of(const char *text, size_t n) {
 static void set_tags(struct hfd_change *change) {
         const char *name = hfd_object_name(change->object);
 
-        change->ns_tag = tag_of(change->object->path, change->object->n_ns);
-        change->name_tag = tag_of(name, strlen(name));
+        change->ns_tag = hfd_history_tag(change->object->path, change->object->n_ns);
+        change->name_tag = hfd_history_tag(name, strlen(name));
 }
 
 void hfd_event_history_add(struct hfd_event_histories *histories, struct hfd_change change,
@@ -397,8 +396,8 @@ bool hfd_event_history_seek(const struct hfd_event_history *history, uint64_t nu
 size_t hfd_event_history_find(const struct hfd_event_history *history, size_t i, size_t end,
                               const char *ns, const char *name) {
         bool by_ns = *ns != '\0', by_name = name != NULL;
-        uint16_t ns_tag = tag_of(ns, strlen(ns)),
-                 name_tag = by_name ? tag_of(name, strlen(name)) : 0;
+        uint16_t ns_tag = hfd_history_tag(ns, strlen(ns)),
+                 name_tag = by_name ? hfd_history_tag(name, strlen(name)) : 0;
 
         assert(end <= history->n);
         for (; i < end; i++) {

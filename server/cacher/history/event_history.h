@@ -145,6 +145,8 @@ size_t hfd_event_history_after(const struct hfd_event_history *history, uint64_t
  */
 bool hfd_event_history_resume(const struct hfd_event_history *history, uint64_t revision,
                               size_t *ret_i);
+/* A hash of a namespace or a name, as in struct hfd_change. */
+uint16_t hfd_history_tag(const char *text, size_t n);
 /* The number of the change at index i <= n. It stays the same when older changes are dropped. */
 uint64_t hfd_event_history_number(const struct hfd_event_history *history, size_t i);
 /*

@@ -47,14 +47,8 @@ void hfd_watcher_deliver_unlock(struct hfd_watcher *watcher) {
         struct hfd_cacher *cacher = watcher->cacher;
 
         bool end = hfd_delivery_run_locked(&watcher->delivery);
-        if (end) {
-                *watcher->link = watcher->next;
-                if (watcher->next)
-                        watcher->next->link = watcher->link;
-                assert(cacher->watchers->n > 0);
-                cacher->watchers->n--;
-                hf__timer_heap_remove(&cacher->watchers->timers, &watcher->timer);
-        }
+        if (end)
+                hfd_watchers_remove_locked(watcher);
         pthread_mutex_unlock(&cacher->mu);
         if (end) {
                 hfd_delivery_end(&watcher->delivery);
@@ -198,33 +192,6 @@ static struct hfd_watcher *watcher_alloc(struct hfd_cacher *cacher,
         return watcher;
 }
 
-void hfd_watcher_set_timer_locked(struct hfd_watcher *watcher) {
-        hf_nsec at = watcher->bookmark_at;
-
-        hf__mutex_assert_held(&watcher->cacher->mu);
-        if (watcher->ends_at < at)
-                at = watcher->ends_at;
-        hf__timer_heap_add(&watcher->cacher->watchers->timers, &watcher->timer, at);
-}
-
-static void add_to_list_locked(struct hfd_watcher *watcher) {
-        struct hfd_cacher *cacher = watcher->cacher;
-        struct hfd_watcher **at =
-                &cacher->watchers->list[hfd_resource_index(watcher->delivery.resource)];
-
-        hf__mutex_assert_held(&watcher->cacher->mu);
-        while (!watcher->told_of_terms && *at && (*at)->told_of_terms)
-                at = &(*at)->next;
-        watcher->next = *at;
-        watcher->link = at;
-        if (*at)
-                (*at)->link = &watcher->next;
-        *at = watcher;
-        cacher->watchers->n++;
-        hfd_watcher_set_timer_locked(watcher);
-        hfd_cacher_wake_timer_locked(cacher, watcher->timer.at);
-}
-
 /*
  * If the store itself has not reached the client's revision, the revision most likely comes from a
  * history that a restored backup has replaced. The client would get no events until the new history
@@ -281,7 +248,7 @@ bool hfd_watcher_new(struct hfd_cacher *cacher, const struct hfd_watcher_spec *s
         bool retired = custom && atomic_load(&custom->kind->retired);
         if (!ended && synced && !sealed && !retired &&
             queue_initial_locked(watcher, spec->revision)) {
-                add_to_list_locked(watcher);
+                hfd_watchers_add_locked(watcher);
                 added = true;
                 ahead = watcher->after > cacher->revision;
         }
