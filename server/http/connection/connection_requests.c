@@ -42,6 +42,18 @@ void hfd_connection_drop_content(struct hfd_connection *connection,
         (void)hfd_connection_account(connection, request, 0);
 }
 
+void hfd_connection_report_unsent(struct hfd_connection *connection) {
+        while (connection->responded) {
+                struct hfd_http_request *request = connection->responded;
+
+                connection->responded = request->responded_next;
+                if (request->connection && !request->response.complete)
+                        request->on_unsent(request->on_unsent_ctx, request->response.content_length,
+                                           false);
+                hfd_http_request_unref(request);
+        }
+}
+
 void hfd_connection_detach(struct hfd_connection *connection, struct hfd_http_request *request) {
         assert(request->connection == connection);
         (void)hfd_account_change(&connection->worker->http->account, &connection->share,
