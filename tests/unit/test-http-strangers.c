@@ -29,6 +29,7 @@
 #include "server/http/connection/worker.h"
 #include "server/http/limits/account.h"
 #include "server/http/limits/strangers.h"
+#include "server/http/request/http_request_private.h"
 #include "text_asserts.h"
 
 static struct http_fixture f;
@@ -212,6 +213,32 @@ static void test_strangers_have_an_account_of_their_own(void **state) {
 }
 
 /* ---- the server ---- */
+
+/* What filters and nghttp2 keep counts for strangers only: known senders have other limits. */
+static void test_what_others_keep_counts_for_strangers(void **state) {
+        struct tls_client known, stranger;
+
+        start(64);
+        stranger = open_client();
+        tls_client_puts(&stranger, "GET /hold HTTP/1.1\r\nHost: a\r\n\r\n");
+        struct hfd_http_request *of_stranger = http_fixture_take_held(&f);
+        assert_int_equal(atomic_load(&f.http->account.strangers),
+                         hfd_http_request_memory(of_stranger) + 512);
+        known = open_client();
+        assert_true(says(&known, KNOWN, "hello"));
+        PATIENCE_AWAIT(atomic_load(&f.http->account.known) == 0);
+        tls_client_puts(&known, "GET /hold HTTP/1.1\r\nHost: a\r\nAuthorization: known\r\n\r\n");
+        struct hfd_http_request *of_known = http_fixture_take_held(&f);
+        assert_int_equal(atomic_load(&f.http->account.known), hfd_http_request_memory(of_known));
+        http_fixture_respond(of_stranger, 200, "late");
+        http_fixture_respond(of_known, 200, "late");
+        hfd_http_request_unref(of_stranger);
+        hfd_http_request_unref(of_known);
+        tls_client_close(&stranger);
+        tls_client_close(&known);
+        PATIENCE_AWAIT(atomic_load(&f.http->account.strangers) == 0 &&
+                       atomic_load(&f.http->account.known) == 0);
+}
 
 static void test_a_strangers_body_is_not_awaited(void **state) {
         struct tls_client c;
@@ -769,6 +796,8 @@ int main(void) {
                 cmocka_unit_test_setup_teardown(test_strangers_are_served_one_by_one, setup,
                                                 teardown),
                 cmocka_unit_test_setup_teardown(test_strangers_that_do_not_read_are_reported, setup,
+                                                teardown),
+                cmocka_unit_test_setup_teardown(test_what_others_keep_counts_for_strangers, setup,
                                                 teardown),
                 cmocka_unit_test_setup_teardown(test_the_descriptor_limit_is_respected, setup,
                                                 teardown),
