@@ -97,6 +97,8 @@ int hfd_cacher_new(const struct hf_host *host, const struct hfd_cacher_config *c
         cacher->store = config->store;
         cacher->table = config->table;
         (void)snprintf(cacher->prefix, sizeof cacher->prefix, "%s", config->prefix);
+        (void)snprintf(cacher->holder, sizeof cacher->holder, "%s",
+                       config->holder ? config->holder : "");
         cacher->on_copy_begun = config->on_copy_begun;
         cacher->ctx = config->ctx;
         cacher->on_observed = config->on_observed;

@@ -66,6 +66,10 @@ struct hfd_cacher_config {
         const char *prefix;      /* all keys begin with it: "/registry"; copied */
         /* Borrowed until hfd_cacher_free; NULL = there are no custom resources. */
         struct hfd_custom_table *table;
+        /* The identity under which the electors of this process hold Leases: when one of them
+         * acquires a Lease, the informers of this process get a bookmark. At most HF_IDENTITY_MAX
+         * bytes; copied. NULL = there is no elector. */
+        const char *holder;
         /*
          * Called when the store's history was replaced (a restored backup, another cluster): a
          * leader must stop leading. Thread: any; must not block. NULL = no callback.

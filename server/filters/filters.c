@@ -120,15 +120,16 @@ static void leave_level(struct hfd_request_context *context, hf_nsec now) {
 }
 
 /*
- * Called on the request's worker: the response has begun, but the client has not read all of it at
- * once. From here on it occupies memory, which its user's account counts, and no seats.
+ * Called on the request's worker: the response has begun, but not all of it is sent. From here on
+ * it occupies no seats, and memory, which its user's account counts once the client could have read
+ * it.
  */
-static void on_unsent(void *ctx, size_t n_bytes) {
+static void on_unsent(void *ctx, size_t n_bytes, bool waits) {
         struct hfd_request_context *context = ctx;
 
         leave_level(context, now_of(context->filters));
-        if (context->info.watch)
-                return; /* watch_stream.c charges what waits for it */
+        if (waits || context->info.watch) /* watch_stream.c charges what waits for a watch */
+                return;
         /* A stream has no length. It is charged with the most bytes that may wait of a list. */
         hfd_unsent_add(context->filters->unsent, &context->unsent, context->user, context->request,
                        n_bytes > 0 ? n_bytes : HFD_UNSENT_STREAM);

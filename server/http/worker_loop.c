@@ -247,18 +247,28 @@ static void serve_stranger(struct hfd_worker *worker, bool has_events) {
                 serve_connection(event.data.ptr, event.events);
 }
 
-/* Reports the responses of which this iteration has learned and which are not complete. The worker
- * may read content_length without the lock, because it is final once the response has started. */
+/* Reports the responses of which this iteration has learned and which are not complete. Those whose
+ * connection is still to be served, such as most strangers', are reported again after its turn. The
+ * worker may read content_length without the lock, because it is final once the response has
+ * started. */
 static void report_unsent(struct hfd_worker *worker) {
         assert(hfd_worker_mailbox_is_current(&worker->mailbox));
         while (worker->responded) {
                 struct hfd_http_request *request = worker->responded;
 
                 worker->responded = request->responded_next;
-                if (request->connection && !request->response.complete)
-                        request->on_unsent(request->on_unsent_ctx,
-                                           request->response.content_length);
-                hfd_http_request_unref(request);
+                struct hfd_connection *connection = request->connection;
+                bool is_unsent = connection && !request->response.complete;
+                bool waits = is_unsent && connection->dirty_list;
+                if (is_unsent)
+                        request->on_unsent(request->on_unsent_ctx, request->response.content_length,
+                                           waits);
+                if (waits) {
+                        request->responded_next = connection->responded;
+                        connection->responded = request; /* with the reference */
+                } else {
+                        hfd_http_request_unref(request);
+                }
         }
 }
 

@@ -265,6 +265,7 @@ static int make_api(struct hfd_server *server, struct hf_status *reterr_status) 
         const struct hfd_cacher_config cacher = {.store = server->store,
                                                  .prefix = server->config->etcd_prefix,
                                                  .table = server->custom_table,
+                                                 .holder = server->identity.identity,
                                                  .on_history_replaced = hfd_leadership_end_term,
                                                  .observers = observers_of,
                                                  .on_observed = on_observed,

@@ -180,7 +180,7 @@ void hfd_http_request_on_finished(struct hfd_http_request *request,
 }
 
 void hfd_http_request_on_unsent(struct hfd_http_request *request,
-                                void (*fn)(void *ctx, size_t n_bytes), void *ctx) {
+                                void (*fn)(void *ctx, size_t n_bytes, bool waits), void *ctx) {
         request->unsent = fn;
         request->unsent_ctx = ctx;
 }

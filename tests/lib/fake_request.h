@@ -30,7 +30,8 @@ struct hfd_http_request {
         void (*connection_context_free)(void *context);
         void (*finished)(void *ctx, int code, size_t n_bytes);
         void *finished_ctx;
-        void (*unsent)(void *ctx, size_t n_bytes); /* the test calls it for a slow reader */
+        /* the test calls it for a slow reader */
+        void (*unsent)(void *ctx, size_t n_bytes, bool waits);
         void *unsent_ctx;
         void (*continuation)(void *ctx); /* of hfd_http_request_continue; the test runs it */
         void *continuation_ctx;

@@ -80,6 +80,7 @@ int scripted_cacher_set_up(void **state) {
         scripted_store_init(&scripted.store, &scripted.host);
         const struct hfd_cacher_config config = {.store = &scripted.store.base,
                                                  .prefix = "/registry",
+                                                 .holder = "holder",
                                                  .on_history_replaced = on_replaced,
                                                  .observers = observers_of,
                                                  .on_observed = on_observed,

@@ -304,12 +304,16 @@ static void test_requests_wait_for_seats(void **state) {
         assert_null(d->continuation);
         fake_request_run_continuation(c);
         assert_int_equal(n_handled, 3);
-        /* The client of b does not read. Its response counts against its account, and no longer
-         * against the seats. */
+        /* The response of b is not sent yet. It counts no longer against the seats, and against its
+         * client's account only if the client does not read it. */
         hfd_http_request_reply(b, 200, "text/plain", NULL, 0, NULL);
-        b->unsent(b->unsent_ctx, 10);
+        const struct hfd_request_context *context = hfd_http_request_context(b);
+        b->unsent(b->unsent_ctx, 10, true); /* it waits to be sent */
         fake_request_run_continuation(d);
         assert_int_equal(n_handled, 4);
+        assert_null(context->unsent.account);
+        b->unsent(b->unsent_ctx, 10, false);
+        assert_non_null(context->unsent.account);
         hfd_http_request_unref(b);
         fake_request_free(b);
         response(c);
@@ -391,7 +395,7 @@ static void test_watches_and_probes_occupy_no_seats(void **state) {
                 watches[i] = send(user("GET", "/api/v1/configmaps", "watch=1"));
                 assert_int_equal(n_handled, i + 1);
                 hfd_http_request_reply(watches[i], 200, "text/plain", NULL, 0, NULL);
-                watches[i]->unsent(watches[i]->unsent_ctx, 0);
+                watches[i]->unsent(watches[i]->unsent_ctx, 0, false);
         }
         struct hfd_http_request *a = send_to_level("GET", ""), *b = send_to_level("GET", "");
         assert_int_equal(n_handled, 7);

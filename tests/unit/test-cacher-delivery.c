@@ -15,6 +15,8 @@
 
 #include <cmocka.h>
 
+#include <holdfast/error.h>
+
 #include "failing_memory.h"
 #include "one_watch.h"
 
@@ -24,6 +26,7 @@
 
 #define BATCH_MAX 64
 #define QUEUE_MAX 8192
+#define PAST_MAX  1024
 
 /* ---- which events ---- */
 
@@ -198,16 +201,6 @@ static void test_a_queue_that_is_too_long_ends_the_watch(void **state) {
         assert_int_equal(one_watch_seen.end_error, 0);
 }
 
-static void test_initial_changes_may_exceed_the_limit(void **state) {
-        one_watch.n_initial = 1;
-        one_watch_queue_bookmarks(1, QUEUE_MAX + 1);
-        assert_false(one_watch.end_requested);
-        assert_false(one_watch_run());
-        assert_int_equal(one_watch_seen.n_events, QUEUE_MAX + 1);
-        one_watch_queue_bookmarks(1, QUEUE_MAX + 1); /* they are delivered: the limit holds */
-        assert_true(one_watch.end_requested);
-}
-
 static void test_a_change_without_memory_ends_the_watch(void **state) {
         one_watch_queue_bookmarks(1, 4);
         failing_memory_arm(0);
@@ -216,6 +209,146 @@ static void test_a_change_without_memory_ends_the_watch(void **state) {
         assert_true(failing_memory_hit());
         assert_true(one_watch_run());
         assert_string_equal(one_watch_seen.text, "b@1 b@2 b@3 b@4 ");
+        assert_int_equal(one_watch_seen.end_error, 0);
+}
+
+/* ---- the past ---- */
+
+/* A watch from an earlier revision takes no memory for what it has missed. */
+static void test_the_past_comes_from_the_history(void **state) {
+        for (uint64_t i = 1; i <= 200; i++)
+                one_watch_remember(i % 2 ? "ns/a" : "nx/b", i);
+        one_watch_begin_after(10);
+        assert_null(one_watch.queue);
+        assert_false(one_watch_run());
+        assert_int_equal(one_watch_seen.n_events, 0);
+        assert_int_equal(one_watch_seen.n_waiting, 0);
+        one_watch.started = true;
+        assert_false(one_watch_run());
+        assert_int_equal(one_watch_seen.n_events, 190);
+        assert_int_equal(one_watch_seen.largest, BATCH_MAX);
+        assert_memory_equal(one_watch_seen.text, "~a@11 ~b@12 ", 12);
+        assert_string_equal(one_watch_seen.text + one_watch_seen.n_text - 14, "~a@199 ~b@200 ");
+        one_watch_change("ns/a", 201); /* from now on changes are queued */
+        assert_int_equal(one_watch.n_queue, 1);
+        assert_false(one_watch_run());
+        assert_int_equal(one_watch_seen.n_events, 191);
+        one_watch.started = false;
+        one_watch_begin_after(201);
+        one_watch_change("ns/a", 202);
+        assert_int_equal(one_watch.n_queue, 1); /* nothing was missed */
+        one_watch.started = true;
+        assert_false(one_watch_run());
+        assert_int_equal(one_watch_seen.n_events, 192);
+}
+
+static void test_the_past_is_that_of_a_namespace_and_a_name(void **state) {
+        static const struct {
+                const char *ns, *name, *text;
+        } cases[] = {{"", NULL, "~a@1 ~b@2 ~a@3 ~b@4 "},
+                     {"ns", NULL, "~a@1 ~b@4 "},
+                     {"", "a", "~a@1 ~a@3 "},
+                     {"nx", "b", "~b@2 "},
+                     {"ny", NULL, ""},
+                     {"", "", ""}};
+
+        one_watch_remember("ns/a", 1);
+        one_watch_remember("nx/b", 2);
+        one_watch_remember("nx/a", 3);
+        one_watch_remember("ns/b", 4);
+        for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+                one_watch.ns = cases[i].ns;
+                one_watch.n_ns = strlen(cases[i].ns);
+                one_watch.name = cases[i].name;
+                one_watch_begin_after(0);
+                one_watch.started = true;
+                one_watch_seen.text[0] = '\0';
+                one_watch_seen.n_text = 0;
+                assert_false(one_watch_run());
+                assert_string_equal(one_watch_seen.text, cases[i].text);
+        }
+}
+
+/* A watch of one rare object looks at many changes, and lets others have the lock in between: the
+ * sink is asked without the lock. */
+static void test_a_long_past_is_looked_at_in_slices(void **state) {
+        for (uint64_t i = 1; i <= 10 * PAST_MAX; i++)
+                one_watch_remember("ns/a", i);
+        one_watch_remember("ns/rare", 10 * PAST_MAX + 1);
+        one_watch.name = "rare";
+        one_watch_begin_after(0);
+        one_watch.started = true;
+        assert_false(one_watch_run());
+        assert_int_equal(one_watch_seen.n_events, 1);
+        assert_int_equal(one_watch_seen.n_asked, 11);
+}
+
+/* Changes come while the past is delivered: each of them comes once, in its place. */
+static void test_changes_during_the_past_are_not_lost(void **state) {
+        for (uint64_t i = 1; i <= 2 * BATCH_MAX; i++)
+                one_watch_remember("ns/a", i);
+        one_watch_begin_after(0);
+        one_watch_change("ns/a", 2 * BATCH_MAX + 1);
+        one_watch.started = true;
+        one_watch_seen.n_room = 1;
+        one_watch_seen.changes = true;
+        assert_false(one_watch_run());
+        assert_int_equal(one_watch_seen.n_events, BATCH_MAX);
+        one_watch_seen.n_room = SIZE_MAX;
+        one_watch_seen.changes = true;
+        assert_false(one_watch_run());
+        assert_int_equal(one_watch_seen.n_events, 2 * BATCH_MAX + 3);
+        assert_int_equal(one_watch_seen.last_revision, 2 * BATCH_MAX + 3);
+        assert_int_equal(one_watch_seen.told, 0);
+        one_watch_seen.changes = true; /* one that has caught up gets it from the queue */
+        one_watch_change("ns/a", 2 * BATCH_MAX + 4);
+        assert_false(one_watch_run());
+        assert_int_equal(one_watch_seen.last_revision, 2 * BATCH_MAX + 5);
+}
+
+/* The bookmark says that the client has all changes, so it follows them. */
+static void test_a_bookmark_comes_after_the_past(void **state) {
+        for (uint64_t i = 1; i <= BATCH_MAX + 1; i++)
+                one_watch_remember("ns/a", i);
+        one_watch_begin_after(0);
+        one_watch_queue_bookmarks(BATCH_MAX + 1, 2);
+        one_watch.started = true;
+        one_watch_seen.n_room = 1;
+        assert_false(one_watch_run());
+        one_watch_cacher.revision = BATCH_MAX + 9; /* of another resource */
+        one_watch_seen.n_room = SIZE_MAX;
+        assert_false(one_watch_run());
+        assert_int_equal(one_watch_seen.n_events, BATCH_MAX + 2);
+        assert_string_equal(one_watch_seen.text + one_watch_seen.n_text - 11, "~a@65 b@73 ");
+}
+
+/* The client is so slow that the history drops what it has not got: it must list again. */
+static void test_a_past_that_is_dropped_ends_the_watch(void **state) {
+        for (uint64_t i = 1; i <= 2 * BATCH_MAX; i++)
+                one_watch_remember("ns/a", i);
+        one_watch_begin_after(0);
+        one_watch.started = true;
+        one_watch_seen.n_room = 1;
+        assert_false(one_watch_run());
+        one_watch_forget();
+        one_watch_seen.n_room = SIZE_MAX;
+        assert_true(one_watch_run());
+        assert_int_equal(one_watch_seen.n_events, BATCH_MAX);
+        assert_int_equal(one_watch_seen.end_error, HF_E_GONE);
+}
+
+/* A client that watches again gets the rest. */
+static void test_an_end_does_not_wait_for_the_past(void **state) {
+        for (uint64_t i = 1; i <= 2 * BATCH_MAX; i++)
+                one_watch_remember("ns/a", i);
+        one_watch_begin_after(0);
+        one_watch.started = true;
+        one_watch_seen.n_room = 1;
+        assert_false(one_watch_run());
+        one_watch_request_end(0);
+        one_watch_seen.n_room = SIZE_MAX;
+        assert_true(one_watch_run());
+        assert_int_equal(one_watch_seen.n_events, BATCH_MAX);
         assert_int_equal(one_watch_seen.end_error, 0);
 }
 
@@ -291,7 +424,13 @@ int main(void) {
                 TEST(test_nothing_is_delivered_before_the_start),
                 TEST(test_the_array_is_used_again),
                 TEST(test_a_queue_that_is_too_long_ends_the_watch),
-                TEST(test_initial_changes_may_exceed_the_limit),
+                TEST(test_the_past_comes_from_the_history),
+                TEST(test_the_past_is_that_of_a_namespace_and_a_name),
+                TEST(test_a_long_past_is_looked_at_in_slices),
+                TEST(test_changes_during_the_past_are_not_lost),
+                TEST(test_a_bookmark_comes_after_the_past),
+                TEST(test_a_past_that_is_dropped_ends_the_watch),
+                TEST(test_an_end_does_not_wait_for_the_past),
                 TEST(test_a_change_without_memory_ends_the_watch),
                 TEST(test_the_sink_is_told_what_waits),
                 TEST(test_what_waits_has_the_size_of_both_versions),

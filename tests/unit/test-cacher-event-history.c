@@ -158,6 +158,53 @@ static void test_a_watch_repeats_changes_of_one_revision_that_may_be_seen_in_par
 }
 
 /* An interruption raises the floor. Changes in the ring neither raise it further nor lower it. */
+/* Whether the change with this number can be found, and its index is right. */
+static bool finds(uint64_t number, size_t index) {
+        size_t i = SIZE_MAX;
+
+        return hfd_event_history_seek(history, number, &i) && i == index;
+}
+
+/* A reader remembers the number of a change, and finds the change again. */
+static void test_a_number_is_never_used_again(void **state) {
+        struct hfd_event_histories old;
+
+        for (uint64_t i = 1; i <= 10; i++)
+                add(i, (hf_nsec)i * 10 * SEC);
+        assert_true(hfd_event_history_number(history, 4) == 4);
+        assert_true(finds(4, 4) && finds(10, 10));
+        (void)trim(30 * SEC + HFD_EVENT_HISTORY_WINDOW + PERIOD);
+        expect_revisions(4, 10);
+        assert_false(finds(2, 0));
+        assert_true(finds(3, 0) && finds(10, 7));
+        hfd_event_history_interrupt(history, 6);
+        assert_false(finds(5, 2)); /* its revision is 6 */
+        assert_true(finds(6, 3) && finds(10, 7));
+        hfd_event_histories_restart(&histories, 20, &old);
+        hfd_event_histories_done(&old);
+        assert_true(finds(10, 0) && hfd_event_history_number(history, 0) == 10);
+        for (uint64_t i = 21; history->n < RING_MIN; i++)
+                add(i, 0);
+        struct hfd_change change = {.type = HF_EVENT_ADDED, .object = make("configmaps", 100)};
+        failing_memory_arm(0);
+        hfd_event_history_add(&histories, change, &tree, 0, &garbage); /* the ring cannot grow */
+        failing_memory_disarm();
+        assert_int_equal(history->n, 0);
+        assert_false(finds(10, 0) || finds(10 + RING_MIN, 0));
+        assert_true(finds(10 + RING_MIN + 1, 0));
+}
+
+/* A change that is at the floor may not be the only one of its revision. */
+static void test_a_revision_that_is_there_in_part_is_not_found(void **state) {
+        for (uint64_t i = 1; i <= 3; i++)
+                add(2, (hf_nsec)i * 10 * SEC);
+        assert_true(finds(1, 1));
+        (void)trim(10 * SEC + HFD_EVENT_HISTORY_WINDOW + PERIOD);
+        assert_int_equal(history->n, 2);
+        assert_false(finds(1, 0));
+        assert_true(finds(3, 2));
+}
+
 static void test_an_interruption_raises_the_floor(void **state) {
         add(10, 1);
         add(20, 2);
@@ -489,6 +536,8 @@ int main(void) {
                 CASE(test_a_new_history_has_the_usual_limits),
                 CASE(test_changes_are_found_by_revision),
                 CASE(test_a_watch_repeats_changes_of_one_revision_that_may_be_seen_in_part),
+                CASE(test_a_number_is_never_used_again),
+                CASE(test_a_revision_that_is_there_in_part_is_not_found),
                 CASE(test_an_interruption_raises_the_floor),
                 CASE(test_the_ring_grows_and_shrinks),
                 CASE(test_without_memory_a_history_begins_anew),

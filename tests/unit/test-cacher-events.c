@@ -15,6 +15,7 @@
 #include "scripted_cacher.h"
 #include "scripted_watch.h"
 #include "server/cacher/watch/snapshot.h"
+#include "server/cacher/watch/watcher_private.h"
 #include "server/resources/rows/resource_table.h"
 #include "time_units.h"
 
@@ -212,7 +213,7 @@ static void test_the_mark_of_a_copy_is_noticed(void **state) {
 }
 
 /* The informers of the new leader, in this process, asked for bookmarks and wait for one. */
-static void test_a_new_holder_of_a_lease_is_a_bookmark(void **state) {
+static void test_a_term_of_this_process_is_a_bookmark(void **state) {
         static const char term[] = "/registry.holdfast/terms/kube-system/l";
         struct scripted_watch watches[4];
 
@@ -231,13 +232,116 @@ static void test_a_new_holder_of_a_lease_is_a_bookmark(void **state) {
         scripted_store_event(&scripted.store, "/registry.holdfast/termz/kube-system/l", "x", 14);
         for (int i = 0; i < 4; i++)
                 scripted_watch_expect(&watches[i], "");
-        scripted_store_event(&scripted.store, term, "holder\n", 15);
-        scripted_watch_expect(&watches[0], "b@15 ");
+        /* Others' Leases, such as those of nodes, are many. */
+        scripted_store_event(&scripted.store, term, "holder-2\n", 15);
+        scripted_store_event(&scripted.store, term, "hold\n", 16);
+        for (int i = 0; i < 4; i++)
+                scripted_watch_expect(&watches[i], "");
+        scripted_store_event(&scripted.store, term, "holder\n-", 17);
+        scripted_watch_expect(&watches[0], "b@17 ");
         scripted_watch_expect(&watches[1], "");
         scripted_watch_expect(&watches[2], "");
         scripted_watch_expect(&watches[3], "b@30 "); /* never below what it has seen */
         for (int i = 0; i < 4; i++)
                 scripted_watch_done(&watches[i]);
+}
+
+/* So that a term need not look at the others. */
+static void test_the_informers_of_this_process_come_first(void **state) {
+        struct hfd_watcher *w;
+        struct scripted_watch watches[6];
+        size_t n = 0;
+
+        scripted_cacher_fill();
+        for (size_t i = 0; i < 6; i++)
+                scripted_watch_begin(&watches[i],
+                                     (struct scripted_watch_spec){.from_now = true,
+                                                                  .bookmarks = true,
+                                                                  .in_process = i % 2 != 0});
+        for (w = scripted.cacher->watchers->list[hfd_resource_index(configmaps())]; w; w = w->next)
+                assert_true(w->told_of_terms == (n++ < 3));
+        assert_int_equal(n, 6);
+        for (size_t i = 0; i < 6; i++) {
+                scripted_watch_done(&watches[i]);
+                scripted_watch_expect(&watches[i], "END:canceled ");
+        }
+}
+
+/* Watches of a namespace or a name are in lists of their own, so that a change visits few others.
+ */
+static void test_narrow_watches_get_the_changes_of_their_objects(void **state) {
+        static const struct {
+                const char *ns, *name, *text;
+        } cases[] = {{"ns", "", "~a@11 +c@12 "},
+                     {"ns", "a", "~a@11 "},
+                     {"", "c", "+c@12 "},
+                     {"n", "", ""},
+                     {"ns", "b", ""},
+                     {"", "ns", ""},
+                     {"", "", "~a@11 +c@12 "}};
+        enum { N = sizeof cases / sizeof cases[0] };
+        struct scripted_watch watches[N], of_secrets;
+        struct hfd_watchers *watchers = scripted.cacher->watchers;
+        size_t index = hfd_resource_index(configmaps());
+
+        scripted_cacher_fill();
+        scripted_watch_begin(&of_secrets, (struct scripted_watch_spec){.plural = "secrets",
+                                                                       .ns = "ns",
+                                                                       .name = "a",
+                                                                       .from_now = true});
+        for (size_t i = 0; i < N; i++)
+                scripted_watch_begin(&watches[i],
+                                     (struct scripted_watch_spec){.ns = cases[i].ns,
+                                                                  .name = cases[i].name,
+                                                                  .from_now = true});
+        assert_ptr_equal(watchers->list[index], watches[N - 1].watcher);
+        assert_null(watchers->list[index]->next);
+        assert_int_equal(watchers->n_narrow[index], N - 1);
+        put("a", 11);
+        put("c", 12);
+        for (size_t i = 0; i < N; i++)
+                scripted_watch_expect(&watches[i], cases[i].text);
+        scripted_store_event(&scripted.store, scripted_cacher_key("a"), SEALED, 13);
+        for (size_t i = 0; i < N; i++) {
+                scripted_watch_expect(&watches[i], "END:410 ");
+                scripted_watch_done(&watches[i]);
+        }
+        assert_int_equal(watchers->n_narrow[index], 0);
+        scripted_watch_expect(&of_secrets, "");
+        scripted_watch_done(&of_secrets);
+        scripted_watch_expect(&of_secrets, "END:canceled ");
+}
+
+/* Of so many names, some have the list of their namespace for the list of their own watches. */
+static void test_no_list_is_visited_twice(void **state) {
+        struct scripted_watch watch;
+        char name[32], key[64], text[64];
+
+        scripted_cacher_fill();
+        scripted_watch_begin(&watch, (struct scripted_watch_spec){.ns = "ns", .from_now = true});
+        for (unsigned i = 11; i < 20000; i++) {
+                (void)snprintf(name, sizeof name, "x%u", i);
+                (void)snprintf(key, sizeof key, "/registry/configmaps/ns/%s", name);
+                (void)snprintf(text, sizeof text, "+%s@%u ", name, i);
+                scripted_store_event(&scripted.store, key, SCRIPTED_OBJECT("x"), i);
+                scripted_watch_expect(&watch, text);
+        }
+        scripted_watch_done(&watch);
+}
+
+/* A watch of the past gets what its revision has missed, and then what comes. */
+static void test_a_watch_goes_over_from_the_past_to_the_present(void **state) {
+        struct scripted_watch watch;
+
+        scripted_cacher_fill();
+        put("a", 11);
+        put("b", 12);
+        put("c", 13);
+        scripted_watch_begin(&watch, (struct scripted_watch_spec){.revision = 11});
+        scripted_watch_expect(&watch, "~b@12 +c@13 ");
+        put("a", 14);
+        scripted_watch_expect(&watch, "~a@14 ");
+        scripted_watch_done(&watch);
 }
 
 /* ---- values that are not valid objects ---- */
@@ -397,7 +501,11 @@ int main(void) {
                 SCRIPTED_TEST(test_the_watches_of_an_event_send_the_same_bytes),
                 SCRIPTED_TEST(test_observers_are_called_after_events_of_their_objects),
                 SCRIPTED_TEST(test_the_mark_of_a_copy_is_noticed),
-                SCRIPTED_TEST(test_a_new_holder_of_a_lease_is_a_bookmark),
+                SCRIPTED_TEST(test_a_term_of_this_process_is_a_bookmark),
+                SCRIPTED_TEST(test_the_informers_of_this_process_come_first),
+                SCRIPTED_TEST(test_narrow_watches_get_the_changes_of_their_objects),
+                SCRIPTED_TEST(test_no_list_is_visited_twice),
+                SCRIPTED_TEST(test_a_watch_goes_over_from_the_past_to_the_present),
                 SCRIPTED_TEST(test_an_invalid_value_hides_the_object),
                 SCRIPTED_TEST(test_a_value_that_cannot_be_decrypted_ends_watches),
                 SCRIPTED_TEST(test_a_watch_is_refused_for_a_value_in_its_range),

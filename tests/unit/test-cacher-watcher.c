@@ -4,6 +4,7 @@
  * delayed. And a watcher whose owner sends the existing objects itself.
  */
 #undef NDEBUG
+#include <assert.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -208,6 +209,95 @@ static void test_an_end_before_the_start(void **state) {
         release(&seen);
 }
 
+/* ---- the past, while objects change ---- */
+
+enum { N_UPDATES = 1000, N_FOLLOWERS = 64 };
+
+struct follower {
+        struct hfd_watcher *watcher;
+        _Atomic uint64_t revision; /* of the last event */
+        atomic_bool has_gap, ended;
+};
+
+static bool on_followed(void *ctx, struct hfd_watch_item *items, size_t n) {
+        struct follower *follower = ctx;
+
+        for (size_t i = 0; i < n; i++) {
+                uint64_t last = atomic_load(&follower->revision);
+                if (items[i].revision != last + 1)
+                        atomic_store(&follower->has_gap, true);
+                atomic_store(&follower->revision, items[i].revision);
+        }
+        return true;
+}
+
+static void on_follower_ended(void *ctx, int error, const struct hfd_response *response) {
+        atomic_store(&((struct follower *)ctx)->ended, true);
+}
+
+static void follow(struct api_fixture *f, struct follower *follower, uint64_t revision) {
+        static const struct hfd_watch_sink following = {.events = on_followed,
+                                                        .end = on_follower_ended};
+        struct hfd_selector labels = {0}, fields = {0};
+        struct hfd_response response = {0};
+        const struct hfd_watcher_spec spec = {.resource = hfd_resource_find(api_workspaces.group,
+                                                                            api_workspaces.version,
+                                                                            api_workspaces.plural),
+                                              .ns = "",
+                                              .name = "",
+                                              .labels = &labels,
+                                              .fields = &fields,
+                                              .revision = revision};
+
+        *follower = (struct follower){.revision = revision};
+        assert_true(hfd_watcher_new(f->cacher, &spec, &following, follower, &response,
+                                    &follower->watcher));
+        hfd_watcher_start(follower->watcher);
+}
+
+static void *update_all_the_time(void *ctx) {
+        struct api_fixture *f = ctx;
+        char body[100];
+
+        for (int i = 0; i < N_UPDATES; i++) {
+                (void)snprintf(body, sizeof body,
+                               "{\"metadata\":{\"name\":\"busy\",\"labels\":{\"n\":\"%d\"}}}", i);
+                int r = api_fixture_request(f, HF_VERB_UPDATE, api_workspaces, NULL, "busy", NULL,
+                                            body);
+                assert(r == 0);
+        }
+        return NULL;
+}
+
+/* Watches begin at the first revision while the object changes: each of them gets every change
+ * once, in order, from the history and then from its queue. */
+static void test_the_past_joins_the_present_without_a_gap(void **state) {
+        static struct follower followers[N_FOLLOWERS];
+        struct api_fixture *f = *state;
+        pthread_t thread;
+
+        assert_int_equal(api_fixture_request(f, HF_VERB_CREATE, api_workspaces, NULL, NULL, NULL,
+                                             "{\"metadata\":{\"name\":\"busy\"}}"),
+                         0);
+        assert_int_equal(api_fixture_n_selected(f, NULL), 1); /* the cacher has it */
+        uint64_t first = hfd_cacher_revision(f->cacher);
+        assert_int_equal(pthread_create(&thread, NULL, update_all_the_time, f), 0);
+        for (size_t i = 0; i < N_FOLLOWERS; i++) {
+                uint64_t until = first + (i + 1) * N_UPDATES / (N_FOLLOWERS + 1);
+                PATIENCE_AWAIT(hfd_cacher_revision(f->cacher) >= until);
+                follow(f, &followers[i], first);
+        }
+        assert_int_equal(pthread_join(thread, NULL), 0);
+        for (size_t i = 0; i < N_FOLLOWERS; i++) {
+                PATIENCE_AWAIT(atomic_load(&followers[i].revision) == first + N_UPDATES);
+                assert_false(atomic_load(&followers[i].has_gap));
+                assert_false(atomic_load(&followers[i].ended));
+                hfd_watcher_cancel(followers[i].watcher);
+                PATIENCE_AWAIT(atomic_load(&followers[i].ended));
+                hfd_watcher_unref(followers[i].watcher);
+        }
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 API_TEST(test_changes_wait_until_there_is_room),
@@ -215,6 +305,7 @@ int main(void) {
                 API_TEST(test_the_owner_sends_the_snapshot),
                 API_TEST(test_the_watcher_delivers_the_snapshot),
                 API_TEST(test_an_end_before_the_start),
+                API_TEST(test_the_past_joins_the_present_without_a_gap),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -29,6 +29,7 @@
 #include "server/http/connection/worker.h"
 #include "server/http/limits/account.h"
 #include "server/http/limits/strangers.h"
+#include "server/http/request/http_request_private.h"
 #include "text_asserts.h"
 
 static struct http_fixture f;
@@ -213,6 +214,32 @@ static void test_strangers_have_an_account_of_their_own(void **state) {
 
 /* ---- the server ---- */
 
+/* What filters and nghttp2 keep counts for strangers only: known senders have other limits. */
+static void test_what_others_keep_counts_for_strangers(void **state) {
+        struct tls_client known, stranger;
+
+        start(64);
+        stranger = open_client();
+        tls_client_puts(&stranger, "GET /hold HTTP/1.1\r\nHost: a\r\n\r\n");
+        struct hfd_http_request *of_stranger = http_fixture_take_held(&f);
+        assert_int_equal(atomic_load(&f.http->account.strangers),
+                         hfd_http_request_memory(of_stranger) + 512);
+        known = open_client();
+        assert_true(says(&known, KNOWN, "hello"));
+        PATIENCE_AWAIT(atomic_load(&f.http->account.known) == 0);
+        tls_client_puts(&known, "GET /hold HTTP/1.1\r\nHost: a\r\nAuthorization: known\r\n\r\n");
+        struct hfd_http_request *of_known = http_fixture_take_held(&f);
+        assert_int_equal(atomic_load(&f.http->account.known), hfd_http_request_memory(of_known));
+        http_fixture_respond(of_stranger, 200, "late");
+        http_fixture_respond(of_known, 200, "late");
+        hfd_http_request_unref(of_stranger);
+        hfd_http_request_unref(of_known);
+        tls_client_close(&stranger);
+        tls_client_close(&known);
+        PATIENCE_AWAIT(atomic_load(&f.http->account.strangers) == 0 &&
+                       atomic_load(&f.http->account.known) == 0);
+}
+
 static void test_a_strangers_body_is_not_awaited(void **state) {
         struct tls_client c;
 
@@ -343,6 +370,13 @@ enum { N_WAITING = 8, N_RESPONSES };
 static struct hfd_http_request *waiting[N_RESPONSES]; /* the last one is a known sender's */
 static uint64_t finished_in[N_RESPONSES];             /* iterations of the worker */
 static atomic_int n_finished;
+static atomic_uint n_waits[N_RESPONSES], n_unread[N_RESPONSES]; /* reports */
+
+static void record_report(void *ctx, size_t n_bytes, bool waits) {
+        size_t i = (size_t)((struct hfd_http_request **)ctx - waiting);
+
+        atomic_fetch_add(waits ? &n_waits[i] : &n_unread[i], 1);
+}
 
 static void record_iteration(void *ctx, int code, size_t n_bytes) {
         *(uint64_t *)ctx = atomic_load(&f.http->workers[0].iterations);
@@ -353,14 +387,19 @@ static void record_iteration(void *ctx, int code, size_t n_bytes) {
 static void respond_to_all(struct hfd_http_call *call) {
         for (int i = 0; i < N_RESPONSES; i++) {
                 hfd_http_request_on_finished(waiting[i], record_iteration, &finished_in[i]);
+                hfd_http_request_on_unsent(waiting[i], record_report, &waiting[i]);
+                atomic_store(&n_waits[i], 0);
+                atomic_store(&n_unread[i], 0);
                 http_fixture_respond(waiting[i], 200, "late");
         }
 }
 
-/* A known sender is served at once, and then one stranger in each iteration. */
+/* A known sender is served at once, and then one stranger in each iteration. That a response waits
+ * for this does not mean that its client does not read it. */
 static void test_strangers_are_served_one_by_one(void **state) {
         struct tls_client clients[N_RESPONSES];
         struct hfd_http_call call = {.fn = respond_to_all};
+        unsigned n = 0;
 
         start(64);
         atomic_store(&n_finished, 0);
@@ -377,11 +416,58 @@ static void test_strangers_are_served_one_by_one(void **state) {
                 assert_true(finished_in[N_WAITING] <= finished_in[i]);
                 for (int k = 0; k < i; k++)
                         assert_true(finished_in[k] < finished_in[i]);
+                n += atomic_load(&n_waits[i]);
         }
+        assert_true(n >= N_WAITING - 1);
+        assert_int_equal(atomic_load(&n_waits[N_WAITING]), 0);
         for (int i = 0; i < N_RESPONSES; i++) {
+                assert_int_equal(atomic_load(&n_unread[i]), 0);
                 hfd_http_request_unref(waiting[i]);
                 assert_non_null(tls_client_await(&clients[i], "late"));
                 tls_client_close(&clients[i]);
+        }
+}
+
+enum { N_SLOW = 3, SLOW_BYTES = 32 << 20 };
+
+/* On the worker. */
+static void respond_at_length(struct hfd_http_call *call) {
+        static const char zeros[SLOW_BYTES];
+        struct hf__buf *body = hf__buf_copy(zeros, sizeof zeros);
+
+        for (int i = 0; i < N_SLOW; i++) {
+                hfd_http_request_on_unsent(waiting[i], record_report, &waiting[i]);
+                atomic_store(&n_waits[i], 0);
+                atomic_store(&n_unread[i], 0);
+                hfd_http_request_reply(waiting[i], 200, "text/plain", NULL, 0, body);
+        }
+        hf__buf_unref(body);
+}
+
+/* A stranger that does not read is reported once, when it has had its turn. */
+static void test_strangers_that_do_not_read_are_reported(void **state) {
+        struct tls_client clients[N_SLOW];
+        struct hfd_http_call call = {.fn = respond_at_length};
+
+        start(64);
+        for (int i = 0; i < N_SLOW; i++) {
+                assert_int_equal(tls_client_open(&clients[i], hfd_http_port(f.http), NULL, NULL,
+                                                 4096),
+                                 0);
+                tls_client_puts(&clients[i], "GET /hold HTTP/1.1\r\nHost: a\r\n\r\n");
+                waiting[i] = http_fixture_take_held(&f);
+        }
+        assert_true(hfd_http_request_call(waiting[0], &call));
+        for (int i = 0; i < N_SLOW; i++)
+                PATIENCE_AWAIT(atomic_load(&n_unread[i]) == 1);
+        /* Whoever is served later has waited; a report comes at most once of each kind. */
+        assert_true(atomic_load(&n_waits[0]) + atomic_load(&n_waits[1]) +
+                            atomic_load(&n_waits[2]) >=
+                    N_SLOW - 1);
+        for (int i = 0; i < N_SLOW; i++) {
+                tls_client_close(&clients[i]);
+                hfd_http_request_unref(waiting[i]);
+                assert_int_equal(atomic_load(&n_unread[i]), 1);
         }
 }
 
@@ -708,6 +794,10 @@ int main(void) {
                 cmocka_unit_test_setup_teardown(test_a_drain_does_not_wait_for_strangers, setup,
                                                 teardown),
                 cmocka_unit_test_setup_teardown(test_strangers_are_served_one_by_one, setup,
+                                                teardown),
+                cmocka_unit_test_setup_teardown(test_strangers_that_do_not_read_are_reported, setup,
+                                                teardown),
+                cmocka_unit_test_setup_teardown(test_what_others_keep_counts_for_strangers, setup,
                                                 teardown),
                 cmocka_unit_test_setup_teardown(test_the_descriptor_limit_is_respected, setup,
                                                 teardown),

@@ -105,6 +105,7 @@ static struct hfd_change remove_oldest(struct hfd_event_histories *histories,
         history->first = (history->first + 1) & (history->space - 1);
         assert(history->n > 0);
         history->n--;
+        history->n_gone++;
         if (history->n == 0)
                 (void)resize_ring(history, 0);
         else if (history->n < history->space / 4 && history->space > RING_MIN)
@@ -131,6 +132,7 @@ static void drop_ring(struct hfd_event_histories *histories, struct hfd_event_hi
         history->ring->n = history->n;
         history->ring->next = garbage->rings;
         garbage->rings = history->ring;
+        history->n_gone += history->n;
         history->ring = NULL;
         history->space = history->first = history->n = 0;
 }
@@ -192,6 +194,28 @@ static void count_copied_nodes(struct hfd_event_histories *histories,
         count_bytes(histories, history, n_bytes, 0);
 }
 
+uint16_t hfd_history_tag(const char *text, size_t n) {
+        uint64_t tag = n;
+
+        while (n > 0) {
+                uint64_t word = 0;
+                size_t n_word = n < sizeof word ? n : sizeof word;
+                memcpy(&word, text, n_word);
+                tag = (tag ^ word) * UINT64_C(0x9e3779b97f4a7c15);
+                tag ^= tag >> 32;
+                text += n_word;
+                n -= n_word;
+        }
+        return (uint16_t)tag;
+}
+
+static void set_tags(struct hfd_change *change) {
+        const char *name = hfd_object_name(change->object);
+
+        change->ns_tag = hfd_history_tag(change->object->path, change->object->n_ns);
+        change->name_tag = hfd_history_tag(name, strlen(name));
+}
+
 void hfd_event_history_add(struct hfd_event_histories *histories, struct hfd_change change,
                            const struct hfd_object_tree *tree, hf_nsec now,
                            struct hfd_history_garbage *garbage) {
@@ -205,12 +229,14 @@ void hfd_event_history_add(struct hfd_event_histories *histories, struct hfd_cha
                 if (history->n > 0)
                         drop_ring(histories, history, garbage);
                 history->floor = change.object->revision;
+                history->n_gone++;
                 if (garbage->n < HFD_HISTORY_GARBAGE_MAX)
                         garbage->changes[garbage->n++] = change;
                 else
                         free_change(&change);
                 return;
         }
+        set_tags(&change);
         history->n++;
         *entry_at(history, history->n - 1) = (struct hfd_history_entry){change, now};
         count_bytes(histories, history, change_bytes(&change), 0);
@@ -295,12 +321,14 @@ void hfd_event_histories_restart(struct hfd_event_histories *histories, uint64_t
         memcpy(ret_old->of, histories->of, n * sizeof histories->of[0]);
         ret_old->n_slots = n;
         ret_old->n_bytes = histories->n_bytes;
-        memset(histories->of, 0, n * sizeof histories->of[0]);
         histories->n_bytes = 0;
         histories->due = HF_NSEC_NEVER;
         histories->floor = floor;
-        for (size_t i = 0; i < histories->n_slots; i++)
-                histories->of[i].floor = floor;
+        for (size_t i = 0; i < n; i++) {
+                const struct hfd_event_history *old = &ret_old->of[i];
+                histories->of[i] =
+                        (struct hfd_event_history){.floor = floor, .n_gone = old->n_gone + old->n};
+        }
 }
 
 void hfd_event_histories_done(struct hfd_event_histories *histories) {
@@ -348,6 +376,37 @@ bool hfd_event_history_resume(const struct hfd_event_history *history, uint64_t 
         *ret_i = after - first > 1 ? first : after;
         /* At the floor itself, other changes of the same revision may have been dropped. */
         return first == after || revision > history->floor;
+}
+
+uint64_t hfd_event_history_number(const struct hfd_event_history *history, size_t i) {
+        assert(i <= history->n);
+        return history->n_gone + i;
+}
+
+bool hfd_event_history_seek(const struct hfd_event_history *history, uint64_t number,
+                            size_t *ret_i) {
+        assert(number <= history->n_gone + history->n);
+        if (number < history->n_gone)
+                return false;
+        *ret_i = (size_t)(number - history->n_gone);
+        return *ret_i == history->n ||
+               entry_at(history, *ret_i)->change.object->revision > history->floor;
+}
+
+size_t hfd_event_history_find(const struct hfd_event_history *history, size_t i, size_t end,
+                              const char *ns, const char *name) {
+        bool by_ns = *ns != '\0', by_name = name != NULL;
+        uint16_t ns_tag = hfd_history_tag(ns, strlen(ns)),
+                 name_tag = by_name ? hfd_history_tag(name, strlen(name)) : 0;
+
+        assert(end <= history->n);
+        for (; i < end; i++) {
+                const struct hfd_change *change = &entry_at(history, i)->change;
+                if ((!by_ns || change->ns_tag == ns_tag) &&
+                    (!by_name || change->name_tag == name_tag))
+                        break;
+        }
+        return i < end ? i : end;
 }
 
 uint64_t hfd_event_history_changed(const struct hfd_event_history *history, uint64_t revision) {

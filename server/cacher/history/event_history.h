@@ -32,6 +32,9 @@
 /* A change of one object. */
 struct hfd_change {
         enum hf_event_type type;
+        /* Hashes of the object's namespace and name. hfd_event_history_add sets them, and only
+         * hfd_event_history_find reads them. */
+        uint16_t ns_tag, name_tag;
         /* owned; after a deletion, the object's last state with the revision of the deletion */
         struct hfd_object *object;
         struct hfd_object *before; /* owned; the state before the change; NULL = did not exist */
@@ -62,6 +65,9 @@ struct hfd_event_history {
         size_t space, first, n; /* of ring: size (0 or a power of 2), oldest entry, entries */
         size_t n_bytes;         /* that only this history keeps in memory */
         uint64_t floor;         /* every change after this revision is in the ring */
+        /* Changes that have left the history, or never got into it: the change at index i has the
+         * number n_gone + i. A number is never used again. */
+        uint64_t n_gone;
         struct hfd_history_state states[HFD_EVENT_HISTORY_STATES]; /* oldest first */
         size_t n_states;
         uint64_t n_copied; /* object_tree.n_copied of the cacher's tree at the last change */
@@ -139,6 +145,24 @@ size_t hfd_event_history_after(const struct hfd_event_history *history, uint64_t
  */
 bool hfd_event_history_resume(const struct hfd_event_history *history, uint64_t revision,
                               size_t *ret_i);
+/* A hash of a namespace or a name, as in struct hfd_change. */
+uint16_t hfd_history_tag(const char *text, size_t n);
+/* The number of the change at index i <= n. It stays the same when older changes are dropped. */
+uint64_t hfd_event_history_number(const struct hfd_event_history *history, size_t i);
+/*
+ * Sets *ret_i to the index of the change with this number, n if it is the next one to be added.
+ * False: the change, or another one of its revision, may no longer be in the ring, or the history
+ * was interrupted after it. Constant time.
+ */
+bool hfd_event_history_seek(const struct hfd_event_history *history, uint64_t number,
+                            size_t *ret_i);
+/*
+ * Returns the first index, from i on, of a change whose object may have this namespace and name;
+ * `end` if there is none below it. ns "" and name NULL = any. Reads the ring only and no object, so
+ * it is fast, and the caller compares the object itself.
+ */
+size_t hfd_event_history_find(const struct hfd_event_history *history, size_t i, size_t end,
+                              const char *ns, const char *name);
 /* Returns the revision of the last change that the state at `revision` includes, or the floor if
  * this change is not in the ring or not after the floor. revision must not be below the floor. */
 uint64_t hfd_event_history_changed(const struct hfd_event_history *history, uint64_t revision);

@@ -16,6 +16,7 @@
 #include <stdint.h>
 
 #include <holdfast/clock.h>
+#include <holdfast/fence.h>
 #include <holdfast/host.h>
 
 #include "server/cacher/history/event_history.h"
@@ -51,6 +52,7 @@ struct hfd_cacher {
         struct hfd_store *store;        /* borrowed */
         struct hfd_custom_table *table; /* borrowed; NULL = no custom resources */
         char prefix[HFD_CACHER_PREFIX_MAX];
+        char holder[HF_IDENTITY_MAX + 1]; /* under which this process holds Leases; "" = none */
         void (*on_observed)(void *ctx, unsigned observers); /* NULL = none */
         /* The observers (cacher.h) of each resource, by hfd_resource_index. Custom resources have
          * none. */

@@ -183,8 +183,8 @@ static void on_events(void *ctx, const struct hfd_watch_event *events, size_t n)
         pthread_mutex_lock(&cacher->mu);
         if (!batch.complete)
                 cacher->watch.relist = true;
-        else if (batch.lease_acquired)
-                hfd_watchers_lease_acquired_locked(cacher, &batch.dirty);
+        else if (batch.term_begun)
+                hfd_watchers_term_begun_locked(cacher, &batch.dirty);
         uint64_t cancel = batch.complete ? 0 : cacher->watch.id;
         cacher->reflector->backoff = BACKOFF_MIN;
         hfd_store_lag_reached_locked(cacher, now);

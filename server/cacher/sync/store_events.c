@@ -56,12 +56,14 @@ static bool is_copy_marked(struct hfd_cacher *cacher, const struct hfd_watch_eve
                strcmp(key, event->kv.key) == 0;
 }
 
-/* Whether the event is a term record that names a new holder of a Lease. The record begins with the
- * holder and a line end, so without a holder it begins with the line end. */
-static bool is_lease_acquired(struct hfd_cacher *cacher, const struct hfd_watch_event *event) {
+/* Whether the event is a term record that names this process as the holder of a Lease: the record
+ * begins with the holder and a line end. Others' Leases, such as those of nodes, are many. */
+static bool is_term_begun(struct hfd_cacher *cacher, const struct hfd_watch_event *event) {
         const struct hf__buf *value = event->kv.value;
+        size_t n = strlen(cacher->holder);
 
-        return event->type == HFD_WATCH_PUT && value && value->n && value->data[0] != '\n' &&
+        return event->type == HFD_WATCH_PUT && value && n > 0 && value->n > n &&
+               memcmp(value->data, cacher->holder, n) == 0 && value->data[n] == '\n' &&
                hfd_key_is_term_record(event->kv.key, cacher->prefix);
 }
 
@@ -113,7 +115,7 @@ static bool prepare_event(struct hfd_cacher *cacher, const struct hfd_watch_even
                 return false; /* memory ran out while the key was looked up */
         if (!prepared->resource) {
                 batch->epoch_written |= is_epoch_written(cacher, event);
-                batch->lease_acquired |= is_lease_acquired(cacher, event);
+                batch->term_begun |= is_term_begun(cacher, event);
                 batch->copy_begun |= is_copy_marked(cacher, event);
                 return true;
         }

@@ -20,7 +20,7 @@ struct hfd_event_batch {
         struct hfd_watcher *dirty; /* watchers that have events to deliver */
         bool complete;             /* false: not all were applied; the cache must be filled again */
         bool epoch_written;        /* the epoch key was written */
-        bool lease_acquired;       /* a Lease has a new holder */
+        bool term_begun;           /* this process holds a Lease from now on */
         unsigned observers;        /* of the resources whose objects may have changed */
         bool copy_begun;           /* `holdfastd store copy` has begun to write to this store */
 };

@@ -8,11 +8,17 @@
  * sink has no room or the watch is canceled. Other threads only add to the queue. So events are
  * delivered in the order of the queue, and never concurrently.
  *
+ * A watch that begins at an earlier revision first catches up: it takes its batches from the
+ * history instead of the queue, a slice under each lock. Meanwhile nothing is queued for it,
+ * because the history gets every change. Under the lock under which it has taken the last one, the
+ * watch goes over to the queue, so no change is lost and none comes twice. If the history drops
+ * changes before a slow client has got them, the watch ends, and the client lists again.
+ *
  * Invariant: hfd_delivery_run_locked returns true at most once, after the last call of sink.events.
- * No event follows one that was not delivered. A watch ends without the rest of its queue if it was
- * canceled, if its end is requested before its start or while its sink has no room, if its sink
- * accepts no more, or if memory ran out before an event: the client of a watch that ends watches
- * again.
+ * No event follows one that was not delivered. A watch ends without the rest of its changes if it
+ * was canceled, if its end is requested before its start, before it has caught up or while its sink
+ * has no room, if its sink accepts no more, or if memory ran out before an event: the client of a
+ * watch that ends watches again.
  */
 #include "server/cacher/watch/delivery.h"
 
@@ -24,12 +30,15 @@
 #include <holdfast/error.h>
 
 #include "base/thread.h"
+#include "server/cacher/state/cacher_state.h"
+#include "server/resources/rows/resource_table.h"
 
-/* The array of the queue may double while fewer places than this are in use, besides those for
- * initial changes. So it gets up to twice as many places. A change that was taken keeps its place
- * until compact_queue_locked moves the others. */
+/* The array of the queue may double while fewer places than this are in use. So it gets up to twice
+ * as many places. A change that was taken keeps its place until compact_queue_locked moves the
+ * others. */
 #define QUEUE_MAX 8192
-#define BATCH_MAX 64 /* changes in one call of the sink */
+#define BATCH_MAX 64   /* changes in one call of the sink */
+#define PAST_MAX  1024 /* changes of the history that are looked at under one lock */
 
 static void free_queued(struct hfd_queued_change *queued) {
         assert(queued->change.object || queued->change.type == HF_EVENT_BOOKMARK);
@@ -76,28 +85,30 @@ void hfd_delivery_done(struct hfd_delivery *delivery) {
 /* ---- queueing, under the lock ---- */
 
 void hfd_delivery_request_end_locked(struct hfd_delivery *delivery, int error) {
-        hf__mutex_assert_held(delivery->mu);
+        hf__mutex_assert_held(&delivery->cacher->mu);
         if (delivery->end_requested)
                 return;
         delivery->end_requested = true;
         delivery->end_error = error;
         delivery->drops_queue = !delivery->started;
+        delivery->catches_up = false;
 }
 
 void hfd_delivery_cancel_locked(struct hfd_delivery *delivery) {
-        hf__mutex_assert_held(delivery->mu);
+        hf__mutex_assert_held(&delivery->cacher->mu);
         if (delivery->ended)
                 return;
         delivery->end_requested = true;
         delivery->end_error = HF_E_CANCELED;
         delivery->started = true;
+        delivery->catches_up = false;
 }
 
 /* Moves the waiting changes to the start of the array, if at least half of it is free. */
 static void compact_queue_locked(struct hfd_delivery *delivery) {
         size_t n = delivery->n_queue - delivery->queue_at;
 
-        hf__mutex_assert_held(delivery->mu);
+        hf__mutex_assert_held(&delivery->cacher->mu);
         if (delivery->queue_at < delivery->queue_space / 2)
                 return;
         memmove(delivery->queue, delivery->queue + delivery->queue_at, n * sizeof *delivery->queue);
@@ -107,15 +118,19 @@ static void compact_queue_locked(struct hfd_delivery *delivery) {
 
 void hfd_delivery_queue_locked(struct hfd_delivery *delivery, const struct hfd_change *change,
                                uint64_t revision) {
-        hf__mutex_assert_held(delivery->mu);
+        hf__mutex_assert_held(&delivery->cacher->mu);
         if (delivery->end_requested)
                 return;
+        if (delivery->catches_up) {
+                delivery->bookmark_due |= change->type == HF_EVENT_BOOKMARK;
+                return;
+        }
         if (delivery->queue_space > 0 && delivery->n_queue == delivery->queue_space)
                 compact_queue_locked(delivery);
         if (delivery->n_queue == delivery->queue_space) {
                 size_t space = delivery->queue_space ? 2 * delivery->queue_space : 4;
                 struct hfd_queued_change *more = NULL;
-                if (delivery->n_queue < delivery->n_initial + QUEUE_MAX)
+                if (delivery->n_queue < QUEUE_MAX)
                         more = realloc(delivery->queue, space * sizeof *more);
                 if (!more) {
                         hfd_delivery_request_end_locked(delivery, 0);
@@ -130,6 +145,14 @@ void hfd_delivery_queue_locked(struct hfd_delivery *delivery, const struct hfd_c
         hfd_object_ref(queued->change.object);
         hfd_object_ref(queued->change.before);
         atomic_fetch_add_explicit(&delivery->n_bytes, queued_bytes(queued), memory_order_relaxed);
+}
+
+void hfd_delivery_catch_up_locked(struct hfd_delivery *delivery,
+                                  const struct hfd_event_history *history, size_t first) {
+        hf__mutex_assert_held(&delivery->cacher->mu);
+        assert(!delivery->started && delivery->n_queue == 0);
+        delivery->past = hfd_event_history_number(history, first);
+        delivery->catches_up = first < history->n;
 }
 
 bool hfd_delivery_is_watched(const struct hfd_delivery *delivery, const struct hfd_object *object) {
@@ -263,7 +286,7 @@ static size_t take_batch_locked(struct hfd_delivery *delivery,
                                 struct hfd_queued_change batch[BATCH_MAX]) {
         size_t n = delivery->n_queue - delivery->queue_at;
 
-        hf__mutex_assert_held(delivery->mu);
+        hf__mutex_assert_held(&delivery->cacher->mu);
         n = n < BATCH_MAX ? n : BATCH_MAX;
         memcpy(batch, delivery->queue + delivery->queue_at, n * sizeof *batch);
         delivery->queue_at += n;
@@ -276,8 +299,46 @@ static size_t take_batch_locked(struct hfd_delivery *delivery,
                 free(delivery->queue);
                 delivery->queue = NULL;
                 delivery->queue_at = delivery->n_queue = delivery->queue_space = 0;
-                delivery->n_initial = 0;
         }
+        return n;
+}
+
+/*
+ * Takes up to BATCH_MAX changes from the history. If none is left, the watch has caught up: later
+ * changes are queued. The slice of the history is small and the sink is asked between two slices,
+ * so nobody waits long for the lock.
+ */
+static size_t take_past_locked(struct hfd_delivery *delivery,
+                               struct hfd_queued_change batch[BATCH_MAX]) {
+        const struct hfd_change bookmark = {.type = HF_EVENT_BOOKMARK};
+        struct hfd_cacher *cacher = delivery->cacher;
+        const struct hfd_event_history *history =
+                hfd_event_history_of(&cacher->histories, hfd_resource_index(delivery->resource));
+        size_t first, n = 0;
+
+        hf__mutex_assert_held(&cacher->mu);
+        assert(delivery->catches_up && delivery->n_queue == 0);
+        if (!hfd_event_history_seek(history, delivery->past, &first)) {
+                hfd_delivery_request_end_locked(delivery, HF_E_GONE);
+                return 0;
+        }
+        size_t end = history->n - first > PAST_MAX ? first + PAST_MAX : history->n, i = first;
+        for (; n < BATCH_MAX; i++) {
+                i = hfd_event_history_find(history, i, end, delivery->ns, delivery->name);
+                if (i == end)
+                        break;
+                const struct hfd_change *change = hfd_event_history_at(history, i);
+                if (!hfd_delivery_is_watched(delivery, change->object))
+                        continue;
+                batch[n++] = (struct hfd_queued_change){.revision = change->object->revision,
+                                                        .change = *change};
+                hfd_object_ref(change->object);
+                hfd_object_ref(change->before);
+        }
+        delivery->past += i - first;
+        delivery->catches_up = i < history->n;
+        if (!delivery->catches_up && delivery->bookmark_due)
+                hfd_delivery_queue_locked(delivery, &bookmark, cacher->revision);
         return n;
 }
 
@@ -287,23 +348,37 @@ static size_t take_batch_locked(struct hfd_delivery *delivery,
  * order of their revisions, so without all of them the client must list again.
  */
 static void end_after_loss_locked(struct hfd_delivery *delivery, bool is_snapshot) {
-        hf__mutex_assert_held(delivery->mu);
+        hf__mutex_assert_held(&delivery->cacher->mu);
         hfd_delivery_request_end_locked(delivery, 0);
         if (is_snapshot && delivery->end_error == 0) /* also if a clean end was requested before */
                 delivery->end_error = HF_E_GONE;
         delivery->drops_queue = true;
 }
 
+/* May take none: the watch looks at a slice of the history, or its end was requested meanwhile. */
+static size_t take_changes_locked(struct hfd_delivery *delivery,
+                                  struct hfd_queued_change batch[BATCH_MAX]) {
+        hf__mutex_assert_held(&delivery->cacher->mu);
+        if (delivery->catches_up)
+                return take_past_locked(delivery, batch);
+        return delivery->n_queue > 0 ? take_batch_locked(delivery, batch) : 0;
+}
+
+static bool has_changes_locked(const struct hfd_delivery *delivery) {
+        hf__mutex_assert_held(&delivery->cacher->mu);
+        return delivery->n_queue > 0 || delivery->snapshot || delivery->catches_up;
+}
+
 /*
- * Delivers the snapshot and the queue, as long as the sink has room. The caller holds the lock, and
- * has set `delivering`; the lock is not held while the sink is called.
+ * Delivers the snapshot, the history and the queue, as long as the sink has room. The caller holds
+ * the lock, and has set `delivering`; the lock is not held while the sink is called.
  */
 static void deliver_events_locked(struct hfd_delivery *delivery) {
-        hf__mutex_assert_held(delivery->mu);
-        pthread_mutex_t *mu = delivery->mu;
+        hf__mutex_assert_held(&delivery->cacher->mu);
+        pthread_mutex_t *mu = &delivery->cacher->mu;
         struct hfd_queued_change batch[BATCH_MAX];
 
-        while ((delivery->n_queue || delivery->snapshot) && !delivery->drops_queue &&
+        while (has_changes_locked(delivery) && !delivery->drops_queue &&
                !(delivery->end_requested && delivery->end_error == HF_E_CANCELED)) {
                 struct hfd_snapshot *snapshot = delivery->snapshot;
                 delivery->snapshot = NULL;
@@ -327,7 +402,7 @@ static void deliver_events_locked(struct hfd_delivery *delivery) {
                 if (!ready && (delivery->end_requested || !delivery->resumed))
                         return;
                 if (good && ready && !snapshot) {
-                        size_t n = take_batch_locked(delivery, batch);
+                        size_t n = take_changes_locked(delivery, batch);
                         pthread_mutex_unlock(mu);
                         good = deliver_batch(delivery, batch, n);
                         pthread_mutex_lock(mu);
@@ -339,21 +414,21 @@ static void deliver_events_locked(struct hfd_delivery *delivery) {
 
 /* Tells the sink about the changes that wait. The caller has set `delivering`. */
 static void tell_waiting_locked(struct hfd_delivery *delivery) {
-        hf__mutex_assert_held(delivery->mu);
+        hf__mutex_assert_held(&delivery->cacher->mu);
         if (!delivery->sink.waiting_changed)
                 return;
-        pthread_mutex_unlock(delivery->mu);
+        pthread_mutex_unlock(&delivery->cacher->mu);
         delivery->sink.waiting_changed(delivery->ctx);
-        pthread_mutex_lock(delivery->mu);
+        pthread_mutex_lock(&delivery->cacher->mu);
 }
 
 static bool may_run_locked(const struct hfd_delivery *delivery) {
-        hf__mutex_assert_held(delivery->mu);
+        hf__mutex_assert_held(&delivery->cacher->mu);
         return delivery->started || (delivery->opened && delivery->end_requested);
 }
 
 bool hfd_delivery_run_locked(struct hfd_delivery *delivery) {
-        hf__mutex_assert_held(delivery->mu);
+        hf__mutex_assert_held(&delivery->cacher->mu);
         /* The thread that is delivering checks the queue again before it stops. */
         if (delivery->delivering || delivery->ended)
                 return false;
@@ -365,7 +440,7 @@ bool hfd_delivery_run_locked(struct hfd_delivery *delivery) {
         bool runs = may_run_locked(delivery); /* it may have been started meanwhile */
         if (runs)
                 deliver_events_locked(delivery);
-        while (runs && delivery->behind && delivery->n_queue == 0) {
+        while (runs && delivery->behind && !has_changes_locked(delivery)) {
                 delivery->behind = false;
                 tell_waiting_locked(delivery);
                 /* Delivers the changes that were added meanwhile. */

@@ -8,9 +8,8 @@
  *      new --start--> delivers what is queued --end requested, queue delivered or dropped--> ended
  *      new --open, end requested; or cancel------------------------------------------------> ended
  *
- * Lock: mu, the cacher's lock. Functions whose name ends in _locked are called with it.
+ * Lock: the cacher's. Functions whose name ends in _locked are called with it.
  */
-#include <pthread.h>
 #include <stdatomic.h>
 
 #include "server/cacher/history/event_history.h"
@@ -27,12 +26,12 @@ struct hfd_queued_change {
  * first, in few cache lines: it is done for all watchers under the lock. */
 struct hfd_delivery {
         /* immutable */
-        pthread_mutex_t *mu; /* borrowed */
-        const char *ns;      /* borrowed; "" = all */
+        struct hfd_cacher *cacher; /* borrowed */
+        const char *ns;            /* borrowed; "" = all */
         size_t n_ns;
         const char *name; /* borrowed; the only one; NULL = any */
 
-        /* guarded by mu */
+        /* guarded by the cacher's lock */
         bool started;       /* hfd_watcher_start or hfd_watcher_cancel was called */
         bool opened;        /* hfd_watcher_open was called */
         bool resumed;       /* hfd_watcher_resume was called since the sink was last asked */
@@ -43,13 +42,13 @@ struct hfd_delivery {
         int end_error;      /* for sink.end, if end_requested */
         struct hfd_queued_change *queue; /* owned; changes queue_at to n_queue wait */
         size_t queue_at, n_queue, queue_space;
-        /* Of the changes that wait in queue. Read also without mu, as a measure only, so relaxed:
-         * sink.waiting_changed or sink.end tells the owner when to read it again. */
+        /* Of the changes that wait in queue. Read also without the lock, as a measure only, so
+         * relaxed: sink.waiting_changed or sink.end tells the owner when to read it again. */
         atomic_size_t n_bytes;
-        bool behind; /* the sink was told that changes wait */
-        /* Changes in the history since the watch's revision, also of other objects: the queue may
-         * be longer than the limit by this number. 0 once delivered. */
-        size_t n_initial;
+        bool behind;       /* the sink was told that changes wait */
+        bool catches_up;   /* changes are taken from the history; nothing is queued */
+        bool bookmark_due; /* a bookmark was to be queued while it catches up */
+        uint64_t past;     /* the number of the next change in the history, if catches_up */
         struct hfd_snapshot *snapshot; /* owned; not delivered yet; NULL = none */
 
         /* immutable */
@@ -62,16 +61,24 @@ struct hfd_delivery {
 /* Frees what the delivery owns. Requires that no thread delivers. */
 void hfd_delivery_done(struct hfd_delivery *delivery);
 
+/*
+ * Before the start: the watch gets the changes of its resource's history from index `first` on, and
+ * then those that are queued. They are read while they are delivered, so this takes constant time.
+ */
+void hfd_delivery_catch_up_locked(struct hfd_delivery *delivery,
+                                  const struct hfd_event_history *history, size_t first);
 /* Whether the namespace and the name match. Selectors are applied when a change is delivered. */
 bool hfd_delivery_is_watched(const struct hfd_delivery *delivery, const struct hfd_object *object);
 /*
  * Queues a copy of change, with additional references. If the queue is full or memory runs out, the
  * watch ends cleanly, and the client can watch again from the last event that it received. Does
- * nothing once the end was requested.
+ * nothing once the end was requested. While the watch catches up, a change is not queued, because
+ * it is in the history; a bookmark is put off until the watch has caught up.
  */
 void hfd_delivery_queue_locked(struct hfd_delivery *delivery, const struct hfd_change *change,
                                uint64_t revision);
-/* Requests the end, normally after the changes that are queued. The first error is kept. */
+/* Requests the end, normally after the changes that are queued. A watch that catches up ends
+ * without the rest of the history. The first error is kept. */
 void hfd_delivery_request_end_locked(struct hfd_delivery *delivery, int error);
 /* Requests the end without the queued changes, unless the watch has ended. Replaces the error. */
 void hfd_delivery_cancel_locked(struct hfd_delivery *delivery);

@@ -4,7 +4,7 @@
  * and delivery.c has its queue, and passes the events to its sink.
  *
  * A watch that begins with the existing objects takes a snapshot of them, in constant time. They
- * are never queued.
+ * are never queued. One that begins at a revision remembers its place in the history.
  *
  * Invariant: a watcher is in the list of its resource until it ends. Then sink.end is called
  * exactly once. A watcher that was not started, opened or canceled does not end.
@@ -47,14 +47,8 @@ void hfd_watcher_deliver_unlock(struct hfd_watcher *watcher) {
         struct hfd_cacher *cacher = watcher->cacher;
 
         bool end = hfd_delivery_run_locked(&watcher->delivery);
-        if (end) {
-                *watcher->link = watcher->next;
-                if (watcher->next)
-                        watcher->next->link = watcher->link;
-                assert(cacher->watchers->n > 0);
-                cacher->watchers->n--;
-                hf__timer_heap_remove(&cacher->watchers->timers, &watcher->timer);
-        }
+        if (end)
+                hfd_watchers_remove_locked(watcher);
         pthread_mutex_unlock(&cacher->mu);
         if (end) {
                 hfd_delivery_end(&watcher->delivery);
@@ -86,7 +80,6 @@ size_t hfd_watcher_waiting(const struct hfd_watcher *watcher) {
 
 bool hfd_watcher_take_snapshot(struct hfd_watcher *watcher, struct hfd_snapshot *ret_snapshot) {
         pthread_mutex_lock(&watcher->cacher->mu);
-        assert(watcher->delivery.mu == &watcher->cacher->mu);
         struct hfd_snapshot *snapshot = watcher->delivery.snapshot;
         watcher->delivery.snapshot = NULL;
         pthread_mutex_unlock(&watcher->cacher->mu);
@@ -114,7 +107,8 @@ void hfd_watcher_cancel(struct hfd_watcher *watcher) {
 
 /*
  * Prepares what the watch begins with: a snapshot of all objects, nothing (from_now), or all
- * changes after a revision. False: the history no longer contains all changes after that revision.
+ * changes after a revision. At most logarithmic time: the watch reads them when it delivers them.
+ * False: the history no longer contains all changes after that revision.
  */
 static bool queue_initial_locked(struct hfd_watcher *watcher, uint64_t revision) {
         struct hfd_cacher *cacher = watcher->cacher;
@@ -122,7 +116,6 @@ static bool queue_initial_locked(struct hfd_watcher *watcher, uint64_t revision)
 
         hf__mutex_assert_held(&watcher->cacher->mu);
         if (!revision) {
-                /* Constant time: the objects are looked at when they are delivered. */
                 const struct hfd_object_tree *tree = &cacher->trees[index];
                 if (watcher->delivery.snapshot)
                         *watcher->delivery.snapshot =
@@ -135,13 +128,7 @@ static bool queue_initial_locked(struct hfd_watcher *watcher, uint64_t revision)
         if (revision < history->floor || !hfd_event_history_resume(history, revision, &first))
                 return false;
         watcher->after = revision;
-        for (size_t i = first; i < history->n; i++) {
-                const struct hfd_change *change = hfd_event_history_at(history, i);
-                watcher->delivery.n_initial++;
-                if (hfd_delivery_is_watched(&watcher->delivery, change->object))
-                        hfd_delivery_queue_locked(&watcher->delivery, change,
-                                                  change->object->revision);
-        }
+        hfd_delivery_catch_up_locked(&watcher->delivery, history, first);
         return true;
 }
 
@@ -160,7 +147,7 @@ static struct hfd_watcher *watcher_alloc(struct hfd_cacher *cacher,
                 return NULL;
         atomic_init(&watcher->refs, 2); /* the caller's and the list's */
         watcher->cacher = cacher;
-        watcher->delivery.mu = &cacher->mu;
+        watcher->delivery.cacher = cacher;
         watcher->delivery.resource = hfd_resource_ref(spec->resource);
         memcpy(watcher->text, spec->ns, n_ns + 1);
         memcpy(watcher->text + n_ns + 1, name, n_name + 1);
@@ -174,8 +161,7 @@ static struct hfd_watcher *watcher_alloc(struct hfd_cacher *cacher,
         /* The second case: "metadata.name=" selects the name "", which no object has. */
         watcher->delivery.name = n_name > 0 ? watcher->text + n_ns + 1
                                             : hfd_selector_name(&watcher->delivery.fields);
-        watcher->bookmarks = spec->bookmarks;
-        watcher->in_process = spec->in_process;
+        watcher->told_of_terms = spec->bookmarks && spec->in_process;
         watcher->delivery.sink = *sink;
         watcher->delivery.ctx = ctx;
         if (!spec->revision && !spec->from_now) {
@@ -198,37 +184,12 @@ static struct hfd_watcher *watcher_alloc(struct hfd_cacher *cacher,
                           (int64_t)(((uintptr_t)watcher >> 6) % DEFAULT_TIMEOUT_MIN_S);
         watcher->ends_at = now + seconds * HF_NSEC_PER_SEC;
         watcher->bookmark_at = HF_NSEC_NEVER;
-        if (watcher->bookmarks) {
+        if (spec->bookmarks) {
                 watcher->bookmark_at = now + HFD_BOOKMARK_INTERVAL;
                 if (watcher->bookmark_at > watcher->ends_at - HFD_BOOKMARK_BEFORE_END)
                         watcher->bookmark_at = watcher->ends_at - HFD_BOOKMARK_BEFORE_END;
         }
         return watcher;
-}
-
-void hfd_watcher_set_timer_locked(struct hfd_watcher *watcher) {
-        hf_nsec at = watcher->bookmark_at;
-
-        hf__mutex_assert_held(&watcher->cacher->mu);
-        if (watcher->ends_at < at)
-                at = watcher->ends_at;
-        hf__timer_heap_add(&watcher->cacher->watchers->timers, &watcher->timer, at);
-}
-
-static void add_to_list_locked(struct hfd_watcher *watcher) {
-        struct hfd_cacher *cacher = watcher->cacher;
-        struct hfd_watcher **head =
-                &cacher->watchers->list[hfd_resource_index(watcher->delivery.resource)];
-
-        hf__mutex_assert_held(&watcher->cacher->mu);
-        watcher->next = *head;
-        watcher->link = head;
-        if (*head)
-                (*head)->link = &watcher->next;
-        *head = watcher;
-        cacher->watchers->n++;
-        hfd_watcher_set_timer_locked(watcher);
-        hfd_cacher_wake_timer_locked(cacher, watcher->timer.at);
 }
 
 /*
@@ -287,7 +248,7 @@ bool hfd_watcher_new(struct hfd_cacher *cacher, const struct hfd_watcher_spec *s
         bool retired = custom && atomic_load(&custom->kind->retired);
         if (!ended && synced && !sealed && !retired &&
             queue_initial_locked(watcher, spec->revision)) {
-                add_to_list_locked(watcher);
+                hfd_watchers_add_locked(watcher);
                 added = true;
                 ahead = watcher->after > cacher->revision;
         }

@@ -9,12 +9,20 @@
 #include "server/cacher/watch/delivery.h"
 
 #define HFD_BOOKMARK_INTERVAL (60 * HF_NSEC_PER_SEC)
+/* Lists of narrow watches. Of 100,000 such watches, each list has about 25. */
+#define HFD_NARROW_BUCKETS 4096
 /* A last bookmark shortly before the end lets the client watch again from there. */
 #define HFD_BOOKMARK_BEFORE_END (2 * HF_NSEC_PER_SEC)
 
 /* Guarded by cacher->mu. */
 struct hfd_watchers {
-        struct hfd_watcher *list[HFD_SLOTS_MAX]; /* by hfd_resource_index */
+        /* By hfd_resource_index: the watches of all objects, and those that are told of terms.
+         * These come first: they are few, the informers of this process. */
+        struct hfd_watcher *list[HFD_SLOTS_MAX];
+        /* The others: those of one namespace or one name, of all resources, by a hash of what they
+         * watch. n_narrow counts those of each resource. */
+        struct hfd_watcher *narrow[HFD_NARROW_BUCKETS];
+        uint32_t n_narrow[HFD_SLOTS_MAX];
         size_t n;
         struct hf__timer_heap timers; /* the next bookmark or the end of each watch in a list */
         bool ended;                   /* the server is shutting down and accepts no further watch */
@@ -22,12 +30,12 @@ struct hfd_watchers {
 
 struct hfd_watcher {
         /* guarded by cacher->mu */
-        struct hfd_watcher *next, **link; /* in the list of its resource, until it has ended */
+        struct hfd_watcher *next, **link; /* in its list, until it has ended */
         struct hfd_watcher *dirty_next;   /* in a list of dirty watchers */
         bool dirty;                       /* it is in such a list */
 
         /* immutable */
-        bool bookmarks, in_process;
+        bool told_of_terms; /* it gets a bookmark when a term of this process begins */
         struct hfd_cacher *cacher;
         uint64_t after; /* new changes are queued only if their revision is later */
 
@@ -39,8 +47,9 @@ struct hfd_watcher {
         char text[]; /* namespace and name; immutable; short, because a server has many watchers */
 };
 
-/* Queues the timer for the next bookmark or the end. */
-void hfd_watcher_set_timer_locked(struct hfd_watcher *watcher);
+/* Adds a watcher to its list, and queues its timer: it gets every change from here on. */
+void hfd_watchers_add_locked(struct hfd_watcher *watcher);
+void hfd_watchers_remove_locked(struct hfd_watcher *watcher);
 /* Delivers the queue. If the watch ends, removes it from the list, and calls sink.end. Releases
  * cacher->mu, which the caller holds. The caller also has a reference to the watcher, because the
  * end drops that of the list. */

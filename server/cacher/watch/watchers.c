@@ -3,17 +3,22 @@
  * All watches: which of them get a change, a bookmark or their end.
  *
  * Under the lock, a change is queued for every watcher with a matching resource, namespace and name
- * that began at an earlier revision, unless its end was requested. These watchers are dirty: the
- * thread that has queued the change delivers to them after it has released the lock.
+ * that began at an earlier revision, unless its end was requested. A change visits the watches of
+ * all objects of its resource, and the lists in which watches of its namespace and its name are.
+ * These watchers are dirty: the thread that has queued the change delivers to them after it has
+ * released the lock. A watcher that still catches up gets the change from the history, which has it
+ * before the lock is released.
  *
  * Invariants: a dirty watcher is in one list of dirty watchers, and that list has a reference to
- * it. A watcher in a list of its resource has its timer in the heap, unless its end was requested.
+ * it. A watcher is in one list until it has ended, and there has its timer in the heap, unless its
+ * end was requested.
  */
 #include "server/cacher/watch/watchers.h"
 
 #include <assert.h>
 #include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/thread.h"
 #include "server/cacher/watch/watcher.h"
@@ -30,6 +35,75 @@ struct hfd_watchers *hfd_watchers_free(struct hfd_watchers *watchers) {
         return NULL;
 }
 
+/* ---- the lists, under cacher->mu ---- */
+
+/* The list of narrow watches with these hashes of their namespace and name; 0 = any. */
+static struct hfd_watcher **narrow_list(struct hfd_watchers *watchers, size_t resource,
+                                        uint16_t ns_tag, uint16_t name_tag) {
+        uint64_t key = (uint64_t)resource << 32 | (uint64_t)ns_tag << 16 | name_tag;
+
+        key = (key + 1) * UINT64_C(0x9e3779b97f4a7c15);
+        return &watchers->narrow[(key >> 40) % HFD_NARROW_BUCKETS];
+}
+
+static bool is_narrow(const struct hfd_watcher *watcher) {
+        return !watcher->told_of_terms && (watcher->delivery.n_ns > 0 || watcher->delivery.name);
+}
+
+static struct hfd_watcher **list_of(struct hfd_watcher *watcher) {
+        struct hfd_watchers *watchers = watcher->cacher->watchers;
+        const char *ns = watcher->delivery.ns, *name = watcher->delivery.name;
+        size_t resource = hfd_resource_index(watcher->delivery.resource);
+
+        if (!is_narrow(watcher))
+                return &watchers->list[resource];
+        return narrow_list(watchers, resource, hfd_history_tag(ns, watcher->delivery.n_ns),
+                           name ? hfd_history_tag(name, strlen(name)) : 0);
+}
+
+/* Queues the timer for the next bookmark or the end. */
+static void set_timer_locked(struct hfd_watcher *watcher) {
+        hf_nsec at = watcher->bookmark_at;
+
+        hf__mutex_assert_held(&watcher->cacher->mu);
+        if (watcher->ends_at < at)
+                at = watcher->ends_at;
+        hf__timer_heap_add(&watcher->cacher->watchers->timers, &watcher->timer, at);
+}
+
+void hfd_watchers_add_locked(struct hfd_watcher *watcher) {
+        struct hfd_watchers *watchers = watcher->cacher->watchers;
+        struct hfd_watcher **at = list_of(watcher);
+
+        hf__mutex_assert_held(&watcher->cacher->mu);
+        while (!watcher->told_of_terms && *at && (*at)->told_of_terms)
+                at = &(*at)->next;
+        watcher->next = *at;
+        watcher->link = at;
+        if (*at)
+                (*at)->link = &watcher->next;
+        *at = watcher;
+        watchers->n++;
+        if (is_narrow(watcher))
+                watchers->n_narrow[hfd_resource_index(watcher->delivery.resource)]++;
+        set_timer_locked(watcher);
+        hfd_cacher_wake_timer_locked(watcher->cacher, watcher->timer.at);
+}
+
+void hfd_watchers_remove_locked(struct hfd_watcher *watcher) {
+        struct hfd_watchers *watchers = watcher->cacher->watchers;
+
+        hf__mutex_assert_held(&watcher->cacher->mu);
+        *watcher->link = watcher->next;
+        if (watcher->next)
+                watcher->next->link = watcher->link;
+        assert(watchers->n > 0);
+        watchers->n--;
+        if (is_narrow(watcher))
+                watchers->n_narrow[hfd_resource_index(watcher->delivery.resource)]--;
+        hf__timer_heap_remove(&watchers->timers, &watcher->timer);
+}
+
 /* ---- queueing, under cacher->mu ---- */
 
 static void mark_dirty_locked(struct hfd_watcher *watcher, struct hfd_watcher **dirty) {
@@ -37,7 +111,7 @@ static void mark_dirty_locked(struct hfd_watcher *watcher, struct hfd_watcher **
         if (watcher->dirty || watcher->delivery.ended)
                 return;
         watcher->dirty = true;
-        /* The list of the resource has a reference: a watcher that ends leaves the list under the
+        /* The list of watches has a reference: a watcher that ends leaves the list under the
          * lock, before that reference is dropped. */
         assert(atomic_load_explicit(&watcher->refs, memory_order_relaxed) > 0);
         atomic_fetch_add(&watcher->refs, 1);
@@ -45,16 +119,17 @@ static void mark_dirty_locked(struct hfd_watcher *watcher, struct hfd_watcher **
         *dirty = watcher;
 }
 
-size_t hfd_watchers_queue_change_locked(struct hfd_cacher *cacher, const struct hfd_change *change,
-                                        struct hfd_watcher **dirty) {
+/* Queues the change for those of the list that watch its object. All are of its resource if
+ * resource is SIZE_MAX. Returns how many. */
+static size_t queue_change_in_locked(struct hfd_watcher *list, const struct hfd_change *change,
+                                     size_t resource, struct hfd_watcher **dirty) {
         size_t n = 0;
 
-        hf__mutex_assert_held(&cacher->mu);
-        for (struct hfd_watcher *w =
-                     cacher->watchers->list[hfd_resource_index(change->object->resource)];
-             w; w = w->next) {
+        for (struct hfd_watcher *w = list; w; w = w->next) {
                 if (change->object->revision <= w->after ||
-                    !hfd_delivery_is_watched(&w->delivery, change->object))
+                    !hfd_delivery_is_watched(&w->delivery, change->object) ||
+                    w->delivery.catches_up ||
+                    (resource != SIZE_MAX && hfd_resource_index(w->delivery.resource) != resource))
                         continue;
                 hfd_delivery_queue_locked(&w->delivery, change, change->object->revision);
                 mark_dirty_locked(w, dirty);
@@ -63,19 +138,60 @@ size_t hfd_watchers_queue_change_locked(struct hfd_cacher *cacher, const struct 
         return n;
 }
 
-static void end_resource_locked(struct hfd_cacher *cacher, size_t resource, int error,
-                                struct hfd_watcher **dirty) {
+size_t hfd_watchers_queue_change_locked(struct hfd_cacher *cacher, const struct hfd_change *change,
+                                        struct hfd_watcher **dirty) {
+        struct hfd_watchers *watchers = cacher->watchers;
+        const struct hfd_object *object = change->object;
+        size_t resource = hfd_resource_index(object->resource);
+        const char *name = hfd_object_name(object);
+
         hf__mutex_assert_held(&cacher->mu);
-        for (struct hfd_watcher *w = cacher->watchers->list[resource]; w; w = w->next) {
+        size_t n = queue_change_in_locked(watchers->list[resource], change, SIZE_MAX, dirty);
+        if (watchers->n_narrow[resource] == 0)
+                return n;
+        uint16_t ns_tag = hfd_history_tag(object->path, object->n_ns);
+        uint16_t name_tag = hfd_history_tag(name, strlen(name));
+        struct hfd_watcher **both = narrow_list(watchers, resource, ns_tag, name_tag),
+                           **of_ns = narrow_list(watchers, resource, ns_tag, 0),
+                           **of_name = narrow_list(watchers, resource, 0, name_tag);
+        n += queue_change_in_locked(*both, change, resource, dirty);
+        if (of_ns != both)
+                n += queue_change_in_locked(*of_ns, change, resource, dirty);
+        if (of_name != both && of_name != of_ns)
+                n += queue_change_in_locked(*of_name, change, resource, dirty);
+        return n;
+}
+
+/* Requests the end of those of the list that are of the resource; SIZE_MAX = of any. */
+static void end_in_locked(struct hfd_watcher *list, size_t resource, int error,
+                          struct hfd_watcher **dirty) {
+        for (struct hfd_watcher *w = list; w; w = w->next) {
+                if (resource != SIZE_MAX && hfd_resource_index(w->delivery.resource) != resource)
+                        continue;
                 hfd_delivery_request_end_locked(&w->delivery, error);
                 mark_dirty_locked(w, dirty);
         }
 }
 
+static void end_narrow_locked(struct hfd_cacher *cacher, size_t resource, int error,
+                              struct hfd_watcher **dirty) {
+        for (size_t i = 0; i < HFD_NARROW_BUCKETS; i++)
+                end_in_locked(cacher->watchers->narrow[i], resource, error, dirty);
+}
+
+static void end_resource_locked(struct hfd_cacher *cacher, size_t resource, int error,
+                                struct hfd_watcher **dirty) {
+        hf__mutex_assert_held(&cacher->mu);
+        end_in_locked(cacher->watchers->list[resource], resource, error, dirty);
+        if (cacher->watchers->n_narrow[resource] > 0)
+                end_narrow_locked(cacher, resource, error, dirty);
+}
+
 static void end_all_locked(struct hfd_cacher *cacher, int error, struct hfd_watcher **dirty) {
         hf__mutex_assert_held(&cacher->mu);
         for (size_t i = 0; i < hfd_cacher_slots(cacher); i++)
-                end_resource_locked(cacher, i, error, dirty);
+                end_in_locked(cacher->watchers->list[i], SIZE_MAX, error, dirty);
+        end_narrow_locked(cacher, SIZE_MAX, error, dirty);
 }
 
 void hfd_watchers_expire_resource_locked(struct hfd_cacher *cacher, size_t resource,
@@ -111,14 +227,16 @@ static void queue_bookmark_locked(struct hfd_watcher *watcher) {
                                           : watcher->after);
 }
 
-void hfd_watchers_lease_acquired_locked(struct hfd_cacher *cacher, struct hfd_watcher **dirty) {
+void hfd_watchers_term_begun_locked(struct hfd_cacher *cacher, struct hfd_watcher **dirty) {
         hf__mutex_assert_held(&cacher->mu);
         for (size_t i = 0; i < hfd_cacher_slots(cacher); i++)
-                for (struct hfd_watcher *w = cacher->watchers->list[i]; w; w = w->next)
-                        if (w->in_process && w->bookmarks && !w->delivery.end_requested) {
-                                queue_bookmark_locked(w);
-                                mark_dirty_locked(w, dirty);
-                        }
+                for (struct hfd_watcher *w = cacher->watchers->list[i]; w && w->told_of_terms;
+                     w = w->next) {
+                        if (w->delivery.end_requested)
+                                continue;
+                        queue_bookmark_locked(w);
+                        mark_dirty_locked(w, dirty);
+                }
 }
 
 /* When the watcher gets a bookmark after `now`: at an interval, and once before its end. */
@@ -157,7 +275,7 @@ void hfd_watchers_tick_locked(struct hfd_cacher *cacher, hf_nsec now, struct hfd
                 if (w->ends_at <= now)
                         hfd_delivery_request_end_locked(&w->delivery, 0);
                 else
-                        hfd_watcher_set_timer_locked(w);
+                        set_timer_locked(w);
                 mark_dirty_locked(w, dirty);
         }
 }

@@ -40,11 +40,11 @@ void hfd_watchers_end_resource_locked(struct hfd_cacher *cacher, size_t resource
 /* Ends all watches cleanly. From now on no watch begins. */
 void hfd_watchers_end_locked(struct hfd_cacher *cacher, struct hfd_watcher **dirty);
 /*
- * Called when a Lease has a new holder. Queues a bookmark for the watches of the loopback client
- * that want bookmarks, because the new holder's controllers wait until their informers have reached
- * the write that acquired the Lease.
+ * Called when this process is the new holder of a Lease. Queues a bookmark for the watches of the
+ * loopback client that want bookmarks, because the controllers of the term wait until their
+ * informers have reached the write that acquired the Lease. Costs what these watches cost.
  */
-void hfd_watchers_lease_acquired_locked(struct hfd_cacher *cacher, struct hfd_watcher **dirty);
+void hfd_watchers_term_begun_locked(struct hfd_cacher *cacher, struct hfd_watcher **dirty);
 /* The boot time at which the next bookmark or end of a watch is due; HF_NSEC_NEVER: none. */
 hf_nsec hfd_watchers_due_locked(const struct hfd_cacher *cacher);
 /* Queues the bookmarks that are due at `now`, and ends the watches whose time is over. */

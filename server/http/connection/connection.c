@@ -233,7 +233,8 @@ void hfd_connection_free(struct hfd_connection *connection) {
 
         assert(hfd_worker_mailbox_is_current(&worker->mailbox));
         close_protocol(connection);
-        assert(connection->share.n == 0); /* every request was detached */
+        assert(connection->share.n == 0);         /* every request was detached */
+        hfd_connection_report_unsent(connection); /* so nothing is reported */
         hfd_strangers_remove(&connection->stranger);
         /* Detaching the requests may have marked it. */
         hfd_connection_unmark_dirty(connection);
@@ -572,6 +573,8 @@ void hfd_connection_serve(struct hfd_connection *connection, uint32_t events) {
                 update_epoll(connection);
         if (connection->dead)
                 hfd_connection_free(connection);
+        else
+                hfd_connection_report_unsent(connection);
 }
 
 /* While bytes are unsent the connection does not read. So only the socket's progress counts then,

@@ -54,6 +54,9 @@ struct hfd_connection {
         /* The memory of its requests and pending input; also whether the sender is known. */
         struct hfd_account_share share;
         struct hfd_stranger stranger; /* in one of the worker's sets until the sender is known */
+        /* List, with references: requests with on_unsent whose response waits for the connection's
+         * turn. Empty after each turn. */
+        struct hfd_http_request *responded;
         /* HANDSHAKE and LINGER: when the state began. OPEN: when it began, or when the socket last
          * accepted any byte. */
         hf_nsec since;
@@ -101,6 +104,9 @@ int hfd_connection_new_request(struct hfd_connection *connection,
  * nevertheless. */
 int hfd_connection_account(struct hfd_connection *connection, struct hfd_http_request *request,
                            size_t extra);
+/* The connection has had its turn: reports the responses that waited for it and are not complete.
+ */
+void hfd_connection_report_unsent(struct hfd_connection *connection);
 /* Detaches a request of this connection and uncounts it. Drops the connection's reference. */
 void hfd_connection_detach(struct hfd_connection *connection, struct hfd_http_request *request);
 /* Call once when the head of a request is complete. Calls on_head, if there is one, which decides

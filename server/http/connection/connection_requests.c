@@ -14,6 +14,12 @@
 
 #include "server/http/request/reason_phrase.h"
 
+/* What others keep for a stranger's request until its response is sent: the filters their context,
+ * nghttp2 its stream. Roughly, in bytes; even so a stranger's 250 streams with small heads fit into
+ * HFD_ACCOUNT_STRANGER_SHARE. The requests of known senders have seats, which limit their number,
+ * and watches have limits of their own. */
+#define OTHERS_SHARE 512
+
 int hfd_connection_new_request(struct hfd_connection *connection,
                                struct hfd_http_request **ret_request) {
         int r = hfd_http_request_new(&connection->worker->mailbox, connection->origin, ret_request);
@@ -30,6 +36,8 @@ int hfd_connection_account(struct hfd_connection *connection, struct hfd_http_re
         size_t before = request->accounted;
 
         request->accounted = hfd_http_request_memory(request) + extra;
+        if (!connection->share.known)
+                request->accounted += OTHERS_SHARE;
         if (request->accounted == before)
                 return 0;
         return hfd_account_change(&connection->worker->http->account, &connection->share, before,
@@ -40,6 +48,18 @@ void hfd_connection_drop_content(struct hfd_connection *connection,
                                  struct hfd_http_request *request) {
         hfd_http_request_drop_content(request);
         (void)hfd_connection_account(connection, request, 0);
+}
+
+void hfd_connection_report_unsent(struct hfd_connection *connection) {
+        while (connection->responded) {
+                struct hfd_http_request *request = connection->responded;
+
+                connection->responded = request->responded_next;
+                if (request->connection && !request->response.complete)
+                        request->on_unsent(request->on_unsent_ctx, request->response.content_length,
+                                           false);
+                hfd_http_request_unref(request);
+        }
 }
 
 void hfd_connection_detach(struct hfd_connection *connection, struct hfd_http_request *request) {

@@ -125,9 +125,10 @@ static int submit_goaway(struct h2 *h2) {
 
 /* ---- input: callbacks of nghttp2 ---- */
 
-static int end_session(struct h2 *h2, uint32_t error_code) {
+/* last: of the streams that we may have acted on, as the GOAWAY tells the peer. */
+static int end_session(struct h2 *h2, int32_t last, uint32_t error_code) {
         h2->broken = true;
-        return nghttp2_session_terminate_session(h2->session, error_code);
+        return nghttp2_session_terminate_session2(h2->session, last, error_code);
 }
 
 /* Counts what the request holds. A return value other than 0 is for nghttp2: the session ends. */
@@ -139,7 +140,12 @@ static int account_request(struct hfd_connection *connection, struct hfd_http_re
                 return 0;
         }
         hfd_connection_drop_content(connection, request); /* the end may wait for the socket */
-        end_session(h2_of(connection), NGHTTP2_ENHANCE_YOUR_CALM);
+        /* A stranger's request is counted while its head arrives. So it is the newest one, nothing
+         * was done about it, and the peer may send it again on another connection (RFC 9113 6.8).
+         */
+        assert(!request->dispatched && !request->head_done);
+        end_session(h2_of(connection), request->stream_id > 2 ? request->stream_id - 2 : 0,
+                    NGHTTP2_ENHANCE_YOUR_CALM);
         return NGHTTP2_ERR_CALLBACK_FAILURE;
 }
 
@@ -199,7 +205,8 @@ static int on_header(nghttp2_session *session, const nghttp2_frame *frame, const
                 return 0;
         request->header_bytes += n_name + n_value + 32; /* as RFC 9113 6.5.2 counts */
         if (request->header_bytes > BOMB_FACTOR * max) {
-                end_session(h2_of(connection), NGHTTP2_ENHANCE_YOUR_CALM);
+                end_session(h2_of(connection), nghttp2_session_get_last_proc_stream_id(session),
+                            NGHTTP2_ENHANCE_YOUR_CALM);
                 return NGHTTP2_ERR_CALLBACK_FAILURE;
         }
         if (request->head_done || request->response.refused)

@@ -33,10 +33,6 @@
 /* The most bytes of one name or value. So even a value that is joined from HFD_HEADERS_MAX headers
  * fits into the uint32_t of struct hfd_packed_header. */
 #define MAX_HEADER_PART ((size_t)1 << 20)
-/* What others keep for a request until its response is sent: the filters their context, nghttp2 its
- * stream. Roughly, in bytes; even so a stranger's 250 streams with small heads fit into
- * HFD_ACCOUNT_STRANGER_SHARE. */
-#define OTHERS_SHARE 512
 
 bool hfd_http_request_is_on_worker(const struct hfd_http_request *request) {
         return !request->worker || hfd_worker_mailbox_is_current(request->worker);
@@ -300,7 +296,7 @@ int hfd_http_request_add_body(struct hfd_http_request *request, const void *data
  * refusal is read without the lock: the worker has made it, and it does not change any more. */
 size_t hfd_http_request_memory(const struct hfd_http_request *request) {
         const struct hfd_http_response *response = &request->response;
-        size_t n = sizeof *request + OTHERS_SHARE + request->n_own_method + request->n_target +
+        size_t n = sizeof *request + request->n_own_method + request->n_target +
                    request->headers_space + request->body.space;
 
         if (response->refused)
@@ -449,7 +445,7 @@ void hfd_http_request_on_finished(struct hfd_http_request *request,
 }
 
 void hfd_http_request_on_unsent(struct hfd_http_request *request,
-                                void (*fn)(void *ctx, size_t n_bytes), void *ctx) {
+                                void (*fn)(void *ctx, size_t n_bytes, bool waits), void *ctx) {
         request->on_unsent = fn;
         request->on_unsent_ctx = ctx;
 }

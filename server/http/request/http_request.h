@@ -146,12 +146,14 @@ void hfd_http_request_on_gone(struct hfd_http_request *request, void (*fn)(void 
 void hfd_http_request_on_finished(struct hfd_http_request *request,
                                   void (*fn)(void *ctx, int code, size_t n_bytes), void *ctx);
 /*
- * fn is called on the worker, once at most, if a response is not complete at the end of the
- * iteration in which the worker has learned of it, usually because the peer has not read all of it.
- * n_bytes: the length of the body; 0 for a stream. Set it before responding. Thread: worker.
+ * fn is called on the worker if a response is not complete at the end of the iteration in which the
+ * worker has learned of it. n_bytes: the length of the body; 0 for a stream. waits: the connection
+ * is still to be served, so the peer could not read all of it; then fn is called once more, with
+ * waits false, if the response is not complete after that. Otherwise the peer has not read it. Set
+ * it before responding. Thread: worker.
  */
 void hfd_http_request_on_unsent(struct hfd_http_request *request,
-                                void (*fn)(void *ctx, size_t n_bytes), void *ctx);
+                                void (*fn)(void *ctx, size_t n_bytes, bool waits), void *ctx);
 /*
  * For a stream whose pieces are made while the peer reads: fn is called on the worker whenever it
  * has read bytes up to the end of a piece, and fewer than `low` bytes remain in the queue. (After a

@@ -70,10 +70,11 @@ struct hfd_http_request {
         void *on_gone_ctx;
         void (*on_finished)(void *ctx, int code, size_t n_bytes);
         void *on_finished_ctx;
-        void (*on_unsent)(void *ctx, size_t n_bytes);
+        void (*on_unsent)(void *ctx, size_t n_bytes, bool waits);
         void *on_unsent_ctx;
-        struct hfd_http_request *responded_next; /* in the worker's list `responded` */
-        bool responded;                          /* it is in that list, or was */
+        /* In the list `responded` of the worker, and then perhaps in that of the connection. */
+        struct hfd_http_request *responded_next;
+        bool responded; /* it is in such a list, or was */
         void *context;
         void (*context_free)(void *context);
         void *handler_context;
