@@ -43,6 +43,7 @@ struct mutating {
         bool changed;            /* the object has changed (evaluate_mutations) */
         const struct hfd_policy *policy;
         const struct hfd_policy_binding *binding; /* NULL: none yet */
+        struct hfd_mutation_room room;            /* what the mutations may still make */
         struct rounds rounds;
         struct hfd_causes *causes;
         struct hf__strbuf first; /* the message of the first failure */
@@ -198,8 +199,8 @@ static void apply_mutation(struct mutating *m, const struct hfd_policy_mutation 
                 r = HF_E_TOO_LARGE;
         if (r == 0) {
                 changed = hf__json_dup(m->c->object);
-                r = changed ? hfd_mutation_apply(input.kind, mutation->apply, value, &changed,
-                                                 &message)
+                r = changed ? hfd_mutation_apply(input.kind, mutation->apply, value, &m->room,
+                                                 &changed, &message)
                             : -ENOMEM;
         }
         if (r == 0 && !hf__json_equal(changed, m->c->object)) {
@@ -383,7 +384,7 @@ static int finish_policy(struct mutating *m, struct hfd_response *response) {
 
 int hfd_policies_mutate(struct hfd_policy_case *c, const struct hfd_policy_index *index,
                         struct hfd_response *response) {
-        struct mutating m = {.c = c, .first = {.max = MESSAGE_MAX}};
+        struct mutating m = {.c = c, .room = HFD_MUTATION_ROOM, .first = {.max = MESSAGE_MAX}};
 
         assert(index && response->code == 0);
         if (!c->a->object)
