@@ -40,8 +40,9 @@ struct hf__cel_program;
  * Compiles and checks an expression of n bytes. 0, -ENOMEM, or HF_E_INVALID: then what is wrong is
  * appended to reterr_message, as Kubernetes shows it, with the line, the column and a mark. The
  * text is not used after the call. *ret_work (may be NULL) gets the steps that its types and its
- * patterns have taken, beside time in proportion to the text: at most some three million. It is set
- * in any case, because a caller that compiles many expressions needs a limit for all.
+ * patterns have taken, beside time in proportion to the text, and one for each two bytes of memory
+ * that the patterns have: at most some four million. It is set in any case, because a caller that
+ * compiles many expressions needs a limit for all.
  */
 int hf__cel_compile(const struct hf__cel_declarations *declarations, const char *text, size_t n,
                     struct hf__strbuf *reterr_message, struct hf__cel_program **ret_program,

@@ -364,6 +364,65 @@ static void test_the_patches_of_a_request_share_their_steps(void **state) {
         hf__json_free(object);
 }
 
+/* Appends n expressions with names, whose patterns take some 100 KB of memory each. */
+static void append_dear(struct hf__strbuf *out, int n) {
+        for (int i = 0; i < n; i++)
+                hf__strbuf_printf(out,
+                                  "%s{\"name\":\"c%d\",\"expression\":\"'a'.matches('%d[a-z]{1000}"
+                                  "[a-z]{1000}[a-z]{1000}[a-z]{1000}')\"}",
+                                  i > 0 ? "," : "", i, i);
+}
+
+static void assert_too_dear(void (*validate)(const struct hf__json *object,
+                                             const struct hf__json *old, struct hfd_causes *causes),
+                            struct hf__strbuf *text, bool changed) {
+        static const char detail[] = "Forbidden: the expressions take more than 10,000,000 steps";
+        struct hf__json *object = parse(text->data);
+        struct hfd_causes causes;
+        bool found = false;
+
+        hfd_causes_init(&causes);
+        validate(object, changed ? NULL : object, &causes);
+        for (size_t i = 0; i < causes.n; i++)
+                found = found || strncmp(causes.items[i].text, detail, sizeof detail - 1) == 0;
+        assert_int_equal(found, changed);
+        hf__json_free(object);
+}
+
+static void test_the_expressions_of_an_object_share_a_limit(void **state) {
+        struct hf__strbuf text = {0};
+
+        (void)state;
+        hf__strbuf_puts(&text, "{\"metadata\":{\"name\":\"a\"},\"spec\":{\"validations\":[");
+        append_dear(&text, 400);
+        hf__strbuf_puts(&text, "]}}");
+        assert_too_dear(hfd_validating_policy_validate, &text, true);
+        /* What is stored and has not changed has no limit: its finalizers must be removable. */
+        assert_too_dear(hfd_validating_policy_validate, &text, false);
+        hf__strbuf_reset(&text);
+        hf__strbuf_puts(&text, "{\"metadata\":{\"name\":\"a\"},\"spec\":{\"variables\":[");
+        append_dear(&text, 400);
+        hf__strbuf_puts(&text, "]}}");
+        assert_too_dear(hfd_mutating_policy_validate, &text, true);
+        hf__strbuf_reset(&text);
+        hf__strbuf_puts(&text, "{\"metadata\":{\"name\":\"a\"},\"webhooks\":[");
+        for (int i = 0; i < 14; i++) {
+                hf__strbuf_printf(&text,
+                                  "%s{\"name\":\"w%d.example.com\",\"failurePolicy\":\"Fail\","
+                                  "\"matchPolicy\":\"Exact\",\"sideEffects\":\"None\","
+                                  "\"timeoutSeconds\":5,\"clientConfig\":{\"url\":"
+                                  "\"https://a.example.com/"
+                                  "\"},\"admissionReviewVersions\":[\"v1\"],"
+                                  "\"matchConditions\":[",
+                                  i > 0 ? "," : "", i);
+                append_dear(&text, 30);
+                hf__strbuf_puts(&text, "]}");
+        }
+        hf__strbuf_puts(&text, "]}");
+        assert_too_dear(hfd_webhooks_validate_object, &text, true);
+        hf__strbuf_done(&text);
+}
+
 static void test_types_are_checked_with_the_schemas_of_kinds(void **state) {
         struct hf__json *policy = parse(
                 "{\"spec\":{\"matchConstraints\":{\"resourceRules\":[{\"apiGroups\":[\"\",\"x\"],"
@@ -488,6 +547,7 @@ int main(void) {
                 cmocka_unit_test(test_a_long_text_is_not_put_everywhere),
                 cmocka_unit_test(test_the_mutations_of_a_request_share_a_limit),
                 cmocka_unit_test(test_the_patches_of_a_request_share_their_steps),
+                cmocka_unit_test(test_the_expressions_of_an_object_share_a_limit),
                 cmocka_unit_test(test_types_are_checked_with_the_schemas_of_kinds),
                 cmocka_unit_test(test_types_of_params_are_checked_too),
                 cmocka_unit_test(test_all_kinds_have_types),
