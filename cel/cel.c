@@ -127,13 +127,20 @@ int hf__cel_eval(const struct hf__cel_program *program, const struct hf__cel_val
         /* Work is what this evaluator does beyond what Kubernetes charges for. */
         run.work_limit = limits && limits->work > 0 ? limits->work : run.cost_limit;
         run.bytes_limit = limits && limits->bytes > 0 ? limits->bytes : BYTES_LIMIT;
+        run.shared_bytes = limits ? limits->shared_bytes : NULL;
+        run.shared_bytes_limit = limits ? limits->shared_bytes_max : 0;
+        run.watch = limits ? limits->watch : NULL;
+        run.watch_ctx = limits ? limits->watch_ctx : NULL;
         /* One array for all macros: the checker gives a macro inside another one slots of its own,
          * so it does not overwrite the variables outside of it. */
         run.locals = hf__cel_alloc(&run, program->checked.n_locals * sizeof *run.locals);
         *ret_value = run.locals ? hf__cel_eval_node(&run, program->root) : hf__cel_failure(&run);
         /* A failure has a cost, too, because the expressions of one object share a budget. */
         if (ret_usage)
-                *ret_usage = (struct hf__cel_usage){.cost = run.cost, .work = run.work};
+                *ret_usage = (struct hf__cel_usage){.cost = run.cost,
+                                                    .work = run.work,
+                                                    .bytes = run.n_bytes,
+                                                    .own_limit = run.own_limit};
         if (run.failed != 0) {
                 *ret_value = hf__cel_failure(&run);
                 r = run.failed;

@@ -15,7 +15,7 @@
  *
  * Limits: an expression has at most 100,000 characters and 250 levels; a type at most 2,000 parts;
  * a pattern 10,000 bytes and 5,000 instructions. An evaluation ends at the limits that the caller
- * sets. These limits count steps and bytes, not time.
+ * sets, or when the caller wants it. These limits count steps and bytes, not time.
  *
  * Stack: the functions recurse over the levels. A compilation takes about 1 KiB for each of them,
  * some 240 KiB for 250: nearly all of the 256 KiB that a thread of the library has by default,
@@ -40,8 +40,9 @@ struct hf__cel_program;
  * Compiles and checks an expression of n bytes. 0, -ENOMEM, or HF_E_INVALID: then what is wrong is
  * appended to reterr_message, as Kubernetes shows it, with the line, the column and a mark. The
  * text is not used after the call. *ret_work (may be NULL) gets the steps that its types and its
- * patterns have taken, beside time in proportion to the text: at most some three million. It is set
- * in any case, because a caller that compiles many expressions needs a limit for all.
+ * patterns have taken, beside time in proportion to the text, and one for each two bytes of memory
+ * that the patterns have: at most some four million. It is set in any case, because a caller that
+ * compiles many expressions needs a limit for all.
  */
 int hf__cel_compile(const struct hf__cel_declarations *declarations, const char *text, size_t n,
                     struct hf__strbuf *reterr_message, struct hf__cel_program **ret_program,
@@ -67,6 +68,17 @@ struct hf__cel_limits {
         uint64_t cost; /* as Kubernetes counts it; default 1,000,000, its PerCallLimit */
         uint64_t work; /* steps within operations, which have no cost; default: as many as cost */
         size_t bytes;  /* of memory; default 16 MiB */
+        /* The memory of several evaluations, also of those that are suspended while this one makes
+         * a value for them: what this one takes is added, up to the limit. NULL: there is none. */
+        size_t *shared_bytes;
+        size_t shared_bytes_max;
+        /* Called after some thousand steps of cost or of work, with what is used so far: a caller
+         * whose limit is shared by several evaluations, or who has a deadline, can end this one. An
+         * evaluation within this one, of a value that it reads, is not part of its usage. 0: it
+         * goes on; another result (no -errno but -ENOMEM) is that of hf__cel_eval. NULL: nobody
+         * watches. */
+        int (*watch)(void *ctx, uint64_t cost, uint64_t work);
+        void *watch_ctx;
 };
 
 /* What an evaluation has used. Its time is in proportion to the larger of the two: a cheap
@@ -74,14 +86,17 @@ struct hf__cel_limits {
 struct hf__cel_usage {
         uint64_t cost;
         uint64_t work;
+        size_t bytes;
+        /* Kubernetes does not have the limit that has ended the evaluation: of work or memory. */
+        bool own_limit;
 };
 
 /*
  * Evaluates a program. inputs: the values of the declared variables, in the order of the
  * declarations. limits NULL: the defaults. Memory comes from the arena. 0; HF_E_INVALID: *ret_value
- * is an error value with a message; HF_E_TOO_LARGE: likewise, because a limit was exceeded; or
- * -ENOMEM. *ret_usage (may be NULL) is set in any case; each part may exceed its limit by one
- * operation.
+ * is an error value with a message; HF_E_TOO_LARGE: likewise, because a limit was exceeded;
+ * -ENOMEM; or what limits->watch has returned. *ret_usage (may be NULL) is set in any case; each
+ * part may exceed its limit by one operation.
  */
 int hf__cel_eval(const struct hf__cel_program *program, const struct hf__cel_value *inputs,
                  const struct hf__cel_limits *limits, struct hf__arena *arena,

@@ -27,6 +27,9 @@
  * that of one pattern. */
 #define PATTERNS_MAX       20000U
 #define PATTERNS_BYTES_MAX ((size_t)2 << 20)
+/* So many bytes that a program keeps count as a step. So a caller who limits the work of all his
+ * programs limits their memory, too. */
+#define STEP_BYTES 2
 
 struct preparer {
         struct hf__cel_issues *issues;
@@ -191,7 +194,7 @@ int hf__cel_prepare(struct hf__cel_node *root, struct hf__cel_issues *issues, ui
         struct preparer p = {.issues = issues};
 
         prepare_node(&p, root);
-        *work += p.work;
+        *work += p.work + p.n_bytes / STEP_BYTES;
         if (p.full)
                 hf__cel_issues_add(issues, HF__CEL_NO_PLACE, "the patterns are too large in all");
         return p.r;

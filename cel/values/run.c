@@ -30,6 +30,13 @@
 #define INDEX_MIN 8
 /* The overhead of a block in the arena, rounded up. */
 #define BLOCK_BYTES 16
+/* Steps, of cost or of work, after which the caller may look at the run: some 50 us. */
+#define PAUSE_STEPS 4096
+
+static void fail_by_limit(struct hf__cel_run *run, bool own) {
+        run->failed = HF_E_TOO_LARGE;
+        run->own_limit = own;
+}
 
 /* Each block counts BLOCK_BYTES more than it was asked for. Otherwise many tiny values would use
  * more memory than the limit allows. The count never exceeds the limit: other code takes the
@@ -38,12 +45,17 @@ bool hf__cel_reserve(struct hf__cel_run *run, size_t n) {
         size_t left = run->bytes_limit - run->n_bytes;
 
         assert(run->n_bytes <= run->bytes_limit);
+        if (run->shared_bytes && left > run->shared_bytes_limit - *run->shared_bytes)
+                left = run->shared_bytes_limit - *run->shared_bytes;
         /* The first failure stays: it says why the evaluation ended. */
         if (run->failed == 0 && (left < BLOCK_BYTES || n > left - BLOCK_BYTES))
-                run->failed = HF_E_TOO_LARGE;
-        if (run->failed == 0)
-                run->n_bytes += n + BLOCK_BYTES;
-        return run->failed == 0;
+                fail_by_limit(run, true);
+        if (run->failed != 0)
+                return false;
+        run->n_bytes += n + BLOCK_BYTES;
+        if (run->shared_bytes)
+                *run->shared_bytes += n + BLOCK_BYTES;
+        return true;
 }
 
 void *hf__cel_alloc(struct hf__cel_run *run, size_t n) {
@@ -64,9 +76,10 @@ struct hf__cel_value hf__cel_failure(const struct hf__cel_run *run) {
         assert(run->failed != 0);
         if (run->failed < 0)
                 return hf__cel_error_text("out of memory");
-        if (run->cost > run->cost_limit || run->work > run->work_limit)
-                return hf__cel_error_text("operation cancelled: actual cost limit exceeded");
-        return hf__cel_error_text("operation cancelled: memory limit exceeded");
+        if (run->failed == HF_E_TOO_LARGE && run->cost <= run->cost_limit &&
+            run->work <= run->work_limit)
+                return hf__cel_error_text("operation cancelled: memory limit exceeded");
+        return hf__cel_error_text("operation cancelled: actual cost limit exceeded");
 }
 
 /* The text is copied into the run, because an error is a value, and may outlive the values that its
@@ -83,18 +96,41 @@ struct hf__cel_value hf__cel_errorf(struct hf__cel_run *run, const char *format,
         return hf__cel_is_error(copy) ? copy : hf__cel_error_text(copy.as.text);
 }
 
-/* The sum saturates, so that a huge charge cannot wrap around to a small one. */
+/* Where the caller looks at the run again. */
+static uint64_t next_pause(const struct hf__cel_run *run, uint64_t used, uint64_t limit) {
+        assert(used <= limit);
+        return run->watch && limit - used > PAUSE_STEPS ? used + PAUSE_STEPS : limit;
+}
+
+/* What is used has exceeded a pause: fails the run at a limit, or if the caller wants that. */
+static void pause_run(struct hf__cel_run *run) {
+        if (run->failed != 0)
+                return;
+        if (run->cost > run->cost_limit)
+                fail_by_limit(run, false);
+        else if (run->work > run->work_limit)
+                fail_by_limit(run, true);
+        else if (run->watch)
+                run->failed = run->watch(run->watch_ctx, run->cost, run->work);
+        if (run->failed != 0)
+                return;
+        run->cost_pause = next_pause(run, run->cost, run->cost_limit);
+        run->work_pause = next_pause(run, run->work, run->work_limit);
+}
+
+/* The sum saturates, so that a huge charge cannot wrap around to a small one. A pause is never
+ * beyond its limit. */
 bool hf__cel_spend(struct hf__cel_run *run, uint64_t cost) {
         run->cost = cost > UINT64_MAX - run->cost ? UINT64_MAX : run->cost + cost;
-        if (run->cost > run->cost_limit && run->failed == 0)
-                run->failed = HF_E_TOO_LARGE;
+        if (run->cost > run->cost_pause)
+                pause_run(run);
         return run->failed == 0;
 }
 
 bool hf__cel_work(struct hf__cel_run *run, uint64_t steps) {
         run->work = steps > UINT64_MAX - run->work ? UINT64_MAX : run->work + steps;
-        if (run->work > run->work_limit && run->failed == 0)
-                run->failed = HF_E_TOO_LARGE;
+        if (run->work > run->work_pause)
+                pause_run(run);
         return run->failed == 0;
 }
 
@@ -161,13 +197,15 @@ static size_t without_repeated(struct hf__cel_run *run, const struct hf__cel_ent
 
         *ret_entries = kept;
         for (size_t i = 0; kept && i < n; i++) {
+                const struct hf__cel_value key = entries[i].key;
+                uint64_t step = 1 + (key.kind == HF__CEL_STRING ? key.n / 16 : 0);
                 size_t k = 0;
 
-                while (k < n_kept && hf__cel_key_compare(kept[k].key, entries[i].key) != 0)
+                while (k < n_kept && hf__cel_key_compare(kept[k].key, key) != 0)
                         k++;
                 /* This search is quadratic. It is rare, because it needs equal keys, and its steps
-                 * count. */
-                if (!hf__cel_work(run, k))
+                 * count, also the bytes that are compared. */
+                if (!hf__cel_work(run, k * step))
                         return 0;
                 kept[k] = entries[i];
                 n_kept += k == n_kept ? 1 : 0;

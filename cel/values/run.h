@@ -26,8 +26,15 @@ struct hf__cel_run {
         /* Steps of work inside of single operations, for example elements that == compares. */
         uint64_t work;
         uint64_t work_limit;
+        /* The caller looks at the run when one of these is exceeded (struct hf__cel_limits). */
+        uint64_t cost_pause;
+        uint64_t work_pause;
+        int (*watch)(void *ctx, uint64_t cost, uint64_t work); /* NULL: nobody does */
+        void *watch_ctx;
         size_t n_bytes;
         size_t bytes_limit;
+        size_t *shared_bytes; /* the caller's; NULL: none */
+        size_t shared_bytes_limit;
         /* The part of the program that was prepared for the call that runs now: a compiled pattern.
          * May be NULL. */
         const void *prepared;
@@ -39,9 +46,10 @@ struct hf__cel_run {
         /* Memory that the search for a pattern uses again. */
         void *scratch;
         size_t n_scratch;
-        /* HF_E_TOO_LARGE: a limit was exceeded, or -ENOMEM. Then the evaluation ends; no operator
-         * absorbs this. */
+        /* HF_E_TOO_LARGE: a limit was exceeded; -ENOMEM; or what `watch` has returned. Then the
+         * evaluation ends; no operator absorbs this. */
         int failed;
+        bool own_limit; /* the limit was one that Kubernetes does not have: of work or of memory */
 };
 
 /* n bytes that live as long as the arena. NULL: the run has failed. */

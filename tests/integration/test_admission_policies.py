@@ -209,7 +209,7 @@ def test_a_binding_that_selects_too_many_params_has_failed(servers):
     a, _ = servers
     for i in range(100):
         ask(a, "POST", CONFIGMAPS, configmap(f"many-{i}", labels={"use": "many"}), expect=201)
-    policy(a, "many", "!has(object.data)", paramKind={"apiVersion": "v1", "kind": "ConfigMap"}, constraints=selects("many"))
+    policy(a, "many", "!has(object.data)", paramKind={"apiVersion": "v1", "kind": "ConfigMap"}, constraints=selects("many"), failurePolicy="Ignore")
     bind(a, "many", paramRef={"selector": {"matchLabels": {"use": "many"}}, "parameterNotFoundAction": "Deny"})
     wait_refused(a, configmap("x", {"a": ""}, labels={"test": "many"}))
     good = configmap("x", labels={"test": "many"})
@@ -311,6 +311,21 @@ def test_a_long_text_is_searched_to_its_end(servers, failure):
         assert refused(b, configmap("x", {"k": n * "x"}, labels={"test": name})) is None
         status = refused(b, configmap("x", {"k": n * "x" + secret}, labels={"test": name}))
         assert status and "denied request: failed expression" in status["message"]
+
+
+@pytest.mark.parametrize("failure", ["Fail", "Ignore"])
+def test_a_repetition_is_searched_in_a_long_text(servers, failure):
+    """The search takes some 17 steps of work for each byte, because many matches could begin at each place."""
+    a, b = servers
+    name = "repetition-" + failure.lower()
+    policy(a, name, "!object.data.exists(k, object.data[k].matches('[0-9a-f]{128}'))", constraints=selects(name), failurePolicy=failure)
+    bind(a, name)
+    secret = 128 * "f"
+    wait_refused(b, configmap("x", {"k": secret}, labels={"test": name}))
+    text = 8000 * (secret[1:] + "g")
+    assert refused(b, configmap("x", {"k": text}, labels={"test": name})) is None
+    status = refused(b, configmap("x", {"k": text + secret}, labels={"test": name}))
+    assert status and "denied request: failed expression" in status["message"]
 
 
 def test_policies_end_with_the_time_of_the_request(servers):

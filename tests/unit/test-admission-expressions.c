@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The expressions of policies and webhooks: variables, budgets, rights and matchConditions. */
 #undef NDEBUG
+#include <errno.h>
 #include <malloc.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -259,7 +260,7 @@ static void test_a_chain_of_variables_ends(void **state) {
                 assert_int_equal(hfd_expression_eval(&run,
                                                      compile(f, "variables.v59", HFD_RESULT_ANY),
                                                      &value, &message),
-                                 HF_E_INVALID);
+                                 HF_E_TOO_MANY);
                 hf__strbuf_done(&message);
                 hfd_expression_run_done(&run);
         }
@@ -336,6 +337,206 @@ static void test_work_beyond_the_allowance_is_no_error_of_the_expression(void **
         assert_int_equal(eval_inline(f, searched, &spent), HF_E_TOO_LARGE);
         assert_true(spent);
         assert_outcome(f, searched, "true");
+        hf__json_free(object);
+}
+
+/* An object whose text has n digits. The caller frees it. */
+static struct hf__json *object_of_digits(size_t n) {
+        struct hf__json *object = parse("{\"data\":{}}");
+        char *text = calloc(1, n + 1);
+
+        assert_non_null(text);
+        memset(text, '7', n);
+        assert_int_equal(hf__json_set_string(object, "data.k", text), 0);
+        free(text);
+        return object;
+}
+
+/* It takes 17 million steps; Kubernetes' cost of it is 200,000. */
+static void test_a_repetition_is_searched_in_a_long_text(void **state) {
+        struct fixture *f = *state;
+        struct hf__json *object = object_of_digits((size_t)1 << 19);
+
+        f->input.object = object;
+        assert_outcome(f, "object.data.k.matches('[0-9a-f]{128}x')", "false");
+        hf__json_free(object);
+}
+
+/* Evaluates until it fails, but 400 times at most; *ret_r is why. Returns how often it has not
+ * failed. */
+static int eval_often(struct fixture *f, const char *text, struct hfd_expression_work *work,
+                      int *ret_r) {
+        const struct hfd_expression *e = compile(f, text, HFD_RESULT_BOOL);
+        struct hf__cel_value value;
+        int n = 0;
+
+        for (*ret_r = 0; n < 400; n++) {
+                struct hfd_expression_run run;
+                hfd_expression_run_init(&run, f->set, &f->input, HFD_EXPRESSIONS_BUDGET);
+                run.work = work;
+                *ret_r = hfd_expression_eval(&run, e, &value, NULL);
+                assert_int_equal(run.ended, *ret_r);
+                hfd_expression_run_done(&run);
+                if (*ret_r != 0)
+                        break;
+        }
+        return n;
+}
+
+/* A search takes some 52,000 steps. The limit without the bytes of the object suffices for 192 of
+ * them, and with the bytes for ten more. */
+static void test_the_work_of_all_expressions_has_a_limit(void **state) {
+        struct fixture *f = *state;
+        struct hfd_expression_work work = {0};
+        struct hf__json *object = object_of_digits(2000);
+        int r;
+
+        f->input.object = object;
+        assert_in_range(eval_often(f, "!object.data.k.matches('[0-9]{100}x')", &work, &r), 197,
+                        212);
+        assert_int_equal(r, HF_E_TOO_MANY);
+        assert_in_range(work.used, HFD_EXPRESSION_WORK, HFD_EXPRESSION_WORK + 600000);
+        hf__json_free(object);
+}
+
+/* Variables that are suspended have charged what they have used. Each of them takes some 45,000
+ * steps before it reads the next one. */
+static void test_suspended_variables_count(void **state) {
+        struct fixture *f = *state;
+        struct hfd_expression_allowance allowance = {.left = HFD_ADMISSION_INLINE_COST};
+        struct hfd_expression_work work = {0};
+        struct hf__json *object = object_of_digits(600);
+        struct hfd_expression_run run;
+        struct hf__cel_value value;
+        char name[16], text[200];
+
+        add_variable(f, "v0", "true");
+        for (int i = 1; i < 20; i++) {
+                (void)snprintf(text, sizeof text,
+                               "!object.data.k.matches('[0-9]{900}x') && variables.v%d", i - 1);
+                (void)snprintf(name, sizeof name, "v%d", i);
+                add_variable(f, name, text);
+        }
+        f->input.object = object;
+        hfd_expression_run_init(&run, f->set, &f->input, HFD_EXPRESSIONS_BUDGET);
+        run.allowance = &allowance;
+        run.work = &work;
+        assert_int_equal(hfd_expression_eval(&run, compile(f, "variables.v19", HFD_RESULT_ANY),
+                                             &value, NULL),
+                         HF_E_TOO_LARGE);
+        assert_true(allowance.spent);
+        assert_true(run.used < 2 * HFD_ADMISSION_INLINE_COST);
+        hfd_expression_run_done(&run);
+        hf__json_free(object);
+}
+
+/* A limit that Kubernetes does not have is no error that an operator could absorb. */
+static void test_own_limits_end_the_run(void **state) {
+        static const char *const texts[] = {
+                "object.data.k.split('').size() == 1 || true",
+                "variables.parts == 1 || true",
+                "variables.parts == 1 ? false : true",
+        };
+        struct fixture *f = *state;
+        struct hf__json *object = object_of_digits((size_t)2 << 20);
+
+        add_variable(f, "parts", "object.data.k.split('').size()");
+        f->input.object = object;
+        for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+                struct hf__strbuf message = {0};
+                struct hfd_expression_run run;
+                struct hf__cel_value value;
+
+                hfd_expression_run_init(&run, f->set, &f->input, HFD_EXPRESSIONS_BUDGET);
+                assert_int_equal(hfd_expression_eval(&run, compile(f, texts[i], HFD_RESULT_ANY),
+                                                     &value, &message),
+                                 HF_E_TOO_MANY);
+                assert_non_null(strstr(message.data, "limit exceeded"));
+                assert_int_equal(hfd_expression_eval(&run, compile(f, "true", HFD_RESULT_ANY),
+                                                     &value, NULL),
+                                 HF_E_TOO_MANY);
+                hf__strbuf_done(&message);
+                hfd_expression_run_done(&run);
+        }
+        hf__json_free(object);
+}
+
+static size_t memory_in_use(void) {
+        struct mallinfo2 info = mallinfo2();
+
+        return info.uordblks + info.hblkhd;
+}
+
+/* Each expression makes a list of 8 MiB, which nobody needs after it. */
+static void test_memory_is_freed_after_each_expression(void **state) {
+        struct fixture *f = *state;
+        struct hf__json *object = object_of_digits((size_t)1 << 19);
+        const struct hfd_expression *e =
+                compile(f, "object.data.k.split('').size() > 1", HFD_RESULT_BOOL);
+        const size_t before = memory_in_use();
+        struct hfd_expression_run run;
+        struct hf__cel_value value;
+
+        f->input.object = object;
+        hfd_expression_run_init(&run, f->set, &f->input, HFD_EXPRESSIONS_BUDGET);
+        for (int i = 0; i < 10; i++)
+                assert_int_equal(hfd_expression_eval(&run, e, &value, NULL), 0);
+        assert_true(memory_in_use() - before < (size_t)20 << 20);
+        hfd_expression_run_done(&run);
+        hf__json_free(object);
+}
+
+/* Variables stay until the end of the run, so their memory is limited in all. */
+static void test_variables_share_a_limit_of_memory(void **state) {
+        struct fixture *f = *state;
+        struct hf__json *object = object_of_digits((size_t)1 << 19);
+        struct hfd_expression_run run;
+        struct hf__cel_value value;
+        char name[16], text[64];
+        int r = 0, n = 0;
+
+        for (int i = 0; i < 10; i++) {
+                (void)snprintf(name, sizeof name, "v%d", i);
+                add_variable(f, name, "object.data.k.split('')");
+        }
+        f->input.object = object;
+        hfd_expression_run_init(&run, f->set, &f->input, HFD_EXPRESSIONS_BUDGET);
+        for (; r == 0 && n < 10; n++) {
+                (void)snprintf(text, sizeof text, "variables.v%d.size() > 1", n);
+                r = hfd_expression_eval(&run, compile(f, text, HFD_RESULT_ANY), &value, NULL);
+        }
+        assert_int_equal(r, HF_E_TOO_MANY);
+        assert_int_equal(n, 4);
+        hfd_expression_run_done(&run);
+        hf__json_free(object);
+}
+
+static int may_go_on(const void *ctx) {
+        int *calls = *(int *const *)ctx;
+
+        return ++*calls > 20 ? HF_E_TIMEOUT : 0;
+}
+
+static void test_an_evaluation_ends_with_its_request(void **state) {
+        struct fixture *f = *state;
+        struct hf__json *object = object_of_digits((size_t)1 << 20);
+        struct hfd_expression_run run;
+        struct hf__cel_value value;
+        int n_calls = 0, *calls = &n_calls;
+
+        add_variable(f, "search", "object.data.k.matches('8')");
+        add_variable(f, "either", "variables.search || true");
+        f->input.object = object;
+        hfd_expression_run_init(&run, f->set, &f->input, HFD_EXPRESSIONS_BUDGET);
+        run.may_go_on = may_go_on;
+        run.may_ctx = (const void *)&calls;
+        assert_int_equal(hfd_expression_eval(&run, compile(f, "variables.either", HFD_RESULT_ANY),
+                                             &value, NULL),
+                         HF_E_TIMEOUT);
+        assert_int_equal(run.ended, HF_E_TIMEOUT);
+        assert_int_equal(value.kind, HF__CEL_ERROR);
+        assert_in_range(run.used, 0, 200000);
+        hfd_expression_run_done(&run);
         hf__json_free(object);
 }
 
@@ -447,6 +648,25 @@ static void test_a_condition_that_is_false_decides(void **state) {
                             "expression 'object.r == 1' resulted in error: no such key: r]");
 }
 
+static void test_conditions_without_memory_end_the_run(void **state) {
+        struct fixture *f = *state;
+        struct hf__json *json = parse("[{\"name\":\"a\",\"expression\":\"object.x == 1\"}]");
+        struct hfd_match_conditions *conditions;
+        struct hf__strbuf text = {0};
+        struct hfd_expression_run run;
+
+        assert_int_equal(hfd_match_conditions_new(f->set, json, 0, &conditions), 0);
+        hfd_expression_run_init(&run, f->set, &f->input, HFD_MATCH_BUDGET);
+        run.arena.failed = true;
+        assert_int_equal(hfd_match_conditions_check(conditions, &run, NULL, &text),
+                         HFD_MATCH_ENDED);
+        assert_int_equal(run.ended, -ENOMEM);
+        hfd_expression_run_done(&run);
+        hf__strbuf_done(&text);
+        free(conditions);
+        hf__json_free(json);
+}
+
 static void test_a_turn_ends_by_its_work(void **state) {
         struct fixture *f = *state;
         struct hf__json *object = long_object();
@@ -516,8 +736,16 @@ int main(void) {
                 TEST(test_a_chain_of_variables_ends),
                 TEST(test_all_expressions_share_a_budget),
                 TEST(test_work_beyond_the_allowance_is_no_error_of_the_expression),
+                TEST(test_a_repetition_is_searched_in_a_long_text),
+                TEST(test_the_work_of_all_expressions_has_a_limit),
+                TEST(test_suspended_variables_count),
+                TEST(test_own_limits_end_the_run),
+                TEST(test_memory_is_freed_after_each_expression),
+                TEST(test_variables_share_a_limit_of_memory),
+                TEST(test_an_evaluation_ends_with_its_request),
                 TEST(test_expressions_ask_for_rights),
                 TEST(test_a_condition_that_is_false_decides),
+                TEST(test_conditions_without_memory_end_the_run),
                 TEST(test_a_turn_ends_by_its_work),
                 TEST(test_mutations_construct_objects),
         };

@@ -133,7 +133,7 @@ static void test_a_value_that_shares_its_parts_has_a_limit(void **state) {
                 lists[i] = (struct hf__cel_list){.n = 2, .items = items[i]};
                 value = hf__cel_list_value(&lists[i]);
         }
-        assert_int_equal(hfd_value_to_json(value, &room, &json, &message), HF_E_INVALID);
+        assert_int_equal(hfd_value_to_json(value, &room, &json, &message), HF_E_TOO_MANY);
         assert_string_equal(message.data, "the value is too large");
         hf__strbuf_done(&message);
 }
@@ -143,13 +143,14 @@ static void test_a_value_that_shares_its_parts_has_a_limit(void **state) {
 static void assert_change(const char *group, const char *plural, bool apply, const char *expression,
                           const char *object, const char *wanted) {
         const struct hfd_resource *row = hfd_resource_find(group, "v1", plural);
+        struct hfd_mutation_room room = HFD_MUTATION_ROOM;
         struct hf__json *json = parse(object);
         struct hf__strbuf message = {0};
         struct evaluation e;
         int r;
 
         begin(&e, expression, json);
-        r = hfd_mutation_apply(row, apply, e.value, &json, &message);
+        r = hfd_mutation_apply(row, apply, e.value, &room, &json, &message);
         end(&e);
         if (wanted[0] == '!') {
                 assert_int_equal(r, HF_E_INVALID);
@@ -216,6 +217,7 @@ static void test_atomic_values_are_found_at_any_depth_but_not_in_maps(void **sta
                                                 .version = "v1",
                                                 .kind = "Deep",
                                                 .schema = &root_schema};
+        struct hfd_mutation_room room = HFD_MUTATION_ROOM;
         struct hf__strbuf text = {0}, message = {0};
         struct evaluation e;
 
@@ -228,7 +230,8 @@ static void test_atomic_values_are_found_at_any_depth_but_not_in_maps(void **sta
         hf__strbuf_puts(&text, "}");
         struct hf__json *object = parse(text.data);
         begin(&e, "Object{deep: object.x}", object);
-        assert_int_equal(hfd_mutation_apply(&row, true, e.value, &object, &message), HF_E_INVALID);
+        assert_int_equal(hfd_mutation_apply(&row, true, e.value, &room, &object, &message),
+                         HF_E_INVALID);
         end(&e);
         assert_non_null(
                 strstr(message.data, "may not mutate atomic arrays, maps or structs: .deep"));
@@ -236,7 +239,7 @@ static void test_atomic_values_are_found_at_any_depth_but_not_in_maps(void **sta
         hf__json_free(object);
         object = parse("{\"map\":{}}");
         begin(&e, "Object{map: {'k': Object.map{list: ['a']}}}", object);
-        int r = hfd_mutation_apply(&row, true, e.value, &object, &message);
+        int r = hfd_mutation_apply(&row, true, e.value, &room, &object, &message);
         if (r != 0)
                 fail_msg("%s", message.data);
         end(&e);
@@ -293,6 +296,7 @@ static void test_a_long_text_is_not_put_everywhere(void **state) {
                 struct hf__json *object = parse("{\"data\":{}}");
                 struct hf__json *data = hf__json_get(object, "data");
                 struct hf__strbuf keys = {0}, message = {0};
+                struct hfd_mutation_room room = HFD_MUTATION_ROOM;
                 struct evaluation e;
 
                 for (int k = 0; k < 100; k++)
@@ -300,8 +304,8 @@ static void test_a_long_text_is_not_put_everywhere(void **state) {
                 assert_int_equal(hf__json_put_string(data, "keys", keys.data), 0);
                 assert_int_equal(hf__json_put_string(data, "long", text), 0);
                 begin(&e, changes[i], object);
-                assert_int_equal(hfd_mutation_apply(row, false, e.value, &object, &message),
-                                 HF_E_INVALID);
+                assert_int_equal(hfd_mutation_apply(row, false, e.value, &room, &object, &message),
+                                 HF_E_TOO_MANY);
                 end(&e);
                 assert_non_null(strstr(message.data, "the value is too large"));
                 hf__strbuf_done(&message);
@@ -309,6 +313,114 @@ static void test_a_long_text_is_not_put_everywhere(void **state) {
                 hf__json_free(object);
         }
         free(text);
+}
+
+/* Each mutation stays within its own limits, but all of them together do not. */
+static void test_the_mutations_of_a_request_share_a_limit(void **state) {
+        const struct hfd_resource *row = hfd_resource_find("", "v1", "configmaps");
+        struct hfd_mutation_room room = HFD_MUTATION_ROOM;
+        const size_t n_long = (size_t)5 << 20;
+        char *text = malloc(n_long + 1);
+        struct hf__json *object = parse("{\"data\":{}}");
+        struct hf__strbuf message = {0};
+        struct evaluation e;
+        int n = 0;
+        int r = 0;
+
+        assert_non_null(text);
+        memset(text, 'x', n_long);
+        text[n_long] = 0;
+        assert_int_equal(hf__json_set_string(object, "data.long", text), 0);
+        while (r == 0 && n < 100) {
+                begin(&e, "[JSONPatch{op: 'add', path: '/data/copy', value: object.data.long}]",
+                      object);
+                r = hfd_mutation_apply(row, false, e.value, &room, &object, &message);
+                end(&e);
+                n += r == 0;
+        }
+        assert_int_equal(r, HF_E_TOO_MANY);
+        assert_int_equal(n, 4);
+        assert_non_null(strstr(message.data, "the value is too large"));
+        hf__strbuf_done(&message);
+        hf__json_free(object);
+        free(text);
+}
+
+static void test_the_patches_of_a_request_share_their_steps(void **state) {
+        const struct hfd_resource *row = hfd_resource_find("", "v1", "configmaps");
+        struct hfd_mutation_room room = HFD_MUTATION_ROOM;
+        struct hf__json *object = parse("{\"data\":{\"a\":\"b\"}}");
+        struct hf__strbuf message = {0};
+        struct evaluation e;
+
+        room.steps = 1;
+        begin(&e, "[JSONPatch{op: 'copy', from: '/data', path: '/copy'}]", object);
+        assert_int_equal(hfd_mutation_apply(row, false, e.value, &room, &object, &message),
+                         HF_E_TOO_MANY);
+        end(&e);
+        assert_string_equal(message.data, "JSON Patch: the policies change too much");
+        assert_null(hf__json_get(object, "copy"));
+        hf__strbuf_done(&message);
+        hf__json_free(object);
+}
+
+/* Appends n expressions with names, whose patterns take some 100 KB of memory each. */
+static void append_dear(struct hf__strbuf *out, int n) {
+        for (int i = 0; i < n; i++)
+                hf__strbuf_printf(out,
+                                  "%s{\"name\":\"c%d\",\"expression\":\"'a'.matches('%d[a-z]{1000}"
+                                  "[a-z]{1000}[a-z]{1000}[a-z]{1000}')\"}",
+                                  i > 0 ? "," : "", i, i);
+}
+
+static void assert_too_dear(void (*validate)(const struct hf__json *object,
+                                             const struct hf__json *old, struct hfd_causes *causes),
+                            struct hf__strbuf *text, bool changed) {
+        static const char detail[] = "Forbidden: the expressions take more than 10,000,000 steps";
+        struct hf__json *object = parse(text->data);
+        struct hfd_causes causes;
+        bool found = false;
+
+        hfd_causes_init(&causes);
+        validate(object, changed ? NULL : object, &causes);
+        for (size_t i = 0; i < causes.n; i++)
+                found = found || strncmp(causes.items[i].text, detail, sizeof detail - 1) == 0;
+        assert_int_equal(found, changed);
+        hf__json_free(object);
+}
+
+static void test_the_expressions_of_an_object_share_a_limit(void **state) {
+        struct hf__strbuf text = {0};
+
+        (void)state;
+        hf__strbuf_puts(&text, "{\"metadata\":{\"name\":\"a\"},\"spec\":{\"validations\":[");
+        append_dear(&text, 400);
+        hf__strbuf_puts(&text, "]}}");
+        assert_too_dear(hfd_validating_policy_validate, &text, true);
+        /* What is stored and has not changed has no limit: its finalizers must be removable. */
+        assert_too_dear(hfd_validating_policy_validate, &text, false);
+        hf__strbuf_reset(&text);
+        hf__strbuf_puts(&text, "{\"metadata\":{\"name\":\"a\"},\"spec\":{\"variables\":[");
+        append_dear(&text, 400);
+        hf__strbuf_puts(&text, "]}}");
+        assert_too_dear(hfd_mutating_policy_validate, &text, true);
+        hf__strbuf_reset(&text);
+        hf__strbuf_puts(&text, "{\"metadata\":{\"name\":\"a\"},\"webhooks\":[");
+        for (int i = 0; i < 14; i++) {
+                hf__strbuf_printf(&text,
+                                  "%s{\"name\":\"w%d.example.com\",\"failurePolicy\":\"Fail\","
+                                  "\"matchPolicy\":\"Exact\",\"sideEffects\":\"None\","
+                                  "\"timeoutSeconds\":5,\"clientConfig\":{\"url\":"
+                                  "\"https://a.example.com/"
+                                  "\"},\"admissionReviewVersions\":[\"v1\"],"
+                                  "\"matchConditions\":[",
+                                  i > 0 ? "," : "", i);
+                append_dear(&text, 30);
+                hf__strbuf_puts(&text, "]}");
+        }
+        hf__strbuf_puts(&text, "]}");
+        assert_too_dear(hfd_webhooks_validate_object, &text, true);
+        hf__strbuf_done(&text);
 }
 
 static void test_types_are_checked_with_the_schemas_of_kinds(void **state) {
@@ -433,6 +545,9 @@ int main(void) {
                 cmocka_unit_test(test_a_json_patch_is_applied_or_its_test_fails),
                 cmocka_unit_test(test_atomic_values_are_found_at_any_depth_but_not_in_maps),
                 cmocka_unit_test(test_a_long_text_is_not_put_everywhere),
+                cmocka_unit_test(test_the_mutations_of_a_request_share_a_limit),
+                cmocka_unit_test(test_the_patches_of_a_request_share_their_steps),
+                cmocka_unit_test(test_the_expressions_of_an_object_share_a_limit),
                 cmocka_unit_test(test_types_are_checked_with_the_schemas_of_kinds),
                 cmocka_unit_test(test_types_of_params_are_checked_too),
                 cmocka_unit_test(test_all_kinds_have_types),

@@ -32,7 +32,7 @@ struct admission {
         struct faulty_api_fixture *f;
         struct hfd_admission_chain chain;
         struct hfd_webhooks *webhooks[2];
-        struct hfd_policy_plugin *policies;
+        struct hfd_policy_plugin *policies[2]; /* mutating, validating */
 };
 
 static int set_up(void **state) {
@@ -45,12 +45,14 @@ static int set_up(void **state) {
         const struct hfd_webhooks_config config = {.cacher = it->f->cacher,
                                                    .pool = it->f->registry->work,
                                                    .max_calls = 1};
-        assert_int_equal(hfd_policy_plugin_new(&it->f->host, it->f->cacher, it->f->registry->work,
-                                               false, &it->policies),
-                         0);
-        struct hfd_admission_plugin plugin = hfd_policy_plugin_of_chain(it->policies);
-        hfd_admission_chain_add(&it->chain, &plugin);
+        struct hfd_admission_plugin plugin;
         for (int i = 0; i < 2; i++) {
+                assert_int_equal(hfd_policy_plugin_new(&it->f->host, it->f->cacher,
+                                                       it->f->registry->work, i == 0,
+                                                       &it->policies[i]),
+                                 0);
+                plugin = hfd_policy_plugin_of_chain(it->policies[i]);
+                hfd_admission_chain_add(&it->chain, &plugin);
                 assert_int_equal(hfd_webhooks_new(&it->f->host, &config, i == 0, &it->webhooks[i]),
                                  0);
                 plugin = hfd_webhooks_plugin(it->webhooks[i]);
@@ -67,9 +69,10 @@ static int tear_down(void **state) {
         void *fixture = it->f;
 
         assert_int_equal(faulty_api_fixture_tear_down(&fixture), 0);
-        for (int i = 0; i < 2; i++)
+        for (int i = 0; i < 2; i++) {
                 hfd_webhooks_free(it->webhooks[i]);
-        hfd_policy_plugin_free(it->policies);
+                hfd_policy_plugin_free(it->policies[i]);
+        }
         free(it);
         return 0;
 }
@@ -315,6 +318,10 @@ static void test_dear_conditions_of_validating_webhooks_go_to_the_pool(void **st
 static atomic_int n_conversions, n_inline;
 static pthread_t client_thread;
 
+/* How often the labels of a Namespace were converted, and whether conversions lack memory. */
+static atomic_int n_namespaces;
+static atomic_bool lacks_memory;
+
 struct hf__cel_value __real_hfd_rule_value(struct hf__arena *arena,
                                            const struct hfd_declared *declared,
                                            const struct hf__json *json);
@@ -328,6 +335,9 @@ struct hf__cel_value __wrap_hfd_rule_value(struct hf__arena *arena,
                 atomic_fetch_add(&n_conversions, 1);
                 atomic_fetch_add(&n_inline, pthread_equal(pthread_self(), client_thread) != 0);
         }
+        atomic_fetch_add(&n_namespaces, hf__json_get(json, "of-namespace") != NULL);
+        if (atomic_load(&lacks_memory))
+                arena->failed = true;
         return __real_hfd_rule_value(arena, declared, json);
 }
 
@@ -378,6 +388,166 @@ static void test_a_large_object_is_converted_once(void **state) {
         free(body);
 }
 
+/* ---- what no failurePolicy is for ---- */
+
+#define MAPS                                                                                       \
+        "{\"apiGroups\":[\"\"],\"apiVersions\":[\"v1\"],\"operations\":[\"CREATE\"],"              \
+        "\"resources\":[\"configmaps\"]}"
+#define FOR_MAPS          "\"matchConstraints\":{\"resourceRules\":[" MAPS "]}"
+#define SPEC              "\"failurePolicy\":\"Ignore\"," FOR_MAPS
+#define NAMED(name, spec) "{\"metadata\":{\"name\":\"" name "\"},\"spec\":{" spec "}}"
+
+static void test_the_namespace_is_converted_once(void **state) {
+        struct admission *it = *state;
+
+        configure(it, "validatingadmissionpolicies",
+                  NAMED("a", SPEC ",\"validations\":[{\"expression\":"
+                                  "\"has(namespaceObject.metadata.name)\"}]"));
+        configure(it, "validatingadmissionpolicybindings", BINDING("a1", "a"));
+        configure(it, "validatingadmissionpolicybindings", BINDING("a2", "a"));
+        configure(it, "validatingadmissionpolicybindings", BINDING("a3", "a"));
+        refresh(it);
+        faulty_api_fixture_put(it->f, "/registry/namespaces/free",
+                               "{\"kind\":\"Namespace\",\"apiVersion\":\"v1\",\"metadata\":{"
+                               "\"name\":\"free\",\"labels\":{\"of-namespace\":\"\"}}}");
+        atomic_store(&n_namespaces, 0);
+        assert_int_equal(create(it, "", "configmaps", "free", "{\"metadata\":{\"name\":\"a\"}}",
+                                NULL),
+                         201);
+        assert_int_equal(atomic_load(&n_namespaces), 1);
+}
+
+/* A ConfigMap with a text of a million bytes. The caller frees it. */
+static char *long_map(void) {
+        const size_t n_long = 1000000;
+        char *text = calloc(1, n_long + 100);
+        int n;
+
+        assert_non_null(text);
+        n = sprintf(text, "{\"metadata\":{\"name\":\"a\"},\"data\":{\"k\":\"");
+        memset(text + n, '7', n_long);
+        strcpy(text + n + n_long, "\"}}");
+        return text;
+}
+
+/* A policy or a webhook that is ignored when it fails, and whose expressions need more memory than
+ * this server allows for a long text. Kubernetes evaluates them. */
+static void check_limit(struct admission *it, const char *plural, const char *body,
+                        const char *bindings, int code) {
+        char *text = long_map();
+
+        configure(it, plural, body);
+        if (bindings)
+                configure(it, bindings, BINDING("a", "a"));
+        refresh(it);
+        faulty_api_fixture_put(it->f, "/registry/namespaces/free",
+                               "{\"kind\":\"Namespace\",\"apiVersion\":\"v1\",\"metadata\":{"
+                               "\"name\":\"free\"}}");
+        assert_int_equal(create(it, "", "configmaps", "free", text, "memory limit exceeded"), code);
+        free(text);
+}
+
+#define FIRST    "(object.data.k.split('') + ['x'])[0]"
+#define DEAR(op) FIRST " " op " '7'"
+#define IF_DEAR  "\"matchConditions\":[{\"name\":\"a\",\"expression\":\"" DEAR("==") "\"}]"
+
+static void test_a_validation_is_not_escaped_by_a_limit(void **state) {
+        check_limit(*state, "validatingadmissionpolicies",
+                    NAMED("a", SPEC ",\"validations\":[{\"expression\":\"" DEAR("!=") "\"}]"),
+                    "validatingadmissionpolicybindings", 422);
+}
+
+static void test_an_annotation_is_not_escaped_by_a_limit(void **state) {
+        check_limit(*state, "validatingadmissionpolicies",
+                    NAMED("a", SPEC ",\"auditAnnotations\":[{\"key\":\"k\",\"valueExpression\":"
+                                    "\"" FIRST "\"}]"),
+                    "validatingadmissionpolicybindings", 422);
+}
+
+static void test_match_conditions_are_not_escaped_by_a_limit(void **state) {
+        check_limit(*state, "validatingadmissionpolicies",
+                    NAMED("a", SPEC "," IF_DEAR ",\"validations\":[{\"expression\":\"false\"}]"),
+                    "validatingadmissionpolicybindings", 422);
+}
+
+static void test_a_mutation_is_not_escaped_by_a_limit(void **state) {
+        check_limit(*state, "mutatingadmissionpolicies",
+                    NAMED("a", SPEC ",\"reinvocationPolicy\":\"Never\",\"mutations\":[{"
+                                    "\"patchType\":\"ApplyConfiguration\",\"applyConfiguration\":{"
+                                    "\"expression\":\"Object{data: {'l': " FIRST "}}\"}}]"),
+                    "mutatingadmissionpolicybindings", 403);
+}
+
+static void test_a_webhook_is_not_escaped_by_a_limit(void **state) {
+        check_limit(*state, "validatingwebhookconfigurations",
+                    "{\"metadata\":{\"name\":\"v\"},\"webhooks\":[{\"name\":\"a.example.com\","
+                    "\"failurePolicy\":\"Ignore\",\"admissionReviewVersions\":[\"v1\"],"
+                    "\"sideEffects\":\"None\",\"clientConfig\":{\"url\":\"https://127.0.0.1:1/\"},"
+                    "\"rules\":[" MAPS "]," IF_DEAR "}]}",
+                    NULL, 403);
+}
+
+/* A binding that cannot deny does not deny because of a limit. */
+static void test_a_limit_denies_only_if_the_policy_could(void **state) {
+        struct admission *it = *state;
+
+        configure(it, "validatingadmissionpolicybindings",
+                  "{\"metadata\":{\"name\":\"b\"},\"spec\":{\"policyName\":\"a\","
+                  "\"validationActions\":[\"Warn\"]}}");
+        configure(it, "validatingadmissionpolicies",
+                  NAMED("a", SPEC ",\"validations\":[{\"expression\":\"" DEAR("!=") "\"}]"));
+        refresh(it);
+        faulty_api_fixture_put(it->f, "/registry/namespaces/free",
+                               "{\"kind\":\"Namespace\",\"apiVersion\":\"v1\",\"metadata\":{"
+                               "\"name\":\"free\"}}");
+        char *text = long_map();
+        assert_int_equal(create(it, "", "configmaps", "free", text, NULL), 201);
+        free(text);
+}
+
+/* Nobody knows what conditions say that lack memory, so nothing is skipped. */
+static void check_shortage(struct admission *it, const char *plural, const char *body,
+                           const char *bindings) {
+        configure(it, plural, body);
+        if (bindings)
+                configure(it, bindings, BINDING("a", "a"));
+        refresh(it);
+        faulty_api_fixture_put(it->f, "/registry/namespaces/free",
+                               "{\"kind\":\"Namespace\",\"apiVersion\":\"v1\",\"metadata\":{"
+                               "\"name\":\"free\"}}");
+        atomic_store(&lacks_memory, true);
+        int code = create(it, "", "configmaps", "free", "{\"metadata\":{\"name\":\"a\"}}",
+                          "out of memory");
+        atomic_store(&lacks_memory, false);
+        assert_int_equal(code, 500);
+}
+
+#define IF_NAMED                                                                                   \
+        "\"matchConditions\":[{\"name\":\"a\",\"expression\":\"has(object.metadata.name)\"}]"
+
+static void test_conditions_of_policies_without_memory_end_the_request(void **state) {
+        check_shortage(*state, "validatingadmissionpolicies",
+                       NAMED("a", SPEC "," IF_NAMED ",\"validations\":[{\"expression\":\"true\"}]"),
+                       "validatingadmissionpolicybindings");
+}
+
+static void test_conditions_of_mutations_without_memory_end_the_request(void **state) {
+        check_shortage(*state, "mutatingadmissionpolicies",
+                       NAMED("a", SPEC ",\"reinvocationPolicy\":\"Never\"," IF_NAMED
+                                       ",\"mutations\":[{\"patchType\":\"ApplyConfiguration\","
+                                       "\"applyConfiguration\":{\"expression\":\"Object{}\"}}]"),
+                       "mutatingadmissionpolicybindings");
+}
+
+static void test_conditions_of_webhooks_without_memory_end_the_request(void **state) {
+        check_shortage(*state, "validatingwebhookconfigurations",
+                       "{\"metadata\":{\"name\":\"v\"},\"webhooks\":[{\"name\":\"a.example.com\","
+                       "\"failurePolicy\":\"Ignore\",\"admissionReviewVersions\":[\"v1\"],"
+                       "\"sideEffects\":\"None\",\"clientConfig\":{\"url\":"
+                       "\"https://127.0.0.1:1/\"},\"rules\":[" MAPS "]," IF_NAMED "}]}",
+                       NULL);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void) {
@@ -388,6 +558,16 @@ int main(void) {
                 TEST(test_dear_conditions_of_mutating_webhooks_go_to_the_pool),
                 TEST(test_dear_conditions_of_validating_webhooks_go_to_the_pool),
                 TEST(test_a_large_object_is_converted_once),
+                TEST(test_the_namespace_is_converted_once),
+                TEST(test_a_validation_is_not_escaped_by_a_limit),
+                TEST(test_an_annotation_is_not_escaped_by_a_limit),
+                TEST(test_match_conditions_are_not_escaped_by_a_limit),
+                TEST(test_a_mutation_is_not_escaped_by_a_limit),
+                TEST(test_a_webhook_is_not_escaped_by_a_limit),
+                TEST(test_a_limit_denies_only_if_the_policy_could),
+                TEST(test_conditions_of_policies_without_memory_end_the_request),
+                TEST(test_conditions_of_mutations_without_memory_end_the_request),
+                TEST(test_conditions_of_webhooks_without_memory_end_the_request),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -16,6 +16,7 @@
 
 #include <holdfast/error.h>
 
+#include "base/arena.h"
 #include "cel/functions/tables.h"
 #include "cel/values/run.h"
 
@@ -96,6 +97,62 @@ static void test_without_memory_left_no_text_is_formatted(void **state) {
         assert_true(hf__cel_is_error(hf__cel_formats[0].call(&run, args, 2)));
         assert_int_equal(run.failed, HF_E_TOO_LARGE);
         assert_true(run.work == 0);
+}
+
+/* 200 long keys, which differ only at their ends, and one of them twice: then each is compared with
+ * those before it. */
+static void test_the_bytes_of_repeated_keys_are_work(void **state) {
+        static char texts[201][1600];
+        struct hf__cel_entry entries[201];
+        struct hf__arena arena;
+        struct hf__cel_run run = {.arena = &arena,
+                                  .cost_limit = UINT64_MAX,
+                                  .work_limit = UINT64_MAX,
+                                  .bytes_limit = SIZE_MAX};
+        struct hf__cel_value map;
+
+        hf__arena_init(&arena);
+        for (int i = 0; i < 201; i++) {
+                memset(texts[i], 'x', sizeof texts[i]);
+                (void)snprintf(texts[i] + sizeof texts[i] - 4, 4, "%03d", i % 200);
+                entries[i].key = hf__cel_string(texts[i], sizeof texts[i]);
+                entries[i].value = hf__cel_int(i);
+        }
+        map = hf__cel_new_map(&run, entries, 201);
+        assert_int_equal(map.kind, HF__CEL_MAP);
+        assert_int_equal(map.as.map->n, 200);
+        assert_true(run.work > 1000000);
+        hf__arena_deinit(&arena);
+}
+
+/* The caller sees what is used at least every 4,096 steps, and can end the evaluation. */
+struct watched {
+        uint64_t cost, work, longest;
+        int r;
+};
+
+static int watch(void *ctx, uint64_t cost, uint64_t work) {
+        struct watched *w = ctx;
+        uint64_t step = cost - w->cost > work - w->work ? cost - w->cost : work - w->work;
+
+        w->longest = step > w->longest ? step : w->longest;
+        w->cost = cost;
+        w->work = work;
+        return work > 20000 ? w->r : 0;
+}
+
+static void test_a_watched_evaluation_can_be_ended(void **state) {
+        static const char nested[] = "l.all(a, l.all(b, l.all(c, l.all(d, l.all(e, l.all(f, l.all("
+                                     "g, l.all(h, l.all(i, l.all(j, true)))))))))) || true";
+        struct watched watched = {.r = HF_E_TIMEOUT};
+        struct hf__cel_limits limits = {.cost = UINT64_MAX,
+                                        .work = UINT64_MAX,
+                                        .watch = watch,
+                                        .watch_ctx = &watched};
+
+        assert_int_equal(cel_result(nested, &limits), HF_E_TIMEOUT);
+        assert_in_range(watched.longest, 1, 5000);
+        assert_in_range(watched.work, 20000, 26000);
 }
 
 static void test_types_that_double_are_refused(void **state) {
@@ -352,6 +409,8 @@ int main(void) {
                 cmocka_unit_test(test_the_characters_of_an_expression_are_limited),
                 cmocka_unit_test(test_the_counted_bytes_never_exceed_the_limit),
                 cmocka_unit_test(test_without_memory_left_no_text_is_formatted),
+                cmocka_unit_test(test_the_bytes_of_repeated_keys_are_work),
+                cmocka_unit_test(test_a_watched_evaluation_can_be_ended),
                 cmocka_unit_test(test_types_that_double_are_refused),
                 cmocka_unit_test(test_the_cost_limit_ends_an_evaluation),
                 cmocka_unit_test(test_large_values_are_refused),

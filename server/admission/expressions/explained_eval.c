@@ -22,7 +22,7 @@ int hfd_explained_eval(struct hfd_expression_run *run, const struct hfd_expressi
         assert(reterr_message->n == 0 && reterr_message->max > EXPRESSION_MAX);
         int r = hfd_expression_eval(run, expression, ret_value, reterr_message);
 
-        if (r != HF_E_INVALID || reterr_message->error != HF_E_TOO_LARGE)
+        if ((r != HF_E_INVALID && r != HF_E_TOO_MANY) || reterr_message->error != HF_E_TOO_LARGE)
                 return r;
         hf__strbuf_reset(reterr_message);
         if (!expression->program) {

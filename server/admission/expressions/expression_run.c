@@ -6,8 +6,17 @@
  * read, and costs nothing afterwards, as in Kubernetes. A variable may only read those before it,
  * so the evaluation ends. An expression that reads a variable is suspended on the stack meanwhile,
  * so the levels of all suspended expressions are counted, and limited: beyond the limit the thread
- * would run out of stack. A value is paid for before it is made, so that no thread that serves
- * connections converts a large object.
+ * would run out of stack.
+ *
+ * Cost is limited as in Kubernetes, where it is an error of the expression to exceed it, for which
+ * the policy has a failurePolicy. Work, memory and the levels of variables have limits that
+ * Kubernetes does not have. Who writes an object chooses its size, and with it the work; if that
+ * were an error like others, he could escape each policy whose failurePolicy is Ignore. So these
+ * limits end the run, nothing absorbs them, and the callers refuse the request. The limit of work
+ * is shared, and in proportion to the objects. So the work of a request is in proportion to the
+ * sizes of its objects, times the policies, bindings and params that apply to it. An evaluation
+ * charges what it uses every few thousand steps: so the limits hold for suspended expressions, too,
+ * and an evaluation ends with the time of its request.
  */
 #include "server/admission/expressions/expression_run.h"
 
@@ -17,21 +26,17 @@
 
 #include <holdfast/error.h>
 
-#include "base/json.h"
 #include "base/strbuf.h"
 #include "cel/cel.h"
-#include "server/admission/expressions/expression_objects.h"
-#include "server/admission/expressions/request_value.h"
-#include "server/admission/expressions/rights.h"
-#include "server/resources/custom/rules/values/rule_value.h"
+#include "server/admission/expressions/expression_values.h"
+#include "server/admission/expressions/expression_work.h"
 
 #define BUDGET_TEXT                                                                                \
         "validation failed due to running out of cost budget, no further validation rules will "   \
         "be run"
+#define LIMIT_TEXT "operation cancelled: actual cost limit exceeded"
 
-/* What it takes to make the value of one part of an object, as allowances count it: 0.05 to 1 us,
- * because large maps are sorted. */
-#define PART_WORK 10
+#define LOOKUP_STEP 8 /* variables whose names are compared in a step of work */
 
 struct hfd_expression_memo {
         bool known;
@@ -47,17 +52,63 @@ void hfd_expression_run_init(struct hfd_expression_run *run, const struct hfd_ex
         run->input = input;
         run->budget = budget;
         run->allowance = NULL;
+        run->work = NULL;
+        run->may_go_on = NULL;
+        run->ended = 0;
+        run->own_work = (struct hfd_expression_work){0};
         run->memos = NULL;
         run->used = 0;
         run->variables_cost = 0;
         run->depth = 0;
         memset(run->made, 0, sizeof run->made);
+        run->bytes = 0;
+        run->kept_bytes = 0;
         hf__arena_init(&run->arena);
+        hf__arena_init(&run->scratch);
 }
 
-void hfd_expression_run_done(struct hfd_expression_run *run) { hf__arena_deinit(&run->arena); }
+void hfd_expression_run_done(struct hfd_expression_run *run) {
+        hf__arena_deinit(&run->scratch);
+        hf__arena_deinit(&run->arena);
+}
 
-/* ---- the values of variables ---- */
+/* ---- limits ---- */
+
+/* Ends the run for this reason, unless it has ended already. Returns why it has ended. */
+static int end_run(struct hfd_expression_run *run, int reason) {
+        assert(reason != 0);
+        if (run->ended == 0)
+                run->ended = reason;
+        return run->ended;
+}
+
+/* Charges what an allowance counts, and steps of work. 0, or why the run has ended: a limit is
+ * exceeded, or the request may not go on. */
+static int charge_run(struct hfd_expression_run *run, uint64_t used, uint64_t steps) {
+        struct hfd_expression_work *work = run->work ? run->work : &run->own_work;
+        int r = 0;
+
+        run->used += used;
+        if (!hfd_expression_allow(run->allowance, used))
+                r = HF_E_TOO_LARGE;
+        else if (!hfd_expression_take_work(work, steps, run->input))
+                r = HF_E_TOO_MANY;
+        else if (run->may_go_on)
+                r = run->may_go_on(run->may_ctx);
+        return r == 0 ? run->ended : end_run(run, r);
+}
+
+/* Charges what an expression and its variables have cost. false: the budget is spent. */
+static bool pay_cost(struct hfd_expression_run *run, uint64_t cost) {
+        if (cost > run->budget) {
+                run->budget = 0;
+                return false;
+        }
+        run->budget -= cost;
+        return true;
+}
+
+/* ---- variables of the policy ---- */
 
 /* Evaluates a variable of the policy. Its cost is charged to the expression that reads it. A
  * variable that fails is an error value, and not the end of the run: `has()` and `||` may still
@@ -76,9 +127,6 @@ static struct hf__cel_value eval_variable(struct hfd_expression_run *run,
                 int r = hfd_expression_eval(run, variable->expression, &value, NULL);
                 if (r == 0)
                         return value;
-                /* This does end the run: without memory nobody knows what the policy says. */
-                if (r == -ENOMEM)
-                        run->arena.failed = true;
                 hf__strbuf_printf(&message,
                                   "composited variable \"%.100s\" fails to evaluate: %.200s",
                                   variable->name, value.as.text);
@@ -104,14 +152,19 @@ static bool find_variable(const struct hf__cel_map *map, struct hf__cel_value ke
 
         if (key.kind != HF__CEL_STRING)
                 return false;
+        /* The look-up is linear, and an expression may read a variable often. */
+        all = hfd_expressions_variables(run->set, &n);
+        if (n >= LOOKUP_STEP && charge_run(run, n / LOOKUP_STEP, n / LOOKUP_STEP) != 0) {
+                *ret_value = hf__cel_error_text("the run has ended");
+                return true;
+        }
         variable = hfd_expressions_variable(run->set, key.as.text, key.n);
         if (!variable)
                 return false;
-        all = hfd_expressions_variables(run->set, &n);
         memo = &run->memos[variable - all];
         if (!memo->known) {
                 memo->value = eval_variable(run, variable);
-                memo->known = true;
+                memo->known = run->ended == 0;
         }
         *ret_value = memo->value;
         return true;
@@ -129,191 +182,143 @@ static struct hf__cel_entry variable_at(const struct hf__cel_map *map, size_t i)
         return entry;
 }
 
-/* The map `variables`. Its values are computed when they are read. */
-static struct hf__cel_value variables_value(struct hfd_expression_run *run) {
+/* Makes the map `variables`. Its values are computed when they are read. 0 or -ENOMEM. */
+static int make_variables(struct hfd_expression_run *run) {
         size_t n;
 
         (void)hfd_expressions_variables(run->set, &n);
         run->memos = hf__arena_alloc(&run->arena, n * sizeof *run->memos);
         if (!run->memos)
-                return hf__cel_null();
+                return -ENOMEM;
         memset(run->memos, 0, n * sizeof *run->memos);
         run->variables =
                 (struct hf__cel_map){.n = n, .at = variable_at, .find = find_variable, .data = run};
-        return hf__cel_map_value(&run->variables);
+        run->values[HFD_SLOT_VARIABLES] = hf__cel_map_value(&run->variables);
+        return 0;
 }
 
-/* ---- budgets ---- */
-
-/* Charges what an expression and its variables have cost. false: the budget is spent. */
-static bool pay_cost(struct hfd_expression_run *run, uint64_t cost) {
-        if (cost > run->budget) {
-                run->budget = 0;
-                return false;
-        }
-        run->budget -= cost;
-        return true;
-}
-
-/* Whether what was used is within the allowance of the request; if so, it is taken from it. */
-static bool is_allowed(struct hfd_expression_run *run, uint64_t used) {
-        struct hfd_expression_allowance *allowance = run->allowance;
-
-        if (!allowance)
-                return true;
-        if (used > allowance->left || allowance->spent) {
-                allowance->spent = true;
-                return false;
-        }
-        assert(used <= allowance->left && !allowance->spent);
-        allowance->left -= used;
-        return true;
-}
-
-/* ---- values ---- */
-
-/* The parts of a value; more than max are not counted. */
-static size_t count_parts(const struct hf__json *json, size_t max) {
-        size_t n = 1;
-
-        for (const struct hf__json *m = hf__json_first(json); m && n <= max; m = hf__json_next(m))
-                n += count_parts(m, max - n);
-        return n;
-}
-
-/* Makes the value of JSON in the arena. 0; -ENOMEM; -EDQUOT: the allowance is spent. */
-static int convert_json(struct hfd_expression_run *run, struct hf__arena *arena,
-                        const struct hf__json *json, struct hf__cel_value *ret_value) {
-        const struct hfd_expression_allowance *allowance = run->allowance;
-        uint64_t used;
-
-        *ret_value = hf__cel_null();
-        if (!json)
-                return 0;
-        used = PART_WORK *
-               (uint64_t)count_parts(json, allowance ? allowance->left / PART_WORK : SIZE_MAX);
-        run->used += used;
-        if (!is_allowed(run, used))
-                return -EDQUOT;
-        *ret_value = hfd_rule_value(arena, NULL, json);
-        return arena->failed ? -ENOMEM : 0;
-}
-
-/* The value of the object (i 0) or the old object (i 1): a shared one, if there is one. */
-static int object_value(struct hfd_expression_run *run, size_t i, const struct hf__json *json,
-                        struct hf__cel_value *ret_value) {
-        struct hfd_expression_objects *objects = run->input->objects;
-        int r = 0;
-
-        if (!objects || !json)
-                return convert_json(run, &run->arena, json, ret_value);
-        assert(!objects->of[i] || objects->of[i] == json);
-        if (!objects->of[i]) {
-                r = convert_json(run, &objects->arena, json, &objects->values[i]);
-                if (r == 0)
-                        objects->of[i] = json;
-        }
-        *ret_value = objects->values[i];
-        return r;
-}
-
-/* 0, -ENOMEM or -EDQUOT, as convert_json. */
-static int make_value(struct hfd_expression_run *run, enum hfd_expression_slot slot) {
-        const struct hfd_expression_input *input = run->input;
-        struct hf__cel_value *value = &run->values[slot];
-
-        switch (slot) {
-        case HFD_SLOT_OBJECT: return object_value(run, 0, input->object, value);
-        case HFD_SLOT_OLD_OBJECT: return object_value(run, 1, input->old, value);
-        case HFD_SLOT_NAMESPACE_OBJECT:
-                *value = hfd_namespace_value(&run->arena, input->namespace_object);
-                break;
-        case HFD_SLOT_REQUEST: *value = hfd_request_value(&run->arena, input); break;
-        case HFD_SLOT_PARAMS: return convert_json(run, &run->arena, input->params, value);
-        case HFD_SLOT_AUTHORIZER:
-                *value = hfd_rights_value(&run->arena, &run->authorizer, input);
-                break;
-        case HFD_SLOT_REQUEST_RESOURCE:
-                *value = hfd_rights_resource_value(&run->arena, &run->authorizer, input);
-                break;
-        case HFD_SLOT_VARIABLES: *value = variables_value(run); break;
-        case HFD_SLOTS_OF_EXPRESSION: *value = hf__cel_null(); break;
-        }
-        return run->arena.failed ? -ENOMEM : 0;
-}
-
-/* Makes the values that the program reads and that the run does not have yet. */
+/* Makes the values that the program reads and that the run does not have yet. 0; -ENOMEM; or
+ * HF_E_TOO_LARGE: the allowance is spent. */
 static int make_values(struct hfd_expression_run *run, const struct hf__cel_program *program) {
+        struct hfd_expression_maker maker = {.input = run->input,
+                                             .arena = &run->arena,
+                                             .authorizer = &run->authorizer,
+                                             .allowance = run->allowance};
         int r = 0;
 
-        for (unsigned i = 0; i < HFD_SLOTS_OF_EXPRESSION && r == 0; i++)
-                if (!run->made[i] && hf__cel_program_uses(program, i)) {
-                        r = make_value(run, i);
-                        run->made[i] = r == 0;
-                }
+        for (unsigned i = 0; i < HFD_SLOTS_OF_EXPRESSION && r == 0; i++) {
+                if (run->made[i] || !hf__cel_program_uses(program, i))
+                        continue;
+                if (i == HFD_SLOT_VARIABLES)
+                        r = make_variables(run);
+                else
+                        r = hfd_expression_value(&maker, i, &run->values[i]);
+                run->made[i] = r == 0;
+        }
+        run->used += maker.used;
         return r;
 }
 
 /* ---- evaluation ---- */
 
-/* The limits of one evaluation. With an allowance it ends soon after that is spent: then more was
- * used than is left, which is_allowed sees, so no such end is taken for an error of the expression.
- */
-static struct hf__cel_limits limits_of(const struct hfd_expression_run *run) {
-        struct hf__cel_limits limits = {.cost = HFD_EXPRESSION_COST, .work = HFD_EXPRESSION_WORK};
-        uint64_t left = run->allowance ? run->allowance->left : UINT64_MAX;
+/* An evaluation that is under way. */
+struct evaluation {
+        struct hfd_expression_run *run;
+        uint64_t cost, work; /* what was charged so far */
+};
 
-        /* A limit of 0 would mean the default limit. */
-        if (left < limits.cost)
-                limits.cost = left + 1;
-        if (left < limits.work)
-                limits.work = left + 1;
-        return limits;
+static uint64_t larger(uint64_t a, uint64_t b) { return a > b ? a : b; }
+
+/* Charges what the evaluation has used since the last call. Allowances and turns are about time, so
+ * work counts as much as cost does. 0, or why the run has ended. */
+static int charge_usage(void *ctx, uint64_t cost, uint64_t work) {
+        struct evaluation *evaluation = ctx;
+        uint64_t used = larger(cost, work) - larger(evaluation->cost, evaluation->work);
+        uint64_t steps = work - evaluation->work;
+
+        assert(cost >= evaluation->cost && work >= evaluation->work);
+        evaluation->cost = cost;
+        evaluation->work = work;
+        return charge_run(evaluation->run, used, steps);
 }
 
-/* 0; -ENOMEM; -EDQUOT: the allowance or the budget of the run is spent; or another error of
- * hf__cel_eval. */
+/* The cost of a variable is charged to the expression that reads it. false: the budget is spent. */
+static bool pay_evaluation(struct hfd_expression_run *run, uint64_t cost) {
+        if (run->depth > 0) {
+                run->variables_cost += cost;
+                return true;
+        }
+        cost += run->variables_cost;
+        run->variables_cost = 0;
+        return pay_cost(run, cost);
+}
+
+/* Frees what the expression before has made. Variables stay. */
+static void forget_last(struct hfd_expression_run *run) {
+        assert(run->depth == 0);
+        hf__arena_deinit(&run->scratch);
+        run->bytes = run->kept_bytes;
+}
+
+/* Evaluates, and charges what is used. As hf__cel_eval. */
+static int run_program(struct hfd_expression_run *run, const struct hfd_expression *expression,
+                       struct hf__cel_value *ret_value, struct hf__cel_usage *ret_usage) {
+        struct hf__arena *arena = run->depth > 0 ? &run->arena : &run->scratch;
+        struct evaluation evaluation = {.run = run};
+        /* The work has a limit because code of cel/ ends an evaluation by exceeding it. */
+        const struct hf__cel_limits limits = {.cost = HFD_EXPRESSION_COST,
+                                              .work = UINT64_MAX / 2,
+                                              .shared_bytes = &run->bytes,
+                                              .shared_bytes_max = HFD_EXPRESSIONS_BYTES,
+                                              .watch = charge_usage,
+                                              .watch_ctx = &evaluation};
+
+        run->depth += expression->depth;
+        int r = hf__cel_eval(expression->program, run->values, &limits, arena, ret_value,
+                             ret_usage);
+        assert(run->depth >= expression->depth);
+        run->depth -= expression->depth;
+        if (run->depth > 0)
+                run->kept_bytes += ret_usage->bytes;
+        (void)charge_usage(&evaluation, ret_usage->cost, ret_usage->work);
+        return arena->failed || run->arena.failed ? -ENOMEM : r;
+}
+
+/* As hfd_expression_eval, without a message. */
+static int evaluate_program(struct hfd_expression_run *run, const struct hfd_expression *expression,
+                            struct hf__cel_value *ret_value) {
+        struct hf__cel_usage usage = {0};
+        int r = run_program(run, expression, ret_value, &usage);
+
+        if (r < 0 || (r == HF_E_TOO_LARGE && usage.own_limit))
+                (void)end_run(run, r < 0 ? r : HF_E_TOO_MANY);
+        /* An expression may absorb the error of a variable that has ended the run. */
+        if (run->ended != 0)
+                return run->ended;
+        if (!pay_evaluation(run, usage.cost))
+                return HF_E_TOO_LARGE;
+        return r == 0 ? 0 : HF_E_INVALID;
+}
+
 static int evaluate_expression(struct hfd_expression_run *run,
                                const struct hfd_expression *expression,
                                struct hf__cel_value *ret_value) {
-        struct hf__cel_usage usage = {0};
-        struct hf__cel_limits limits;
-        uint64_t used;
-        int r;
-
-        if (!is_allowed(run, 0))
-                return -EDQUOT;
-        r = make_values(run, expression->program);
-        if (r != 0)
-                return r;
-        limits = limits_of(run);
-        run->depth += expression->depth;
-        r = hf__cel_eval(expression->program, run->values, &limits, &run->arena, ret_value, &usage);
-        assert(run->depth >= expression->depth);
-        run->depth -= expression->depth;
-        if (run->arena.failed)
-                return -ENOMEM;
-        /* Allowances and turns are about time, so work counts as much as cost does. */
-        used = usage.cost > usage.work ? usage.cost : usage.work;
-        run->used += used;
-        if (!is_allowed(run, used))
-                return -EDQUOT;
-        /* The cost of a variable is charged to the expression that reads it. */
-        if (run->depth > 0) {
-                run->variables_cost += usage.cost;
-                return r;
+        if (run->depth == 0)
+                forget_last(run);
+        if (run->ended != 0)
+                return run->ended;
+        if (run->depth + expression->depth > HFD_EXPRESSION_DEPTH_SUM) {
+                *ret_value = hf__cel_error_text("the variables depend on too many others");
+                return end_run(run, HF_E_TOO_MANY);
         }
-        usage.cost += run->variables_cost;
-        run->variables_cost = 0;
-        if (!pay_cost(run, usage.cost))
-                return -EDQUOT;
-        return r;
+        int r = hfd_expression_allow(run->allowance, 0) ? make_values(run, expression->program)
+                                                        : HF_E_TOO_LARGE;
+        return r == 0 ? evaluate_program(run, expression, ret_value) : end_run(run, r);
 }
 
 int hfd_expression_eval(struct hfd_expression_run *run, const struct hfd_expression *expression,
                         struct hf__cel_value *ret_value, struct hf__strbuf *reterr_message) {
         assert(run->set && expression && ret_value);
-        int r;
 
         *ret_value = hf__cel_error_text("it does not compile");
         if (!expression->program) {
@@ -322,21 +327,14 @@ int hfd_expression_eval(struct hfd_expression_run *run, const struct hfd_express
                                           expression->error);
                 return HF_E_INVALID;
         }
-        if (run->depth + expression->depth > HFD_EXPRESSION_DEPTH_SUM) {
-                *ret_value = hf__cel_error_text("the variables depend on too many others");
-                r = HF_E_INVALID;
-        } else {
-                r = evaluate_expression(run, expression, ret_value);
-        }
-        if (r == -EDQUOT) {
-                if (reterr_message)
-                        hf__strbuf_puts(reterr_message, BUDGET_TEXT);
-                return HF_E_TOO_LARGE;
-        }
-        if (r <= 0)
-                return r;
-        if (reterr_message)
+        *ret_value = hf__cel_error_text(LIMIT_TEXT);
+        int r = evaluate_expression(run, expression, ret_value);
+        if (r != 0 && !hf__cel_is_error(*ret_value))
+                *ret_value = hf__cel_error_text(LIMIT_TEXT);
+        if (r == HF_E_TOO_LARGE && reterr_message)
+                hf__strbuf_puts(reterr_message, BUDGET_TEXT);
+        else if ((r == HF_E_INVALID || r == HF_E_TOO_MANY) && reterr_message)
                 hf__strbuf_printf(reterr_message, "expression '%s' resulted in error: %s",
                                   expression->text, ret_value->as.text);
-        return HF_E_INVALID;
+        return r;
 }

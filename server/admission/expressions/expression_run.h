@@ -15,6 +15,7 @@
 #include "cel/values/authorizer.h"
 #include "cel/values/value.h"
 #include "server/admission/expressions/expression_input.h"
+#include "server/admission/expressions/expression_work.h"
 #include "server/resources/expressions/expressions.h"
 
 struct hf__strbuf;
@@ -24,37 +25,36 @@ struct hf__strbuf;
 #define HFD_EXPRESSION_COST    UINT64_C(1000000)
 #define HFD_EXPRESSIONS_BUDGET UINT64_C(10000000)
 #define HFD_MATCH_BUDGET       UINT64_C(2500000)
-/* The limit of the work of one expression, which Kubernetes does not have: less than 0.2 s. It lets
- * a pattern be searched in the longest text of a request (3 MiB): who may write an object must not
- * be able to make a policy fail, and so to escape it, merely by the length of what he writes. A
- * pattern with a repetition of some hundred characters can still need more for a long text. */
-#define HFD_EXPRESSION_WORK      UINT64_C(10000000)
+/* Bytes that the expressions of a run may keep at the same time: values of variables, and what the
+ * expression that is being evaluated makes. One expression may make 16 MiB (cel/cel.h). */
+#define HFD_EXPRESSIONS_BYTES    ((size_t)32 << 20)
 #define HFD_EXPRESSION_DEPTH_SUM 240 /* levels of expressions that variables nest */
 
 struct hfd_expression_memo;
-
-/*
- * What all runs of a request may use together on a thread that also serves other requests: of each
- * evaluation, the larger of its cost and its work, and what it takes to make the values of objects.
- * Beyond it all further evaluations fail, `spent`
- * is set, and the caller starts over on another thread.
- */
-struct hfd_expression_allowance {
-        uint64_t left;
-        bool spent;
-};
 
 struct hfd_expression_run {
         const struct hfd_expressions *set;
         const struct hfd_expression_input *input;
         uint64_t budget;                            /* what is left */
         struct hfd_expression_allowance *allowance; /* the caller's; NULL: there is none */
-        struct hf__arena arena;
+        struct hfd_expression_work *work;           /* the caller's; NULL: the run's own */
+        /* Whether the request may go on: 0, or the error that `ended` becomes. Called often, also
+         * within evaluations, on the thread of the run. NULL: it may. */
+        int (*may_go_on)(const void *ctx);
+        const void *may_ctx;
+        /* Why no expression may be evaluated any more, as hfd_expression_eval returns it; 0: they
+         * may. Another end than that of the budget, so no failurePolicy is for it. */
+        int ended;
+        struct hf__arena arena;   /* of the values below and of variables */
+        struct hf__arena scratch; /* of the expression that was evaluated last */
+        size_t bytes;             /* what expressions have in both */
+        size_t kept_bytes;        /* the part of it that is in `arena` */
         struct hf__cel_value values[HFD_SLOTS_OF_EXPRESSION];
         bool made[HFD_SLOTS_OF_EXPRESSION];
         struct hf__cel_authorizer authorizer;
         struct hf__cel_map variables;
         struct hfd_expression_memo *memos; /* of each variable; of the arena */
+        struct hfd_expression_work own_work;
         uint64_t used;           /* by all evaluations so far; as an allowance counts it */
         uint64_t variables_cost; /* the cost of variables since the last expression began */
         unsigned depth;          /* levels of the expressions that are being evaluated */
@@ -65,11 +65,22 @@ void hfd_expression_run_init(struct hfd_expression_run *run, const struct hfd_ex
 void hfd_expression_run_done(struct hfd_expression_run *run);
 
 /*
- * Evaluates an expression of the set. The value lives as long as the run. 0; -ENOMEM; HF_E_INVALID:
- * it does not compile, or its evaluation has failed; HF_E_TOO_LARGE: the budget or the allowance is
- * spent, and no further expression may be evaluated. After the last two, kube-apiserver's message
- * was appended to reterr_message, which may be NULL. After HF_E_INVALID *ret_value is an error
- * whose text is the reason.
+ * Evaluates an expression of the set. The value lives until the next call, or the end of the run.
+ *
+ *      0
+ *      HF_E_INVALID    it does not compile, or its evaluation has failed
+ *      HF_E_TOO_LARGE  the budget or the allowance is spent, and no further expression may be
+ *                      evaluated
+ *      HF_E_TOO_MANY   as HF_E_INVALID, but by a limit that Kubernetes does not have (of work, of
+ *                      memory, of the levels of variables). An expression that Kubernetes would
+ *                      evaluate must not let a write pass, so it counts as a failure even with the
+ *                      failurePolicy Ignore. run->ended is the same.
+ *      -ENOMEM, or an error of run->may_go_on: nobody knows what the expression says, so the
+ *                      request must end with an internal error. run->ended is the same.
+ *
+ * After the first three errors kube-apiserver's message was appended to reterr_message, which may
+ * be NULL. After each error *ret_value is an error, whose text is the reason after HF_E_INVALID and
+ * HF_E_TOO_MANY.
  */
 int hfd_expression_eval(struct hfd_expression_run *run, const struct hfd_expression *expression,
                         struct hf__cel_value *ret_value, struct hf__strbuf *reterr_message);

@@ -6,7 +6,8 @@
  * Invariant: a false condition makes the result NO, even if conditions before it have failed. As in
  * Kubernetes, the result of a condition that fails is unknown, and a false condition decides
  * whatever the others would say. So a failure does not end the check, unless the budget is spent or
- * memory runs out.
+ * the run has ended. What ends the run is no error of a condition: with the failurePolicy Ignore
+ * that would let the write pass without the policy or the webhook.
  */
 #include "server/admission/expressions/match_conditions.h"
 
@@ -54,33 +55,38 @@ void hfd_match_progress_done(struct hfd_match_progress *progress) {
         *progress = (struct hfd_match_progress){0};
 }
 
+/* Adds the message of a condition that has failed. */
+static void add_error(struct hfd_match_progress *progress, const struct hf__strbuf *message) {
+        hf__strbuf_puts_cut(&progress->errors, progress->n_errors > 0 ? ", " : "");
+        hf__strbuf_puts_cut(&progress->errors, message->data ? message->data : "");
+        progress->n_errors++;
+}
+
 /* Evaluates one condition. MORE: it is true or has failed, so the next ones decide. NO: it is
- * false. ERROR: the check ends, and reterr_message says why. */
+ * false. ERROR or ENDED: the check ends, and reterr_message says why. */
 static enum hfd_match check_condition(const struct hfd_match_condition *condition,
                                       struct hfd_expression_run *run,
                                       struct hfd_match_progress *progress, const char **ret_failed,
                                       struct hf__strbuf *reterr_message) {
         struct hf__strbuf message = {.max = MESSAGE_MAX};
+        enum hfd_match match = HFD_MATCH_MORE;
         struct hf__cel_value value;
         int r = hfd_explained_eval(run, condition->expression, &value, &message);
 
-        if (r == HF_E_INVALID) {
-                hf__strbuf_puts_cut(&progress->errors, progress->n_errors > 0 ? ", " : "");
-                hf__strbuf_puts_cut(&progress->errors, message.data ? message.data : "");
-                progress->n_errors++;
-        } else if (r != 0) { /* the budget is spent or memory ran out: nothing else is evaluated */
-                hf__strbuf_puts(reterr_message, r == HF_E_TOO_LARGE && message.error == 0
-                                                        ? message.data
-                                                        : "out of memory");
-        }
-        hf__strbuf_done(&message);
-        if (r != 0)
-                return r == HF_E_INVALID ? HFD_MATCH_MORE : HFD_MATCH_ERROR;
-        if (value.kind != HF__CEL_BOOL || value.as.boolean)
-                return HFD_MATCH_MORE;
-        if (ret_failed)
+        if (run->ended != 0)
+                match = HFD_MATCH_ENDED;
+        else if (r == HF_E_INVALID)
+                add_error(progress, &message);
+        else if (r != 0)
+                match = HFD_MATCH_ERROR;
+        else if (value.kind == HF__CEL_BOOL && !value.as.boolean)
+                match = HFD_MATCH_NO;
+        if (match == HFD_MATCH_ERROR || match == HFD_MATCH_ENDED)
+                hf__strbuf_puts(reterr_message, message.data ? message.data : "out of memory");
+        if (match == HFD_MATCH_NO && ret_failed)
                 *ret_failed = condition->name;
-        return HFD_MATCH_NO;
+        hf__strbuf_done(&message);
+        return match;
 }
 
 /* All conditions are evaluated, and none is false. */

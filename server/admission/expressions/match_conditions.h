@@ -30,6 +30,8 @@ enum hfd_match {
         HFD_MATCH_YES,
         HFD_MATCH_NO,
         HFD_MATCH_ERROR,
+        HFD_MATCH_ENDED, /* the run has ended: run->ended says why, and no failurePolicy is for it
+                          */
         HFD_MATCH_MORE /* the turn is over, and conditions are left: call again with the progress */
 };
 
@@ -46,9 +48,11 @@ void hfd_match_progress_done(struct hfd_match_progress *progress);
 /*
  * Whether all conditions are true. NO: one is false, whatever errors others have; *ret_failed (may
  * be NULL) is its name. ERROR: none is false, but some cannot be evaluated, or the budget is spent;
- * reterr_message says why, and the failurePolicy decides. If memory is exhausted, the result is
- * ERROR, too. The run has the budget HFD_MATCH_BUDGET. If the allowance of the run is spent, the
- * result must be discarded.
+ * reterr_message says why, and the failurePolicy decides. ENDED: run->ended is an error of
+ * hfd_expression_eval. After HF_E_TOO_MANY, reterr_message says why, and the webhook or the policy
+ * has failed, whatever its failurePolicy is; after the others the request must end with an internal
+ * error, or, if the allowance of the run is spent, the result must be discarded. The run has the
+ * budget HFD_MATCH_BUDGET.
  */
 enum hfd_match hfd_match_conditions_check(const struct hfd_match_conditions *conditions,
                                           struct hfd_expression_run *run, const char **ret_failed,

@@ -37,19 +37,25 @@ static int refuse_value(struct walk *walk, const char *text, const char *detail)
         return HF_E_INVALID;
 }
 
-/* Takes n bytes of a text from the room. 0 or HF_E_INVALID. */
+/* Kubernetes does not have the limits of the room. */
+static int refuse_size(struct walk *walk) {
+        hf__strbuf_puts(walk->message, "the value is too large");
+        return HF_E_TOO_MANY;
+}
+
+/* Takes n bytes of a text from the room. 0 or HF_E_TOO_MANY. */
 static int take_bytes(struct walk *walk, size_t n) {
         if (n > walk->room->bytes)
-                return refuse_value(walk, "the value is too large", "");
+                return refuse_size(walk);
         walk->room->bytes -= n;
         return 0;
 }
 
 /* Takes one more part from the room. - 4: the value becomes a part of an object, which adds a few
- * levels of its own to those of the value. 0 or HF_E_INVALID. */
+ * levels of its own to those of the value. 0, HF_E_TOO_MANY or HF_E_INVALID. */
 static int take_part(struct walk *walk) {
         if (walk->room->parts == 0)
-                return refuse_value(walk, "the value is too large", "");
+                return refuse_size(walk);
         walk->room->parts--;
         return walk->depth > HF__JSON_DEPTH_MAX - 4
                        ? refuse_value(walk, "the value is nested too deeply", "")

@@ -21,12 +21,12 @@ struct hfd_value_room {
 #define HFD_VALUE_ROOM ((struct hfd_value_room){.parts = 200000, .bytes = (size_t)6 << 20})
 
 /* What the conversion makes is taken from the room, also if it fails. The caller owns the result.
- * 0; -ENOMEM; or HF_E_INVALID: the value cannot be written as JSON, or there is no room for it;
- * reterr_message says why. */
+ * 0; -ENOMEM; HF_E_INVALID: the value cannot be written as JSON; or HF_E_TOO_MANY: there is no room
+ * for it. After the last two reterr_message says why. */
 int hfd_value_to_json(struct hf__cel_value value, struct hfd_value_room *room,
                       struct hf__json **ret_json, struct hf__strbuf *reterr_message);
 /* Checks that the type of each object within the value is named after its place: the field spec of
  * an Object must be an Object.spec. room: for the conversion that follows; the check refuses what
- * has more parts. 0; -ENOMEM; HF_E_INVALID, with the message of Kubernetes. */
+ * has more parts. 0; -ENOMEM; HF_E_INVALID, with the message of Kubernetes; or HF_E_TOO_MANY. */
 int hfd_value_check_types(struct hf__cel_value value, struct hfd_value_room room,
                           struct hf__strbuf *reterr_message);

@@ -21,6 +21,7 @@
 #include "base/strbuf.h"
 #include "base/strbuf_cut.h"
 #include "server/admission/expressions/explained_eval.h"
+#include "server/admission/expressions/expression_work.h"
 #include "server/admission/policy/mutation.h"
 #include "server/admission/policy/policy_params.h"
 #include "server/admission/webhooks/refusal.h"
@@ -42,6 +43,7 @@ struct mutating {
         bool changed;            /* the object has changed (evaluate_mutations) */
         const struct hfd_policy *policy;
         const struct hfd_policy_binding *binding; /* NULL: none yet */
+        struct hfd_mutation_room room;            /* what the mutations may still make */
         struct rounds rounds;
         struct hfd_causes *causes;
         struct hf__strbuf first; /* the message of the first failure */
@@ -62,13 +64,15 @@ static const struct hf__json *current_object(const struct mutating *m) {
 
 /* ---- failures ---- */
 
-/* A policy has failed, which denies the request, unless its failurePolicy is Ignore. `before` and
- * `why` are the message. All failures are causes of the response; the first one is its message. */
-static void fail_policy(struct mutating *m, const char *reason, const char *before,
+/* A policy has failed, which denies the request, unless its failurePolicy is Ignore. That is not
+ * asked if r is HF_E_TOO_MANY, a limit that Kubernetes does not have: there the object would be
+ * changed, so it must not be stored without the change. `before` and `why` are the message. All
+ * failures are causes of the response; the first one is its message. */
+static void fail_policy(struct mutating *m, int r, const char *reason, const char *before,
                         const struct hf__strbuf *why) {
         struct hf__strbuf text = {.max = MESSAGE_MAX};
 
-        if (m->policy->ignores_failure)
+        if (m->policy->ignores_failure && r != HF_E_TOO_MANY)
                 return;
         if (m->binding)
                 hf__strbuf_printf(&text, "policy '%s' with binding '%s' denied request: %s",
@@ -139,11 +143,12 @@ static enum hfd_match check_conditions(struct mutating *m, const struct hf__json
 
         if (m->policy->conditions->n == 0)
                 return HFD_MATCH_YES;
-        hfd_expression_run_init(&run, m->policy->set, &input, HFD_MATCH_BUDGET);
-        run.allowance = m->c->allowance;
+        hfd_policy_case_run(m->c, &run, m->policy, &input, HFD_MATCH_BUDGET);
         match = hfd_match_conditions_check(m->policy->conditions, &run, NULL, &message);
-        if (match == HFD_MATCH_ERROR && !is_over(m))
-                fail_policy(m, "Invalid", "", &message);
+        if (hfd_policy_case_ends(run.ended))
+                m->r = run.ended;
+        if ((match == HFD_MATCH_ERROR || match == HFD_MATCH_ENDED) && !is_over(m))
+                fail_policy(m, run.ended, "Invalid", "", &message);
         hf__strbuf_done(&message);
         hfd_expression_run_done(&run);
         return match;
@@ -169,6 +174,15 @@ static int replace_object(struct mutating *m, struct hf__json *changed) {
         return 0;
 }
 
+/* Takes what it takes to copy and compare the object from the allowance of the request. False: that
+ * is spent, so the request is over. */
+static bool pay_copies(struct mutating *m) {
+        struct hfd_expression_allowance *allowance = m->c->allowance;
+
+        return !allowance ||
+               hfd_expression_allow(allowance, hfd_expression_value_work(m->c->object, allowance));
+}
+
 /* Applies one mutation. */
 static void apply_mutation(struct mutating *m, const struct hfd_policy_mutation *mutation,
                            const struct hf__json *params) {
@@ -179,13 +193,14 @@ static void apply_mutation(struct mutating *m, const struct hfd_policy_mutation 
         struct hf__cel_value value;
         int r;
 
-        hfd_expression_run_init(&run, m->policy->set, &input, HFD_EXPRESSIONS_BUDGET);
-        run.allowance = m->c->allowance;
+        hfd_policy_case_run(m->c, &run, m->policy, &input, HFD_EXPRESSIONS_BUDGET);
         r = hfd_explained_eval(&run, mutation->expression, &value, &message);
+        if (r == 0 && !pay_copies(m))
+                r = HF_E_TOO_LARGE;
         if (r == 0) {
                 changed = hf__json_dup(m->c->object);
-                r = changed ? hfd_mutation_apply(input.kind, mutation->apply, value, &changed,
-                                                 &message)
+                r = changed ? hfd_mutation_apply(input.kind, mutation->apply, value, &m->room,
+                                                 &changed, &message)
                             : -ENOMEM;
         }
         if (r == 0 && !hf__json_equal(changed, m->c->object)) {
@@ -199,10 +214,10 @@ static void apply_mutation(struct mutating *m, const struct hfd_policy_mutation 
         }
         hf__json_free(changed);
         hfd_expression_run_done(&run);
-        if (r < 0)
+        if (hfd_policy_case_ends(r))
                 m->r = r;
         else if (r > 0 && !is_over(m))
-                fail_policy(m, "Invalid", "", &message);
+                fail_policy(m, r, "Invalid", "", &message);
         hf__strbuf_done(&message);
 }
 
@@ -213,7 +228,7 @@ static void evaluate_mutations(struct mutating *m, const struct hf__json *params
         bool changed = m->changed;
         char *key;
 
-        m->r = hfd_policy_case_may_go_on(m->c);
+        m->r = hfd_policy_case_begin(m->c);
         if (m->r != 0 || check_conditions(m, params) != HFD_MATCH_YES || is_over(m))
                 return;
         key = key_of(m, params);
@@ -244,15 +259,17 @@ static void run_binding(struct mutating *m, const struct hfd_policy_binding *bin
         int r;
 
         m->binding = binding;
-        match = hfd_policy_case_match(m->c, &binding->matcher, current_object(m), &as, &message);
-        if (match == HFD_MATCHER_ERROR)
-                fail_policy(m, "Forbidden", "failed to configure binding: ", &message);
+        m->r = hfd_policy_case_match(m->c, &binding->matcher, current_object(m), &match, &as,
+                                     &message);
+        if (m->r == 0 && match == HFD_MATCHER_ERROR)
+                fail_policy(m, HF_E_INVALID, "Forbidden",
+                            "failed to configure binding: ", &message);
         if (match == HFD_MATCHER_YES) {
                 r = hfd_policy_params_find(m->c, m->policy, binding, &params, &message);
                 if (r < 0)
                         m->r = r;
                 else if (r > 0)
-                        fail_policy(m, "Forbidden", "failed to configure binding: ", &message);
+                        fail_policy(m, r, "Forbidden", "failed to configure binding: ", &message);
                 for (size_t i = 0; r == 0 && i < params.n && !is_over(m); i++)
                         evaluate_mutations(m, params.items[i]);
                 hfd_policy_params_done(&params);
@@ -267,12 +284,13 @@ static void run_policy(struct mutating *m, const struct hfd_policy_hook *hook) {
         enum hfd_matcher_result match;
 
         m->policy = hook->policy;
-        match = hfd_policy_case_match(m->c, &m->policy->matcher, current_object(m), &as, &message);
+        m->r = hfd_policy_case_match(m->c, &m->policy->matcher, current_object(m), &match, &as,
+                                     &message);
         if (match == HFD_MATCHER_YES &&
             hfd_policy_params_check(m->policy, m->c->cacher, &message) != 0)
                 match = HFD_MATCHER_ERROR;
-        if (match == HFD_MATCHER_ERROR)
-                fail_policy(m, "Forbidden", "failed to configure policy: ", &message);
+        if (m->r == 0 && match == HFD_MATCHER_ERROR)
+                fail_policy(m, HF_E_INVALID, "Forbidden", "failed to configure policy: ", &message);
         if (match == HFD_MATCHER_YES) {
                 m->r = hfd_policy_case_see(m->c, as, current_object(m));
                 if (m->c->failure)
@@ -366,7 +384,7 @@ static int finish_policy(struct mutating *m, struct hfd_response *response) {
 
 int hfd_policies_mutate(struct hfd_policy_case *c, const struct hfd_policy_index *index,
                         struct hfd_response *response) {
-        struct mutating m = {.c = c, .first = {.max = MESSAGE_MAX}};
+        struct mutating m = {.c = c, .room = HFD_MUTATION_ROOM, .first = {.max = MESSAGE_MAX}};
 
         assert(index && response->code == 0);
         if (!c->a->object)

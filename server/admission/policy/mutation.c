@@ -125,18 +125,18 @@ static int check_config(const struct hfd_resource *kind, struct hf__json *config
 /* The expression makes an Object without apiVersion and kind. A configuration has both, so they are
  * those of the version that the policy sees. */
 static int merge_configuration(const struct hfd_resource *kind, struct hf__cel_value value,
-                               struct hf__json **object, struct hf__strbuf *message) {
+                               struct hfd_value_room *room, struct hf__json **object,
+                               struct hf__strbuf *message) {
         char api_version[HFD_API_VERSION_MAX];
         struct hf__json *config = NULL;
         struct hf__json *copy = NULL;
         struct hf__strbuf why = {.max = 1024};
-        struct hfd_value_room room = HFD_VALUE_ROOM;
         struct hf__arena scratch;
-        int r = hfd_value_check_types(value, room, &why);
+        int r = hfd_value_check_types(value, *room, &why);
 
         if (r == 0)
-                r = hfd_value_to_json(value, &room, &config, &why);
-        if (r == HF_E_INVALID)
+                r = hfd_value_to_json(value, room, &config, &why);
+        if (r > 0)
                 hf__strbuf_printf(message, "type mismatch: %s", why.data ? why.data : "");
         hf__strbuf_done(&why);
         if (r != 0)
@@ -182,7 +182,8 @@ static int put_text(struct hf__json *operation, const struct hf__cel_map *map, c
         return r == 0 ? hf__json_add(operation, name, json) : r;
 }
 
-/* Appends one operation to the patch. 0, -ENOMEM or HF_E_INVALID with a message. */
+/* Appends one operation to the patch. 0, -ENOMEM, or HF_E_INVALID or HF_E_TOO_MANY with a message.
+ */
 static int operation_json(const struct hf__cel_map *map, struct hf__json *patch,
                           struct hfd_value_room *room, struct hf__strbuf *message) {
         static const char *const texts[] = {"op", "path", "from"};
@@ -196,11 +197,11 @@ static int operation_json(const struct hf__cel_map *map, struct hf__json *patch,
                 r = put_text(operation, map, texts[i], room, message);
         if (r == 0 && hf__cel_map_find(map, hf__cel_string("value", 5), &value)) {
                 r = hfd_value_check_types(value, *room, &why);
-                if (r == HF_E_INVALID)
+                if (r > 0)
                         hf__strbuf_printf(message, "type mismatch: %s", why.data ? why.data : "");
                 if (r == 0) {
                         r = hfd_value_to_json(value, room, &json, &why);
-                        if (r == HF_E_INVALID)
+                        if (r > 0)
                                 hf__strbuf_printf(message,
                                                   "JSONPath valueExpression evaluated to a type "
                                                   "that could not marshal to JSON: %s",
@@ -227,60 +228,71 @@ static int refuse_item(struct hf__cel_value item, struct hf__strbuf *message) {
 
 /* The limit is the one for the JSON patches of clients. An expression can make a list of any length
  * within its budget. All operations share one room, because they may all add the same value. */
-static int make_patch(struct hf__cel_value value, struct hf__json *patch,
-                      struct hf__strbuf *message) {
-        struct hfd_value_room room = HFD_VALUE_ROOM;
+static int make_patch(struct hf__cel_value value, struct hfd_value_room *room,
+                      struct hf__json *patch, struct hf__strbuf *message) {
         int r = 0;
 
         if (value.as.list->n > HFD_PATCH_OPS_MAX) {
                 hf__strbuf_puts(message, "JSON Patch: there are too many operations");
-                return HF_E_INVALID;
+                return HF_E_TOO_MANY;
         }
         for (size_t i = 0; i < value.as.list->n && r == 0; i++) {
                 struct hf__cel_value item = hf__cel_list_at(value.as.list, i);
 
                 if (item.kind == HF__CEL_OBJECT)
-                        r = operation_json(item.as.map, patch, &room, message);
+                        r = operation_json(item.as.map, patch, room, message);
                 else
                         r = refuse_item(item, message);
         }
         return r;
 }
 
-/* A test that fails is no error: a policy uses it as a condition for the other operations. The
- * reason of hfd_json_patch_apply then ends with test_failed. */
-static int apply_patch(struct hf__cel_value value, struct hf__json **object,
-                       struct hf__strbuf *message) {
+/* Why the patch cannot be applied. A test that fails is no error: a policy uses it as a condition
+ * for the other operations. The reason of hfd_json_patch_apply then ends with test_failed. The
+ * limit of copies is that of Kubernetes; it has none of steps. 0, HF_E_INVALID or HF_E_TOO_MANY. */
+static int judge_failure(const struct hfd_patch_outcome *outcome, struct hf__strbuf *message) {
         static const char test_failed[] = "test failed";
-        struct hf__json *operations = hf__json_array();
+        size_t n = strlen(outcome->why);
+        size_t n_test = sizeof test_failed - 1;
+
+        if (n >= n_test && strcmp(outcome->why + n - n_test, test_failed) == 0)
+                return 0;
+        hf__strbuf_printf(message, "JSON Patch: %s", outcome->why);
+        return outcome->steps > HFD_PATCH_STEPS_MAX ? HF_E_TOO_MANY : HF_E_INVALID;
+}
+
+/* Applies the operations to a copy, and puts it in the place of the object. */
+static int apply_operations(const struct hf__json *operations, size_t *steps,
+                            struct hf__json **object, struct hf__strbuf *message) {
         struct hf__json *copy = hf__json_dup(*object);
         struct hfd_patch_outcome outcome = {0};
-        int r = operations && copy ? 0 : -ENOMEM;
+        int r = copy ? hfd_json_patch_apply(&copy, operations, &outcome) : -ENOMEM;
+
+        if (r > 0) {
+                r = judge_failure(&outcome, message);
+        } else if (r == 0 && outcome.steps > *steps) {
+                hf__strbuf_puts(message, "JSON Patch: the policies change too much");
+                r = HF_E_TOO_MANY;
+        } else if (r == 0 && !hf__json_is_object(copy)) {
+                hf__strbuf_puts(message, "JSON Patch: the result is not an object");
+                r = HF_E_INVALID;
+        } else if (r == 0) {
+                hf__json_free(*object);
+                *object = copy;
+                copy = NULL;
+        }
+        *steps -= outcome.steps < *steps ? outcome.steps : *steps;
+        hf__json_free(copy);
+        return r;
+}
+
+static int apply_patch(struct hf__cel_value value, struct hfd_value_room *room, size_t *steps,
+                       struct hf__json **object, struct hf__strbuf *message) {
+        struct hf__json *operations = hf__json_array();
+        int r = operations ? make_patch(value, room, operations, message) : -ENOMEM;
 
         if (r == 0)
-                r = make_patch(value, operations, message);
-        if (r == 0) {
-                r = hfd_json_patch_apply(&copy, operations, &outcome);
-                if (r == 0 && !hf__json_is_object(copy)) {
-                        hf__strbuf_puts(message, "JSON Patch: the result is not an object");
-                        r = HF_E_INVALID;
-                } else if (r == 0) {
-                        hf__json_free(*object);
-                        *object = copy;
-                        copy = NULL;
-                } else if (r > 0) {
-                        size_t n = strlen(outcome.why);
-                        size_t n_test = sizeof test_failed - 1;
-
-                        if (n >= n_test && strcmp(outcome.why + n - n_test, test_failed) == 0) {
-                                r = 0;
-                        } else {
-                                hf__strbuf_printf(message, "JSON Patch: %s", outcome.why);
-                                r = HF_E_INVALID;
-                        }
-                }
-        }
-        hf__json_free(copy);
+                r = apply_operations(operations, steps, object, message);
         hf__json_free(operations);
         return r;
 }
@@ -288,7 +300,12 @@ static int apply_patch(struct hf__cel_value value, struct hf__json **object,
 /* The compiler has checked the type of the expression. In CEL null is assignable to the type of any
  * object, so the value may still be null. */
 int hfd_mutation_apply(const struct hfd_resource *kind, bool apply, struct hf__cel_value value,
-                       struct hf__json **object, struct hf__strbuf *reterr_message) {
+                       struct hfd_mutation_room *room, struct hf__json **object,
+                       struct hf__strbuf *reterr_message) {
+        const struct hfd_value_room most = HFD_VALUE_ROOM;
+        struct hfd_value_room own = room->values, before;
+        int r;
+
         assert(*object);
         if (apply && value.kind != HF__CEL_OBJECT) {
                 hf__strbuf_printf(reterr_message,
@@ -301,6 +318,12 @@ int hfd_mutation_apply(const struct hfd_resource *kind, bool apply, struct hf__c
                                 "type mismatch: JSONPatchType.expression should evaluate to array");
                 return HF_E_INVALID;
         }
-        return apply ? merge_configuration(kind, value, object, reterr_message)
-                     : apply_patch(value, object, reterr_message);
+        own.parts = own.parts < most.parts ? own.parts : most.parts;
+        own.bytes = own.bytes < most.bytes ? own.bytes : most.bytes;
+        before = own;
+        r = apply ? merge_configuration(kind, value, &own, object, reterr_message)
+                  : apply_patch(value, &own, &room->steps, object, reterr_message);
+        room->values.parts -= before.parts - own.parts;
+        room->values.bytes -= before.bytes - own.bytes;
+        return r;
 }

@@ -10,6 +10,7 @@
 #include "server/admission/policy/policy_case.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -43,19 +44,41 @@ static void forget_objects(struct hfd_policy_case *c) {
 
 void hfd_policy_case_done(struct hfd_policy_case *c) {
         assert(!c->ns || c->ns_known);
+        hfd_expression_objects_done(&c->values);
         forget_objects(c);
         c->ns = hf__json_free(c->ns);
 }
 
 /* Another thread than the pool's does not look at the clock: the allowance ends its work within
  * milliseconds. */
-int hfd_policy_case_may_go_on(const struct hfd_policy_case *c) {
+static int may_go_on(const void *ctx) {
+        const struct hfd_policy_case *c = ctx;
+
         if (!c->task)
                 return 0;
         assert(c->pool && c->host);
         if (hfd_work_is_cancelled(c->pool, c->task))
                 return HF_E_UNAVAILABLE;
         return hf_now(hf_host_clock(c->host)) < c->a->of.deadline ? 0 : HF_E_TIMEOUT;
+}
+
+int hfd_policy_case_begin(struct hfd_policy_case *c) {
+        c->work = (struct hfd_expression_work){0};
+        return may_go_on(c);
+}
+
+void hfd_policy_case_run(struct hfd_policy_case *c, struct hfd_expression_run *run,
+                         const struct hfd_policy *policy, const struct hfd_expression_input *input,
+                         uint64_t budget) {
+        hfd_expression_run_init(run, policy->set, input, budget);
+        run->allowance = c->allowance;
+        run->work = &c->work;
+        run->may_go_on = may_go_on;
+        run->may_ctx = c;
+}
+
+bool hfd_policy_case_ends(int ended) {
+        return ended < 0 || ended == HF_E_TIMEOUT || ended == HF_E_UNAVAILABLE;
 }
 
 /* The attributes of a request for a Namespace have its own name as their namespace. As in
@@ -126,26 +149,26 @@ struct hfd_expression_input hfd_policy_case_input(struct hfd_policy_case *c,
                                              .objects = &c->values};
 }
 
-enum hfd_matcher_result hfd_policy_case_match(struct hfd_policy_case *c,
-                                              const struct hfd_matcher *matcher,
-                                              const struct hf__json *object,
-                                              const struct hfd_resource **ret_as,
-                                              struct hf__strbuf *reterr_message) {
+int hfd_policy_case_match(struct hfd_policy_case *c, const struct hfd_matcher *matcher,
+                          const struct hf__json *object, enum hfd_matcher_result *ret_result,
+                          const struct hfd_resource **ret_as, struct hf__strbuf *reterr_message) {
         struct hfd_response response = {0};
-        assert(c->a && ret_as);
-        enum hfd_matcher_result result;
+        int r = 0;
 
-        /* Most policies are for other resources. This check compares neither names nor labels. */
+        assert(c->a && ret_as);
+        *ret_result = HFD_MATCHER_NO;
         *ret_as = c->a->of.resource;
+        /* Most policies are for other resources. This check compares neither names nor labels. */
         if (!hfd_matcher_may_match(matcher, &c->a->of))
-                return HFD_MATCHER_NO;
-        result = hfd_matcher_match(matcher, &c->a->of, object, c->cacher, ret_as, &response);
-        if (result == HFD_MATCHER_ERROR) {
-                hf__strbuf_puts(reterr_message, response.status.message[0] ? response.status.message
-                                                                           : "out of memory");
+                return 0;
+        *ret_result = hfd_matcher_match(matcher, &c->a->of, object, c->cacher, ret_as, &response);
+        if (*ret_result == HFD_MATCHER_ERROR) {
+                /* Lack of memory is no mistake of the policy, so no failurePolicy is for it. */
+                r = response.status.error == -ENOMEM ? -ENOMEM : 0;
+                hf__strbuf_puts(reterr_message, response.status.message);
                 hfd_response_done(&response);
         }
-        return result;
+        return r;
 }
 
 /* The name for messages. A create may have the name only in the object, or no name yet but a

@@ -28,12 +28,13 @@ struct hfd_policy_case {
         /* Owned; the Namespace of the request; NULL: it has none, it is a request for a Namespace,
          * or the Namespace does not exist. */
         struct hf__json *ns;
-        bool ns_known; /* ns was looked up */
+        bool ns_known;                   /* ns was looked up */
+        struct hfd_expression_work work; /* of the evaluation of a policy that is under way */
         /* The row that the rules of the last policy have matched. */
         const struct hfd_resource *as;
         const struct hf__json *seen;               /* the new object as the caller gave it */
         const struct hf__json *object, *old;       /* in its version; expressions read them */
-        struct hfd_expression_objects values;      /* of object and old */
+        struct hfd_expression_objects values;      /* of object, old and ns */
         struct hf__json *owned_object, *owned_old; /* owned; NULL: they were not converted */
         /* Why the webhook of the kind has not converted them; NULL = nothing has failed. Borrowed.
          */
@@ -43,9 +44,16 @@ struct hfd_policy_case {
 void hfd_policy_case_init(struct hfd_policy_case *c, struct hfd_admission *a,
                           struct hfd_cacher *cacher, struct hfd_expression_allowance *allowance);
 void hfd_policy_case_done(struct hfd_policy_case *c);
-/* Call it before each evaluation of a policy. 0; HF_E_TIMEOUT: the deadline of the request has
- * passed; HF_E_UNAVAILABLE: the server stops. */
-int hfd_policy_case_may_go_on(const struct hfd_policy_case *c);
+/* Begins an evaluation of a policy, for a binding and one of its params. 0; HF_E_TIMEOUT: the
+ * deadline of the request has passed; HF_E_UNAVAILABLE: the server stops. */
+int hfd_policy_case_begin(struct hfd_policy_case *c);
+/* Makes a run for some of the expressions of the policy, within the evaluation. */
+void hfd_policy_case_run(struct hfd_policy_case *c, struct hfd_expression_run *run,
+                         const struct hfd_policy *policy, const struct hfd_expression_input *input,
+                         uint64_t budget);
+/* Whether the end of a run (run->ended) must end the request. False also if it has not ended, or by
+ * a limit that the policy has failed by. */
+bool hfd_policy_case_ends(int ended);
 
 /* Makes the objects, and the Namespace, for a policy whose rules have matched the row `as`. object:
  * the new one as it is now; NULL = a delete. If both are as in the last call, what it has made
@@ -60,13 +68,11 @@ int hfd_policy_case_see(struct hfd_policy_case *c, const struct hfd_resource *as
 struct hfd_expression_input hfd_policy_case_input(struct hfd_policy_case *c,
                                                   const struct hf__json *params,
                                                   bool with_namespace);
-/* Whether a policy or binding is for the request, by its rules and selectors. ERROR: reterr_message
- * says why. */
-enum hfd_matcher_result hfd_policy_case_match(struct hfd_policy_case *c,
-                                              const struct hfd_matcher *matcher,
-                                              const struct hf__json *object,
-                                              const struct hfd_resource **ret_as,
-                                              struct hf__strbuf *reterr_message);
+/* Whether a policy or binding is for the request, by its rules and selectors. *ret_result ERROR:
+ * reterr_message says why. 0, or -ENOMEM: nobody knows. */
+int hfd_policy_case_match(struct hfd_policy_case *c, const struct hfd_matcher *matcher,
+                          const struct hf__json *object, enum hfd_matcher_result *ret_result,
+                          const struct hfd_resource **ret_as, struct hf__strbuf *reterr_message);
 /* Makes the response of a refusal, with this code and reason. The message of its Status is
  * `<resource> "<name>" is forbidden: <message>`, or with `bare` the message alone; at its end what
  * exceeds 16 KiB is cut. causes may be NULL. */

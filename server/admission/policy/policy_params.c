@@ -100,7 +100,7 @@ static int add_object(struct search *search, struct hfd_object *object) {
         if (search->n_found == HFD_POLICY_PARAMS_MAX) {
                 hf__strbuf_printf(search->message, "paramRef selects more than %d objects",
                                   HFD_POLICY_PARAMS_MAX);
-                return HF_E_INVALID;
+                return HF_E_TOO_MANY;
         }
         r = pay_cost(search, object->bytes->n / BYTES_PER_COST);
         if (r != 0)

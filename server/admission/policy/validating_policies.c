@@ -6,7 +6,9 @@
  * Invariants: texts are those of kube-apiserver. Only the first refusal becomes the response, but
  * the evaluation goes on after it, because later bindings may still warn and audit. Match
  * conditions, validations and annotations have budgets of their own for each evaluation of a
- * policy, so expensive conditions do not make a validation fail.
+ * policy, so expensive conditions do not make a validation fail. What Kubernetes would evaluate
+ * must not let a write pass because it exceeds a limit of this server (HF_E_TOO_MANY): then the
+ * policy has failed as with the failurePolicy Fail.
  */
 #include "server/admission/policy/validating_policies.h"
 
@@ -110,18 +112,24 @@ static void act_on_failure(struct validating *v, size_t i, const char *reason,
                 add_audit_failure(v, i, message);
 }
 
-/* The evaluation has failed without a decision. The failurePolicy says whether that denies. */
-static void act_on_error(struct validating *v, size_t i, const char *message) {
-        if (!v->policy->ignores_failure)
+/* The evaluation has failed without a decision. The failurePolicy says whether that denies, unless
+ * the reason r is a limit that Kubernetes does not have. */
+static void act_on_error(struct validating *v, size_t i, int r, const char *message) {
+        if (!v->policy->ignores_failure || r == HF_E_TOO_MANY)
                 act_on_failure(v, i, "Invalid", message);
 }
 
+/* Whether r is a limit that Kubernetes does not have, and the binding can deny requests. */
+static bool must_deny(const struct validating *v, int r) {
+        return r == HF_E_TOO_MANY && v->binding && (v->binding->actions & HFD_POLICY_DENY) != 0;
+}
+
 /* The policy or the binding cannot be used. The failurePolicy says whether that denies. */
-static void act_on_configuration(struct validating *v, const char *what,
+static void act_on_configuration(struct validating *v, const char *what, int r,
                                  const struct hf__strbuf *why) {
         struct hf__strbuf text = {.max = MESSAGE_MAX};
 
-        if (v->policy->ignores_failure)
+        if (v->policy->ignores_failure && !must_deny(v, r))
                 return;
         hf__strbuf_printf(&text, "failed to configure %s: ", what);
         hf__strbuf_puts_cut(&text, why->data ? why->data : "");
@@ -141,7 +149,8 @@ static void trim_space(const char **text, size_t *n) {
 }
 
 /* Appends what the messageExpression says. false: its result cannot be shown. An evaluation that
- * exceeds the budget is an error of the validation: *ret_failed. */
+ * exceeds the budget is an error of the validation: *ret_failed. One that exceeds a limit of this
+ * server is not: the validation is false, and that decides. */
 static bool put_message_of_expression(struct hfd_expression_run *run,
                                       const struct hfd_policy_validation *validation,
                                       struct hf__strbuf *message, bool *ret_failed) {
@@ -181,7 +190,7 @@ static void fail_validation(struct validating *v, struct hfd_expression_run *run
 
         if (put_message_of_expression(run, validation, &message, &failed) || failed) {
                 if (failed)
-                        act_on_error(v, i, message.data ? message.data : "");
+                        act_on_error(v, i, HF_E_TOO_LARGE, message.data ? message.data : "");
                 else
                         act_on_failure(v, i, validation->reason, message.data ? message.data : "");
                 hf__strbuf_done(&message);
@@ -202,20 +211,27 @@ static void fail_validation(struct validating *v, struct hfd_expression_run *run
         hf__strbuf_done(&message);
 }
 
-/* Evaluates validation number i. false: the budget is spent, or the request is over. */
+/* Whether the run can evaluate more. If its end must end the request, v->r says so. */
+static bool may_go_on(struct validating *v, const struct hfd_expression_run *run) {
+        if (v->r == 0 && hfd_policy_case_ends(run->ended))
+                v->r = run->ended;
+        return run->ended == 0 && !is_over(v);
+}
+
+/* Evaluates validation number i. false: the budget is spent, the run has ended or the request is
+ * over. */
 static bool run_validation(struct validating *v, struct hfd_expression_run *run, size_t i) {
         struct hf__strbuf message = {.max = MESSAGE_MAX};
         struct hf__cel_value value;
         int r = hfd_explained_eval(run, v->policy->validations[i].expression, &value, &message);
 
-        if (r < 0)
-                v->r = r;
-        else if (!is_over(v) && r > 0)
-                act_on_error(v, i, message.error == 0 ? message.data : "");
+        (void)may_go_on(v, run);
+        if (!is_over(v) && r > 0)
+                act_on_error(v, i, r, message.error == 0 ? message.data : "");
         else if (!is_over(v) && (value.kind != HF__CEL_BOOL || !value.as.boolean))
                 fail_validation(v, run, i);
         hf__strbuf_done(&message);
-        return r != HF_E_TOO_LARGE && !is_over(v);
+        return r != HF_E_TOO_LARGE && may_go_on(v, run);
 }
 
 /* Remembers the value of an annotation, unless another binding has already made the same value. A
@@ -251,9 +267,8 @@ static bool run_annotation(struct validating *v, struct hfd_expression_run *run,
         struct hf__cel_value value;
         int r = hfd_explained_eval(run, annotation->expression, &value, &message);
 
-        if (r < 0) {
-                v->r = r;
-        } else if (!is_over(v) && r > 0 && !v->policy->ignores_failure) {
+        (void)may_go_on(v, run);
+        if (!is_over(v) && r > 0 && (!v->policy->ignores_failure || must_deny(v, r))) {
                 if (r == HF_E_TOO_LARGE)
                         act_on_failure(v, i, "Invalid", message.error == 0 ? message.data : "");
                 else
@@ -267,7 +282,7 @@ static bool run_annotation(struct validating *v, struct hfd_expression_run *run,
                         add_annotation(v, annotation->key, text, n);
         }
         hf__strbuf_done(&message);
-        return r != HF_E_TOO_LARGE && !is_over(v);
+        return r != HF_E_TOO_LARGE && may_go_on(v, run);
 }
 
 /* Each of the params has a budget of its own, so many params do not make the last ones fail. */
@@ -279,11 +294,11 @@ static enum hfd_match check_conditions(struct validating *v, const struct hf__js
 
         if (v->policy->conditions->n == 0)
                 return HFD_MATCH_YES;
-        hfd_expression_run_init(&run, v->policy->set, &input, HFD_MATCH_BUDGET);
-        run.allowance = v->c->allowance;
+        hfd_policy_case_run(v->c, &run, v->policy, &input, HFD_MATCH_BUDGET);
         match = hfd_match_conditions_check(v->policy->conditions, &run, NULL, &message);
-        if (match == HFD_MATCH_ERROR && !is_over(v))
-                act_on_error(v, 0, message.error == 0 ? message.data : "");
+        (void)may_go_on(v, &run);
+        if ((match == HFD_MATCH_ERROR || match == HFD_MATCH_ENDED) && !is_over(v))
+                act_on_error(v, 0, run.ended, message.error == 0 ? message.data : "");
         hf__strbuf_done(&message);
         hfd_expression_run_done(&run);
         return match;
@@ -294,11 +309,10 @@ static void evaluate_validations(struct validating *v, const struct hf__json *pa
         struct hfd_expression_run run;
         bool goes_on = true;
 
-        v->r = hfd_policy_case_may_go_on(v->c);
+        v->r = hfd_policy_case_begin(v->c);
         if (v->r != 0 || check_conditions(v, params) != HFD_MATCH_YES || is_over(v))
                 return;
-        hfd_expression_run_init(&run, v->policy->set, &input, HFD_EXPRESSIONS_BUDGET);
-        run.allowance = v->c->allowance;
+        hfd_policy_case_run(v->c, &run, v->policy, &input, HFD_EXPRESSIONS_BUDGET);
         for (size_t i = 0; i < v->policy->n_validations && goes_on; i++)
                 goes_on = run_validation(v, &run, i);
         run.budget = HFD_EXPRESSIONS_BUDGET;
@@ -317,20 +331,21 @@ static void run_binding(struct validating *v, const struct hfd_policy_binding *b
         int r;
 
         v->binding = binding;
-        match = hfd_policy_case_match(v->c, &binding->matcher, v->c->a->object, &as, &message);
-        if (match == HFD_MATCHER_ERROR)
-                act_on_configuration(v, "binding", &message);
+        v->r = hfd_policy_case_match(v->c, &binding->matcher, v->c->a->object, &match, &as,
+                                     &message);
+        if (v->r == 0 && match == HFD_MATCHER_ERROR)
+                act_on_configuration(v, "binding", HF_E_INVALID, &message);
         if (match == HFD_MATCHER_YES) {
                 r = hfd_policy_params_find(v->c, v->policy, binding, &params, &message);
                 if (r < 0)
                         v->r = r;
                 else if (r > 0)
-                        act_on_configuration(v, "binding", &message);
+                        act_on_configuration(v, "binding", r, &message);
                 if (r == 0 && params.n > 0 && v->c->failure) {
                         hf__strbuf_printf(&message, "failed to convert object version: %s",
                                           v->c->failure->status.message);
-                        act_on_configuration(v, "binding", &message);
                         r = HF_E_INVALID;
+                        act_on_configuration(v, "binding", r, &message);
                 }
                 for (size_t i = 0; r == 0 && i < params.n && !is_over(v); i++)
                         evaluate_validations(v, params.items[i]);
@@ -366,12 +381,13 @@ static void run_policy(struct validating *v, const struct hfd_policy_hook *hook)
         enum hfd_matcher_result match;
 
         v->policy = hook->policy;
-        match = hfd_policy_case_match(v->c, &v->policy->matcher, v->c->a->object, &as, &message);
+        v->r = hfd_policy_case_match(v->c, &v->policy->matcher, v->c->a->object, &match, &as,
+                                     &message);
         if (match == HFD_MATCHER_YES &&
             hfd_policy_params_check(v->policy, v->c->cacher, &message) != 0)
                 match = HFD_MATCHER_ERROR;
-        if (match == HFD_MATCHER_ERROR)
-                act_on_configuration(v, "policy", &message);
+        if (v->r == 0 && match == HFD_MATCHER_ERROR)
+                act_on_configuration(v, "policy", HF_E_INVALID, &message);
         if (match == HFD_MATCHER_YES) {
                 v->r = hfd_policy_case_see(v->c, as, v->c->a->object);
                 for (size_t i = 0; i < hook->n_bindings && !is_over(v); i++)

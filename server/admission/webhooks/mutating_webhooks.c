@@ -53,7 +53,7 @@ static void run_free(void *data) {
         hfd_webhook_call_done(&run->call);
         hfd_webhook_index_unref(run->index);
         hfd_reinvocation_done(&run->reinvocation);
-        hfd_expression_objects_forget(&run->values);
+        hfd_expression_objects_done(&run->values);
         hf__json_free(run->converted);
         hf__json_free(run->left);
         free(run);

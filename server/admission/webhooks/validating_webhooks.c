@@ -50,7 +50,7 @@ static void end_run(struct run *run) {
                 hfd_webhook_call_done(&run->items[i].call);
                 hf__json_free(run->items[i].converted);
         }
-        hfd_expression_objects_forget(&run->values);
+        hfd_expression_objects_done(&run->values);
         hfd_webhook_index_unref(run->index);
         pthread_mutex_destroy(&run->mu);
         free(run);

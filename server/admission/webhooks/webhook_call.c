@@ -128,11 +128,25 @@ struct hfd_webhook_effort hfd_webhook_effort(const struct hfd_work_task *task) {
                                            .turn_left = HFD_ADMISSION_TURN_COST};
 }
 
-/* Evaluates the matchConditions. ERROR without a response: the allowance is spent, so the rest must
- * be done in a turn. A failure of a condition is one of the webhook (failurePolicy). */
-static enum hfd_matcher_result check_conditions(struct hfd_webhook_call *call,
-                                                struct hfd_webhook_effort *effort,
-                                                struct hfd_response *response) {
+/* A turn on the pool, for may_go_on. */
+struct turn {
+        const struct hfd_webhook_call *call;
+        const struct hfd_work_task *task;
+};
+
+static int may_go_on(const void *ctx) {
+        const struct turn *turn = ctx;
+        const struct hfd_webhook_call *call = turn->call;
+
+        return hfd_admission_turn_may_go_on(call->webhooks->host, call->webhooks->config.pool,
+                                            turn->task, call->a);
+}
+
+/* Evaluates the matchConditions, with what is left of the effort. *ret_ended: see struct
+ * hfd_expression_run. */
+static enum hfd_match evaluate_conditions(struct hfd_webhook_call *call,
+                                          struct hfd_webhook_effort *effort, int *ret_ended,
+                                          struct hf__strbuf *reterr_message) {
         const struct hfd_admission_attributes *of = &call->a->of;
         const bool is_part = of->kind != of->resource,
                    is_converted = call->object != call->a->object || call->old;
@@ -143,21 +157,44 @@ static enum hfd_matcher_result check_conditions(struct hfd_webhook_call *call,
                                                    .old = old_of(call),
                                                    .options = of->options,
                                                    .objects = is_converted ? NULL : call->values};
+        const struct turn turn = {.call = call, .task = effort->task};
         struct hfd_expression_run run;
-        struct hf__strbuf why = {0};
 
         hfd_expression_run_init(&run, call->hook->expressions, &input, HFD_MATCH_BUDGET);
+        run.work = &call->work;
         /* In a turn nothing limits a condition except its own budget: turns end between
          * conditions. */
-        run.allowance = effort->task ? NULL : &effort->allowance;
+        if (effort->task) {
+                run.may_go_on = may_go_on;
+                run.may_ctx = &turn;
+        } else {
+                run.allowance = &effort->allowance;
+        }
         enum hfd_match match =
                 hfd_match_conditions_go_on(call->hook->conditions, &run, &call->progress,
-                                           &effort->turn_left, NULL, &why);
+                                           &effort->turn_left, NULL, reterr_message);
+        *ret_ended = run.ended;
         hfd_expression_run_done(&run);
+        return match;
+}
+
+/* Evaluates the matchConditions. ERROR without a response: the allowance is spent, so the rest must
+ * be done in a turn. A failure of a condition is one of the webhook (failurePolicy). */
+static enum hfd_matcher_result check_conditions(struct hfd_webhook_call *call,
+                                                struct hfd_webhook_effort *effort,
+                                                struct hfd_response *response) {
+        const struct hfd_admission_attributes *of = &call->a->of;
+        struct hf__strbuf why = {0};
+        int ended;
+        enum hfd_match match = evaluate_conditions(call, effort, &ended, &why);
+        bool is_ended = match == HFD_MATCH_ENDED,
+             fails = is_ended || (match == HFD_MATCH_ERROR && !call->hook->ignores_failures);
+
         effort->allowance.spent |= match == HFD_MATCH_MORE;
-        bool spent = effort->allowance.spent,
-             fails = match == HFD_MATCH_ERROR && !call->hook->ignores_failures;
-        if (fails && !spent)
+        bool spent = effort->allowance.spent;
+        if (fails && !spent && is_ended && ended != HF_E_TOO_MANY)
+                hfd_admission_turn_refuse(ended, response);
+        else if (fails && !spent)
                 hfd_response_forbidden(response, of->resource, of->name, why.n > 0 ? why.data : "",
                                        NULL);
         hf__strbuf_done(&why);

@@ -55,6 +55,7 @@ struct hfd_webhook_call {
         /* Owned; set by hfd_webhook_call_see. NULL = the old object as it is. */
         struct hf__json *old;
         struct hfd_match_progress progress; /* of the matchConditions */
+        struct hfd_expression_work work;    /* the same */
         void (*done)(struct hfd_webhook_call *call);
         /* The result. Whoever owns the call frees it by hfd_webhook_call_done. */
         enum hfd_webhook_outcome outcome;
@@ -93,9 +94,10 @@ struct hfd_webhook_effort {
 struct hfd_webhook_effort hfd_webhook_effort(const struct hfd_work_task *task);
 /*
  * Whether the matchConditions of call->hook are true for the request, which the call describes.
- * HFD_MATCHER_ERROR: they cannot be evaluated, and the failurePolicy is Fail, or the request is
- * over; response is the error. If the allowance is spent, it is HFD_MATCHER_ERROR without a
- * response: the caller continues with the same call in a turn; its progress is kept.
+ * HFD_MATCHER_ERROR: they cannot be evaluated, and the failurePolicy is Fail, or the reason is a
+ * limit that Kubernetes does not have, or the request is over; response is the error. If the
+ * allowance is spent, it is HFD_MATCHER_ERROR without a response: the caller continues with the
+ * same call in a turn; its progress is kept.
  */
 enum hfd_matcher_result hfd_webhook_call_conditions(struct hfd_webhook_call *call,
                                                     struct hfd_webhook_effort *effort,

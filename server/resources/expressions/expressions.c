@@ -46,6 +46,7 @@ struct hfd_expressions {
         size_t variables_space;                    /* elements of variables, and of fields */
         const struct hf__cel_type *variables_type; /* of `variables` for the next expression */
         const struct scope *scopes[16];            /* by features; NULL: not made yet */
+        uint64_t work;                             /* of compiling the expressions */
 };
 
 int hfd_expressions_new(unsigned features, const struct hf__cel_type *object_type,
@@ -173,13 +174,15 @@ static int compile_expression(struct hfd_expressions *set, struct hfd_expression
         const struct scope *scope = scope_of(set, features);
         /* The limit bounds what a client with a long expression makes the server keep and send. */
         struct hf__strbuf message = {.max = 16384};
+        uint64_t work;
         int r;
 
         if (!scope)
                 return -ENOMEM;
         hf__strbuf_puts(&message, "compilation failed: ");
         r = hf__cel_compile(&scope->declarations, expression->text, strlen(expression->text),
-                            &message, &expression->program, NULL);
+                            &message, &expression->program, &work);
+        set->work += work;
         if (r == 0) {
                 hf__strbuf_reset(&message);
                 if (check_result(hf__cel_program_type(expression->program), result, &message)) {
@@ -302,6 +305,8 @@ const struct hfd_expression_variable *hfd_expressions_variables(const struct hfd
         *ret_n = set->n_variables;
         return set->variables;
 }
+
+uint64_t hfd_expressions_work(const struct hfd_expressions *set) { return set->work; }
 
 const char *hfd_expressions_text(struct hfd_expressions *set, const char *text) {
         return hf__arena_text(&set->arena, text, strlen(text));

@@ -15,6 +15,7 @@
  */
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "cel/values/declarations.h"
 
@@ -71,6 +72,14 @@ struct hfd_expression_variable {
 /* Variables of one set. Each look-up by name is linear, so their number has a limit. */
 #define HFD_EXPRESSION_VARIABLES_MAX 1000
 
+/* Steps of work (cel/cel.h) that it may take to compile all expressions of a policy, or all
+ * matchConditions of a configuration of webhooks: some 0.1 s, and patterns of some 20 MiB at most.
+ * One expression may take a million, and an object have thousands. Only validation applies the
+ * limit: a stored object was accepted once. */
+#define HFD_EXPRESSIONS_COMPILE_MAX UINT64_C(10000000)
+#define HFD_EXPRESSIONS_COMPILE_TEXT                                                               \
+        "the expressions take more than 10,000,000 steps of work to compile in all"
+
 /*
  * An empty set. features: those that its expressions may use. object_type is the type of object and
  * oldObject, params_type that of params. They serve type checks, and must live as long as the set;
@@ -94,6 +103,8 @@ int hfd_expressions_add_variable(struct hfd_expressions *set, const char *name, 
  * added. *ret_n: how many. */
 const struct hfd_expression_variable *hfd_expressions_variables(const struct hfd_expressions *set,
                                                                 size_t *ret_n);
+/* The steps of work that compiling the expressions of the set has taken. */
+uint64_t hfd_expressions_work(const struct hfd_expressions *set);
 /* A copy of a text that lives as long as the set. NULL: out of memory. */
 const char *hfd_expressions_text(struct hfd_expressions *set, const char *text);
 /* The last variable of this name, borrowed until the next one is added. NULL: there is none. */

@@ -60,10 +60,23 @@ struct validation {
         struct hfd_causes *causes;            /* borrowed */
         struct hfd_expressions *set;          /* owned; the compiled expressions */
         bool has_params;                      /* the policy has a paramKind */
+        uint64_t work;   /* of compiling the match conditions, which have a set of their own */
+        bool is_changed; /* the spec is new or changed, so that compiling it has a limit */
+        bool is_full;    /* the limit is exceeded: no more expressions are compiled */
         /* HFD_EXPRESSION_VARIABLES, or 0: as in Kubernetes, the expressions of a
          * ValidatingAdmissionPolicy without variables cannot name `variables`. */
         unsigned variables;
 };
+
+/* Whether another expression may be compiled. If it may not, a cause says so once. */
+static bool may_compile(struct validation *v, const char *field) {
+        if (!v->is_changed || v->is_full ||
+            v->work + hfd_expressions_work(v->set) <= HFD_EXPRESSIONS_COMPILE_MAX)
+                return !v->is_full;
+        v->is_full = true;
+        hfd_cause_forbidden(v->causes, field, HFD_EXPRESSIONS_COMPILE_TEXT);
+        return false;
+}
 
 /* Compiles an expression, and adds a cause if it is wrong. shown: the expression as the cause shows
  * it. features: HFD_EXPRESSION_..., in addition to those of the whole policy. */
@@ -72,6 +85,8 @@ static void check_expression(struct validation *v, const char *text, const char 
                              const char *field) {
         const struct hfd_expression *expression;
 
+        if (!may_compile(v, field))
+                return;
         features |= v->variables | (v->has_params ? HFD_EXPRESSION_PARAMS : 0);
         if (hfd_expressions_compile(v->set, text, features, result, &expression) != 0)
                 hfd_causes_no_memory(v->causes);
@@ -188,6 +203,8 @@ static void validate_variable(struct validation *v, const struct hf__json *varia
                 hfd_cause_required(v->causes, path, "expression is not specified");
                 return;
         }
+        if (!may_compile(v, path))
+                return;
         r = hfd_expressions_add_variable(v->set, name, text, &expression);
         if (r == HF_E_TOO_LARGE)
                 hfd_cause_forbidden(v->causes, path, "there are too many variables");
@@ -208,10 +225,12 @@ static void validate_variables(struct validation *v) {
  * for a MutatingAdmissionPolicy. False: memory ran out, which the causes say; there is no set to
  * free then. */
 static bool begin_validation(struct validation *v, const struct hf__json *object,
-                             struct hfd_causes *causes, unsigned features) {
+                             const struct hf__json *old, struct hfd_causes *causes,
+                             unsigned features) {
         *v = (struct validation){.object = object,
                                  .spec = hf__json_get(object, "spec"),
                                  .causes = causes};
+        v->is_changed = !old || !hfd_causes_equal(causes, v->spec, hf__json_get(old, "spec"));
         validate_common(v);
         if ((features & HFD_EXPRESSION_PATCH) != 0 ||
             hf__json_first(hf__json_get(v->spec, "variables")))
@@ -235,7 +254,8 @@ static bool conditions_changed(const struct validation *v, const struct hf__json
 static void validate_conditions(struct validation *v, const struct hf__json *old) {
         if (conditions_changed(v, old))
                 hfd_match_conditions_validate(hf__json_get(v->spec, "matchConditions"),
-                                              v->has_params, "spec.matchConditions", v->causes);
+                                              v->has_params, "spec.matchConditions", &v->work,
+                                              v->causes);
 }
 
 /* ---- ValidatingAdmissionPolicy ---- */
@@ -349,7 +369,7 @@ void hfd_validating_policy_validate(const struct hf__json *object, const struct 
         struct validation v;
         size_t i = 0;
 
-        if (!begin_validation(&v, object, causes, 0))
+        if (!begin_validation(&v, object, old, causes, 0))
                 return;
         validate_conditions(&v, old);
         validate_variables(&v);
@@ -455,7 +475,7 @@ void hfd_mutating_policy_validate(const struct hf__json *object, const struct hf
         struct validation v;
         size_t i = 0;
 
-        if (!begin_validation(&v, object, causes, HFD_EXPRESSION_PATCH))
+        if (!begin_validation(&v, object, old, causes, HFD_EXPRESSION_PATCH))
                 return;
         hfd_mutating_rules_validate(hf__json_get(v.spec, "matchConstraints"),
                                     "spec.matchConstraints.resourceRules.operations", causes);

@@ -26,14 +26,16 @@ static const char spaces[] = " \t\n\v\f\r";
 static bool is_blank(const char *text) { return text[strspn(text, spaces)] == 0; }
 
 /* Compiles the expression without the spaces around it, because kube-apiserver's causes show it
- * without them. */
+ * without them. work: as for hfd_match_conditions_validate, before the set. */
 static void validate_expression(struct hfd_expressions *set, const char *whole, unsigned features,
-                                const char *field, struct hfd_causes *causes) {
+                                const char *field, uint64_t work, struct hfd_causes *causes) {
         const char *start = whole + strspn(whole, spaces);
         const struct hfd_expression *expression;
         size_t n = strlen(start);
         char *text;
 
+        if (work + hfd_expressions_work(set) > HFD_EXPRESSIONS_COMPILE_MAX)
+                return; /* which an earlier cause says */
         while (n > 0 && strchr(spaces, start[n - 1]))
                 n--;
         text = strndup(start, n);
@@ -42,12 +44,15 @@ static void validate_expression(struct hfd_expressions *set, const char *whole, 
                 hfd_causes_no_memory(causes);
         else if (expression->error)
                 hfd_cause_invalid_text(causes, field, text, expression->error);
+        if (work + hfd_expressions_work(set) > HFD_EXPRESSIONS_COMPILE_MAX)
+                hfd_cause_forbidden(causes, field, HFD_EXPRESSIONS_COMPILE_TEXT);
         free(text);
 }
 
 /* set: gets the compiled expression. features: HFD_EXPRESSION_... */
 static void validate_condition(struct hfd_expressions *set, const struct hf__json *condition,
-                               unsigned features, const char *field, struct hfd_causes *causes) {
+                               unsigned features, const char *field, uint64_t work,
+                               struct hfd_causes *causes) {
         const char *text = hf__json_string(condition, "expression");
         const char *name = hf__json_string(condition, "name");
         char path[FIELD_MAX];
@@ -56,7 +61,7 @@ static void validate_condition(struct hfd_expressions *set, const struct hf__jso
         if (!text || is_blank(text))
                 hfd_cause_required(causes, path, NULL);
         else
-                validate_expression(set, text, features, path, causes);
+                validate_expression(set, text, features, path, work, causes);
         hfd_rule_path(path, field, "name");
         if (!name || !name[0])
                 hfd_cause_required(causes, path, NULL);
@@ -65,7 +70,7 @@ static void validate_condition(struct hfd_expressions *set, const struct hf__jso
 }
 
 void hfd_match_conditions_validate(const struct hf__json *conditions, bool params,
-                                   const char *field, struct hfd_causes *causes) {
+                                   const char *field, uint64_t *work, struct hfd_causes *causes) {
         unsigned features = HFD_EXPRESSION_AUTHORIZER | (params ? HFD_EXPRESSION_PARAMS : 0);
         size_t n = hf__json_count(conditions);
         struct hfd_expressions *set = NULL;
@@ -90,7 +95,7 @@ void hfd_match_conditions_validate(const struct hf__json *conditions, bool param
                         name && name[0] ? hf__json_index_find(&names, name) : NULL;
 
                 hfd_rule_path_at(path, field, NULL, i);
-                validate_condition(set, m, features, path, causes);
+                validate_condition(set, m, features, path, *work, causes);
                 if (entry && entry->position < i) {
                         char name_path[FIELD_MAX];
 
@@ -98,6 +103,8 @@ void hfd_match_conditions_validate(const struct hf__json *conditions, bool param
                                                  name);
                 }
         }
+        if (set)
+                *work += hfd_expressions_work(set);
         hfd_expressions_free(set);
         hf__json_index_done(&names);
 }

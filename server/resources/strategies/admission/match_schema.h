@@ -7,6 +7,7 @@
  */
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "server/schema/schema.h"
 
@@ -45,6 +46,8 @@ void hfd_match_resources_validate(const struct hf__json *resources, const char *
 void hfd_mutating_rules_validate(const struct hf__json *resources, const char *field,
                                  struct hfd_causes *causes);
 /* matchConditions, which are compiled. params: expressions may use params, of a policy that has a
- * paramKind. Stack: as for expressions (expressions/expressions.h). */
+ * paramKind. work: what the expressions of the object have taken so far, to which those of the
+ * conditions are added; beyond HFD_EXPRESSIONS_COMPILE_MAX no more are compiled, which is a cause.
+ * Stack: as for expressions (expressions/expressions.h). */
 void hfd_match_conditions_validate(const struct hf__json *conditions, bool params,
-                                   const char *field, struct hfd_causes *causes);
+                                   const char *field, uint64_t *work, struct hfd_causes *causes);

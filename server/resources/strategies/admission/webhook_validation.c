@@ -210,8 +210,9 @@ static void validate_versions(const struct hf__json *hook, bool unknown, const c
         hfd_cause_invalid(causes, field, list, "must include at least one of v1, v1beta1");
 }
 
+/* work: of compiling the conditions of the whole configuration. */
 static void validate_hook(const struct hf__json *hook, const struct options *options,
-                          const char *field, struct hfd_causes *causes) {
+                          const char *field, uint64_t *work, struct hfd_causes *causes) {
         char path[FIELD_MAX];
         size_t i = 0;
 
@@ -233,7 +234,7 @@ static void validate_hook(const struct hf__json *hook, const struct options *opt
                         hfd_rule_path(path, field, "clientConfig"), causes);
         if (!options->same_conditions)
                 hfd_match_conditions_validate(hf__json_get(hook, "matchConditions"), false,
-                                              hfd_rule_path(path, field, "matchConditions"),
+                                              hfd_rule_path(path, field, "matchConditions"), work,
                                               causes);
         validate_versions(hook, options->unknown_versions,
                           hfd_rule_path(path, field, "admissionReviewVersions"), causes);
@@ -246,6 +247,7 @@ void hfd_webhooks_validate_object(const struct hf__json *object, const struct hf
                 options_of(hooks, old ? hf__json_get(old, "webhooks") : NULL, causes);
         struct hf__json_index names;
         char field[FIELD_MAX], path[FIELD_MAX];
+        uint64_t work = 0;
         size_t i = 0;
 
         if (!hfd_causes_check(causes, hf__json_index_init(&names, hooks, "name")))
@@ -254,7 +256,8 @@ void hfd_webhooks_validate_object(const struct hf__json *object, const struct hf
              m = hf__json_next(m), i++) {
                 const char *name = text_of(hf__json_get(m, "name"));
                 struct hf__json_index_entry *entry = hf__json_index_find(&names, name);
-                validate_hook(m, &options, hfd_rule_path_at(field, "webhooks", NULL, i), causes);
+                validate_hook(m, &options, hfd_rule_path_at(field, "webhooks", NULL, i), &work,
+                              causes);
                 if (*name && entry && entry->position < i && !options.same_names)
                         hfd_cause_duplicate_text(causes, hfd_rule_path(path, field, "name"), name);
         }
