@@ -356,7 +356,7 @@ static hf_nsec processor_time(void) {
 static hf_nsec cost_of_charges(size_t n_users) {
         struct hfd_unsent *unsent = make(1 << 30, 1000, 1);
         struct watcher *watchers = calloc(n_users, sizeof *watchers);
-        char(*names)[16] = calloc(n_users, sizeof *names);
+        char(*names)[32] = calloc(n_users, sizeof *names);
 
         assert_true(watchers && names);
         for (size_t i = 0; i < n_users; i++) {
