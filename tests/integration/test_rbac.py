@@ -126,6 +126,46 @@ def test_a_watch_ends_when_its_right_is_revoked(pair, ns):
         assert ask(at, "watcher", "GET", f"{path}?watch=true")[0] == 403
 
 
+def test_a_watch_as_another_ends_with_the_right_to_impersonate(pair, ns):
+    """Each part of the impersonation is taken away on one instance, while a watch runs on each of them."""
+    path = f"/api/v1/namespaces/{ns}/configmaps"
+    pair.admin("POST", f"{RBAC}/namespaces/{ns}/roles", role("w", rule(["watch"], ["configmaps"])))
+    pair.admin("POST", f"{RBAC}/namespaces/{ns}/rolebindings", binding("w", "w", user(f"{ns}-joe")))
+    whole = [rule(["impersonate"], ["users"], names=[f"{ns}-joe"]), rule(["impersonate"], ["groups"], names=["one", "system:masters"]),
+             rule(["impersonate"], ["uids"], groups=["authentication.k8s.io"]), rule(["impersonate"], ["userextras/k"], groups=["authentication.k8s.io"])]
+    pair.admin("POST", f"{RBAC}/clusterroles", role(f"{ns}-act", *whole))
+    pair.admin("POST", f"{RBAC}/clusterrolebindings", binding(f"{ns}-act", f"{ns}-act", user("actor"), kind="ClusterRole"))
+    parts = {"Impersonate-User": f"{ns}-joe", "Impersonate-Group": "one", "Impersonate-Uid": "u", "Impersonate-Extra-k": "v"}
+    masters = {**parts, "Impersonate-Group": "system:masters"}  # a watch of an administrator cannot lose its own right
+    ended = []
+
+    def watch(at, headers, opened):
+        request = urllib.request.Request(f"{at.url}{path}?watch=true", headers={"Authorization": "Bearer actor", **headers})
+        with urllib.request.urlopen(request, context=at.context(False), timeout=60) as response:
+            opened.set()
+            for _ in response:
+                pass
+            ended.append(at.name)
+
+    def start(headers):
+        for at in pair.both:
+            opened = threading.Event()
+            threading.Thread(target=watch, args=(at, headers, opened), daemon=True).start()
+            assert opened.wait(30)
+
+    for i, headers in enumerate((parts, parts, parts, parts, masters)):
+        pair.admin("PUT", f"{RBAC}/clusterroles/{ns}-act", role(f"{ns}-act", *whole))
+        everywhere(pair, "the right", lambda at, headers=headers: ask(at, "actor", "GET", f"{path}?watch=true&timeoutSeconds=1&fieldSelector=metadata.name%3Dnone", **headers)[0] == 200)
+        ended.clear()
+        start(headers)
+        missing = i if i < 4 else 1
+        pair.admin("PUT", f"{RBAC}/clusterroles/{ns}-act", role(f"{ns}-act", *whole[:missing], *whole[missing + 1:]))
+        wait_until("the watches to end", lambda: len(ended) == 2)
+        everywhere(pair, "the refusal", lambda at, headers=headers: ask(at, "actor", "GET", f"{path}?watch=true", **headers)[0] == 403)
+    pair.admin("DELETE", f"{RBAC}/clusterrolebindings/{ns}-act")
+    pair.admin("DELETE", f"{RBAC}/clusterroles/{ns}-act")
+
+
 def test_names_and_service_accounts_and_groups_are_compared(pair, ns):
     path = f"/api/v1/namespaces/{ns}/secrets"
     pair.admin("POST", path, {"metadata": {"name": "one"}})
