@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -197,6 +198,41 @@ static void test_reload_changes_new_handshakes(void **state) {
         x509_identity_deinit(&ca2);
         x509_identity_deinit(&server2);
         x509_identity_deinit(&client2);
+}
+
+/* As in Kubernetes, which verifies the certificate anew for each request. */
+static void test_a_reload_verifies_the_clients_of_open_connections(void **state) {
+        struct x509_identity ca2 = x509_identity_make("ca-2", NULL, NULL, true, 3600);
+        struct x509_identity id = x509_identity_make("alice", "ops", &f.ca, false, 3600);
+        const char *const cas[] = {f.ca.cert_pem, ca2.cert_pem, NULL, f.ca.cert_pem};
+        static const char *const texts[] = {"verified alice", "bad alice", "bad alice",
+                                            "verified alice"};
+        struct hf_status status = {0};
+        struct tls_client c;
+
+        assert_int_equal(tls_client_open(&c, hfd_http_port(f.http), NULL, &id, 0), 0);
+        for (size_t i = 0; i < sizeof cas / sizeof cas[0]; i++) {
+                assert_int_equal(hfd_http_reload(f.http, f.server.cert_pem, f.server.key_pem,
+                                                 cas[i], &status),
+                                 0);
+                assert_true(says(&c, PEER, texts[i]));
+                tls_client_drop(&c, c.n_in);
+        }
+        tls_client_close(&c);
+        x509_identity_deinit(&id);
+        x509_identity_deinit(&ca2);
+}
+
+/* The CA expires first here. */
+static void test_a_certificate_is_valid_as_long_as_its_chain(void **state) {
+        struct x509_identity id = x509_identity_make("alice", "ops", &f.ca, false, 7200);
+        char text[64];
+        struct tm tm;
+
+        assert_int_equal(ASN1_TIME_to_tm(X509_get0_notAfter(f.ca.cert), &tm), 1);
+        (void)snprintf(text, sizeof text, "expires=%lld.", (long long)timegm(&tm));
+        expect(&id, CREDENTIAL, text);
+        x509_identity_deinit(&id);
 }
 
 static void test_http1_requests_finish_after_accepting_stops(void **state) {
@@ -494,6 +530,10 @@ int main(void) {
                                                 setup, teardown),
                 cmocka_unit_test_setup_teardown(test_silent_connections_are_closed, setup,
                                                 teardown),
+                cmocka_unit_test_setup_teardown(
+                        test_a_reload_verifies_the_clients_of_open_connections, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_a_certificate_is_valid_as_long_as_its_chain,
+                                                setup, teardown),
                 cmocka_unit_test_setup_teardown(test_reload_changes_new_handshakes, setup,
                                                 teardown),
                 cmocka_unit_test_setup_teardown(test_http1_requests_finish_after_accepting_stops,
