@@ -87,6 +87,31 @@ static void test_the_last_common_name_is_the_user(void **state) {
         x509_identity_deinit(&two);
 }
 
+/* Programs in Go refuse such a certificate, wherever in its subject the string is. */
+static void test_a_subject_that_go_cannot_read_is_refused(void **state) {
+        static const unsigned char wide[] = {0, 0, 0, 'x'};
+        static const struct {
+                const char *field;
+                int type;
+                const void *bytes;
+                int n;
+        } odd[] = {{"O", V_ASN1_UNIVERSALSTRING, wide, sizeof wide},
+                   {"L", V_ASN1_UNIVERSALSTRING, wide, sizeof wide},
+                   {"O", V_ASN1_PRINTABLESTRING, "a@b", 3},
+                   {"O", V_ASN1_IA5STRING, "\xe9", 1}};
+
+        for (size_t i = 0; i < sizeof odd / sizeof odd[0]; i++) {
+                struct x509_identity id = x509_identity_make("alice", "ops", &f.ca, false, 3600);
+                X509_NAME *subject = X509_get_subject_name(id.cert);
+                assert_int_equal(X509_NAME_add_entry_by_txt(subject, odd[i].field, odd[i].type,
+                                                            odd[i].bytes, odd[i].n, -1, 0),
+                                 1);
+                x509_identity_add_name(&id, "L", "here", &f.ca); /* signs it again */
+                expect_peer(&id, "bad alice ops");
+                x509_identity_deinit(&id);
+        }
+}
+
 #define UID "1.3.6.1.4.1.57683.2"
 
 static void test_a_certificate_has_a_uid_and_a_fingerprint(void **state) {
@@ -522,6 +547,8 @@ int main(void) {
                 cmocka_unit_test_setup_teardown(test_client_certificates_are_verified, setup,
                                                 teardown),
                 cmocka_unit_test_setup_teardown(test_a_certificate_has_a_uid_and_a_fingerprint,
+                                                setup, teardown),
+                cmocka_unit_test_setup_teardown(test_a_subject_that_go_cannot_read_is_refused,
                                                 setup, teardown),
                 cmocka_unit_test_setup_teardown(test_the_last_common_name_is_the_user, setup,
                                                 teardown),

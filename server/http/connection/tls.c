@@ -29,6 +29,7 @@
 #include "base/cleanup.h"
 #include "server/http/request/origin.h"
 #include "server/tls/pem.h"
+#include "server/tls/readable_name.h"
 #include "server/tls/reasons.h"
 
 #define MAX_ORGANISATIONS 64 /* of a certificate; each one is a group of the user */
@@ -334,6 +335,9 @@ int hfd_tls_peer(SSL *ssl, bool bad_cert, struct hfd_origin *origin) {
         int r = read_organisations(subject, origin);
         if (r == 0)
                 r = read_fingerprint(cert, origin);
+        /* Programs in Go refuse such a certificate, and kube-apiserver is one of them. */
+        if (!hfd_readable_name(subject))
+                bad_cert = true;
         /* As in Kubernetes, the uid counts only where a name makes the certificate one of a user.
          */
         if (r == 0 && origin->common_name && !read_uid(subject, origin))
