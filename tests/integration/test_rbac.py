@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """What roles and bindings grant, on two instances: each right is granted or taken on one of them and tried on both."""
+import base64
 import itertools
 import json
+import os
 import pathlib
 import subprocess
 import threading
@@ -164,6 +166,35 @@ def test_a_watch_as_another_ends_with_the_right_to_impersonate(pair, ns):
         everywhere(pair, "the refusal", lambda at, headers=headers: ask(at, "actor", "GET", f"{path}?watch=true", **headers)[0] == 403)
     pair.admin("DELETE", f"{RBAC}/clusterrolebindings/{ns}-act")
     pair.admin("DELETE", f"{RBAC}/clusterroles/{ns}-act")
+
+
+def test_a_stored_request_that_can_never_be_signed_fails(pair, tmp_path):
+    """No client can create one, but an earlier version or another server may have stored it."""
+    csrs, key = "/apis/certificates.k8s.io/v1/certificatesigningrequests", "/registry/certificatesigningrequests/"
+
+    def etcdctl(*args, value=None):
+        return subprocess.run(["etcdctl", f"--endpoints={pair.cluster.etcd.url}", *args], input=value, capture_output=True, timeout=60, check=True,
+                              env={**os.environ, "ETCDCTL_API": "3"}).stdout
+
+    def request(subject):
+        made = subprocess.run(["openssl", "req", "-new", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-keyout", tmp_path / "key",
+                               "-subj", subject], capture_output=True, timeout=60, check=True)
+        return base64.b64encode(made.stdout).decode()
+
+    spec = {"signerName": "kubernetes.io/kube-apiserver-client", "usages": ["client auth"], "request": request("/CN=x")}
+    pair.admin("POST", csrs, {"metadata": {"name": "good"}, "spec": spec})
+    odd = {"two-names": (request("/CN=a/CN=b"), "x509: the subject has more than one common name"),
+           "no-request": (base64.b64encode(b"none").decode(), "PEM block type must be CERTIFICATE REQUEST")}
+    for name, (text, _) in odd.items():
+        stored = json.loads(etcdctl("get", "--print-value-only", f"{key}good"))
+        stored["metadata"].update(name=name, uid=f"00000000-0000-4000-8000-{len(name):012}")
+        stored["spec"]["request"] = text
+        stored["status"] = {"conditions": [{"type": "Approved", "status": "True", "reason": "r", "lastUpdateTime": stored["metadata"]["creationTimestamp"]}]}
+        etcdctl("put", f"{key}{name}", value=json.dumps(stored).encode())
+    for name, (_, why) in odd.items():
+        wait_until("the failure", lambda name=name: len(pair.admin("GET", f"{csrs}/{name}")["status"]["conditions"]) == 2)
+        failed = pair.admin("GET", f"{csrs}/{name}")["status"]["conditions"][1]
+        assert (failed["type"], failed["status"], failed["reason"], failed["message"]) == ("Failed", "True", "SignerValidationFailure", why), failed
 
 
 def test_names_and_service_accounts_and_groups_are_compared(pair, ns):

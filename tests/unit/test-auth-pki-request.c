@@ -298,9 +298,10 @@ static void issue(int64_t now, int64_t seconds) {
                                        .digital_signature = true,
                                        .now = now,
                                        .seconds = seconds};
+        const char *fault;
         char *pem = NULL;
 
-        assert_int_equal(hfd_pki_issue(&wanted, &pem), 0);
+        assert_int_equal(hfd_pki_issue(&wanted, &pem, &fault), 0);
         put("issued.pem", pem);
         assert_string_equal(hfd_pki_certificates_fault(pem, strlen(pem)), "");
         free(pem);
@@ -403,11 +404,19 @@ static void test_nothing_is_issued_by_a_ca_that_has_expired_or_from_no_request(v
                                      .n_request = strlen(request),
                                      .now = hfd_pki_valid_until(ca) + 1,
                                      .seconds = 600};
-        assert_int_equal(hfd_pki_issue(&late, &pem), HF_E_INVALID);
+        const char *fault;
+        assert_int_equal(hfd_pki_issue(&late, &pem, &fault), HF_E_UNAVAILABLE);
         late.now = time(NULL);
         late.request_pem = "none";
         late.n_request = 4;
-        assert_int_equal(hfd_pki_issue(&late, &pem), HF_E_INVALID);
+        assert_int_equal(hfd_pki_issue(&late, &pem, &fault), HF_E_INVALID);
+        assert_string_equal(fault, "PEM block type must be CERTIFICATE REQUEST");
+        char *odd = make_universal("O", "ops");
+        late.request_pem = odd;
+        late.n_request = strlen(odd);
+        assert_int_equal(hfd_pki_issue(&late, &pem, &fault), HF_E_INVALID);
+        assert_string_equal(fault, "x509: unsupported string type in the subject");
+        free(odd);
         assert_string_not_equal(hfd_pki_certificates_fault(request, strlen(request)), "");
         assert_string_not_equal(hfd_pki_certificates_fault(key, strlen(key)), "");
         assert_string_not_equal(hfd_pki_certificates_fault("", 0), "");

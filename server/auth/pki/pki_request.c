@@ -344,26 +344,33 @@ static bool set_lifetime(X509 *cert, X509 *ca, const struct hfd_pki_issue *issue
                hfd_pki_x509_limit(cert, ca);
 }
 
-int hfd_pki_issue(const struct hfd_pki_issue *issue, char **ret_cert_pem) {
-        const char *fault = hfd_pki_request_fault(issue->request_pem, issue->n_request);
-        if (fault && !*fault)
-                fault = hfd_pki_request_subject_fault(issue->request_pem, issue->n_request);
+/* Why no certificate is issued for the request; "" = nothing speaks against it. NULL: out of
+ * memory. */
+static const char *issue_fault(const char *pem, size_t n) {
+        const char *fault = hfd_pki_request_fault(pem, n);
+
+        return fault && !*fault ? hfd_pki_request_subject_fault(pem, n) : fault;
+}
+
+int hfd_pki_issue(const struct hfd_pki_issue *issue, char **ret_cert_pem, const char **ret_fault) {
+        const char *fault = issue_fault(issue->request_pem, issue->n_request);
         HF__CLEANUP(cert_cleanup) X509 *ca = hfd_pem_read_cert(issue->ca_cert_pem);
         HF__CLEANUP(key_cleanup) EVP_PKEY *ca_key = hfd_pem_read_key(issue->ca_key_pem);
-        HF__CLEANUP(request_cleanup)
-        X509_REQ *request = !fault || *fault
-                                    ? NULL
-                                    : parse_request(issue->request_pem, issue->n_request, &fault);
         HF__CLEANUP(cert_cleanup) X509 *cert = X509_new();
         time_t now = (time_t)issue->now;
 
         assert(issue->seconds > 0);
         ERR_clear_error();
+        *ret_fault = fault;
         if (!fault)
                 return -ENOMEM;
-        if (!ca || !ca_key || !request || X509_cmp_time(X509_get0_notAfter(ca), &now) <= 0)
+        if (*fault)
                 return HF_E_INVALID;
-        bool ok = cert && X509_set_version(cert, X509_VERSION_3) == 1 &&
+        if (!ca || !ca_key || X509_cmp_time(X509_get0_notAfter(ca), &now) <= 0)
+                return HF_E_UNAVAILABLE;
+        HF__CLEANUP(request_cleanup)
+        X509_REQ *request = parse_request(issue->request_pem, issue->n_request, &fault);
+        bool ok = cert && request && X509_set_version(cert, X509_VERSION_3) == 1 &&
                   hfd_pki_x509_set_serial(cert) && set_lifetime(cert, ca, issue) &&
                   X509_set_pubkey(cert, X509_REQ_get0_pubkey(request)) == 1 &&
                   copy_subject(cert, request) &&
