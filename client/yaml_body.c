@@ -24,8 +24,13 @@
 #include "client/yaml_library.h"
 #include "client/yaml_scalar.h"
 
-#define MAX_EVENTS  500000
-#define MAX_ANCHORS 200 /* each alias searches them one after the other */
+#define MAX_EVENTS 500000
+/* libyaml visits all open brackets for each value within them, so its time is in proportion to
+ * their sum over all values. The limit takes about a tenth of a second. Block style has no
+ * brackets.
+ */
+#define MAX_BRACKETS ((size_t)20000000)
+#define MAX_ANCHORS  200 /* each alias searches them one after the other */
 
 struct anchor {
         char *name;        /* owned */
@@ -35,17 +40,18 @@ struct anchor {
 
 /* An open mapping or sequence. */
 struct container {
-        bool is_mapping;
-        size_t n;             /* keys and values, or elements, so far */
-        size_t height;        /* of the highest node in it */
-        struct anchor *named; /* its anchor; NULL = none */
+        bool is_mapping, is_flow; /* is_flow: it is in brackets */
+        size_t n;                 /* keys and values, or elements, so far */
+        size_t height;            /* of the highest node in it */
+        struct anchor *named;     /* its anchor; NULL = none */
 };
 
 struct converter {
         struct hf__strbuf *out;
         struct hf_status *reterr_status;
         size_t depth, n_anchors;
-        bool ended;  /* the first document is complete */
+        size_t n_brackets; /* open ones */
+        bool ended;        /* the first document is complete */
         bool quoted; /* the last scalar is a number or boolean that is quoted because it is a key */
         struct container open[HF__JSON_DEPTH_MAX];
         struct anchor anchors[MAX_ANCHORS];
@@ -257,6 +263,11 @@ static int convert_scalar(struct converter *c, const yaml_event_t *event) {
 
 /* ---- containers ---- */
 
+static bool is_flow(const yaml_event_t *event, bool is_mapping) {
+        return is_mapping ? event->data.mapping_start.style == YAML_FLOW_MAPPING_STYLE
+                          : event->data.sequence_start.style == YAML_FLOW_SEQUENCE_STYLE;
+}
+
 static int open_container(struct converter *c, const yaml_event_t *event, bool is_mapping,
                           const yaml_char_t *name, const yaml_char_t *tag) {
         const char *own_tag = is_mapping ? YAML_MAP_TAG : YAML_SEQ_TAG;
@@ -275,7 +286,10 @@ static int open_container(struct converter *c, const yaml_event_t *event, bool i
         int r = add_anchor(c, event, name, &anchor);
         if (r != 0)
                 return r;
-        c->open[c->depth++] = (struct container){.is_mapping = is_mapping, .named = anchor};
+        c->open[c->depth] = (struct container){.is_mapping = is_mapping,
+                                               .is_flow = is_flow(event, is_mapping),
+                                               .named = anchor};
+        c->n_brackets += c->open[c->depth++].is_flow;
         hf__strbuf_putc(c->out, is_mapping ? '{' : '[');
         return 0;
 }
@@ -284,6 +298,7 @@ static void close_container(struct converter *c) {
         assert(c->depth > 0); /* libyaml sends one end event for each start event */
         struct container container = c->open[--c->depth];
 
+        c->n_brackets -= container.is_flow;
         hf__strbuf_putc(c->out, container.is_mapping ? '}' : ']');
         end_anchor(c, container.named, container.height + 1);
         note_height(c, container.height + 1);
@@ -332,12 +347,14 @@ static int refuse_syntax(const struct converter *c, const yaml_parser_t *parser)
 
 static int convert_document(const struct hf__yaml_library *lib, yaml_parser_t *parser,
                             struct converter *c) {
+        size_t brackets = 0;
         int r = 0;
 
         for (size_t n = 0; r == 0 && !c->ended && c->out->error == 0; n++) {
                 yaml_event_t event;
 
-                if (n == MAX_EVENTS)
+                brackets += c->n_brackets;
+                if (n == MAX_EVENTS || brackets > MAX_BRACKETS)
                         return hf_fail(c->reterr_status, HF_E_INVALID,
                                        "the text has too many values");
                 if (!lib->parse(parser, &event))

@@ -214,11 +214,21 @@ static int authenticate_bearer(struct hfd_auth *auth, const char *token, size_t 
         return r;
 }
 
+/* Kubernetes, too, verifies the certificate anew for each request. Until expires is over, it is
+ * valid. */
+static bool has_expired(const struct hfd_auth *auth, const struct hfd_client_cert *peer) {
+        const struct hf_clock *clock = hf_host_clock(auth->host);
+
+        return clock->real(clock->ctx) / HF_NSEC_PER_SEC > peer->expires;
+}
+
 int hfd_auth_authenticate(struct hfd_auth *auth, struct hfd_http_request *request,
                           struct hfd_user *ret_user, struct hfd_credential **ret_credential) {
         const struct hfd_token_use use = {.ret_credential = ret_credential};
-        const struct hfd_client_cert peer = hfd_http_request_peer(request);
+        struct hfd_client_cert peer = hfd_http_request_peer(request);
 
+        if (peer.kind == HFD_PEER_VERIFIED && has_expired(auth, &peer))
+                peer.kind = HFD_PEER_BAD;
         *ret_credential = NULL;
         ret_user->uid[0] = '\0';
         ret_user->n_extra = 0;

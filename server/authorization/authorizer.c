@@ -20,6 +20,7 @@
 #include "base/strbuf.h"
 #include "base/thread.h"
 #include "server/auth/fixed_rules.h"
+#include "server/auth/impersonation.h"
 #include "server/authorization/role_index.h"
 #include "server/cacher/feed/feed.h"
 #include "server/http/http.h"
@@ -126,6 +127,34 @@ bool hfd_authorizer_allows(struct hfd_authorizer *authorizer, const struct hfd_s
 
 /* ---- watches ---- */
 
+/* Who impersonates somebody, and by which index. */
+struct sender {
+        const struct hfd_authorizer *authorizer;
+        const struct hfd_subject *subject;
+};
+
+static bool has_right_locked(void *ctx, const struct hfd_attributes *right) {
+        const struct sender *sender = ctx;
+
+        return is_allowed(sender->authorizer, sender->authorizer->index, sender->subject, right,
+                          NULL);
+}
+
+/* Whether the current index allows the watch. */
+static bool may_watch_locked(struct hfd_authorizer *authorizer,
+                             const struct hfd_watch_right *right) {
+        struct sender sender = {authorizer, right->sender};
+        struct hfd_attributes missing;
+        char ns[HFD_NAMESPACE_MAX];
+
+        hf__mutex_assert_held(&authorizer->mu);
+        return is_allowed(authorizer, authorizer->index, right->subject, &right->attributes,
+                          NULL) &&
+               (!right->sender ||
+                hfd_impersonation_allowed(right->impersonated, right->n_named_groups,
+                                          has_right_locked, &sender, ns, &missing));
+}
+
 static void unlink_locked(struct hfd_authorizer *authorizer, struct hfd_watch_right *right) {
         hf__mutex_assert_held(&authorizer->mu);
         *(right->older ? &right->older->newer : &authorizer->oldest) = right->newer;
@@ -146,8 +175,7 @@ bool hfd_authorizer_track(struct hfd_authorizer *authorizer, struct hfd_watch_ri
                 return true;
         assert(!right->authorizer);
         pthread_mutex_lock(&authorizer->mu);
-        bool allowed =
-                is_allowed(authorizer, authorizer->index, right->subject, &right->attributes, NULL);
+        bool allowed = may_watch_locked(authorizer, right);
         if (allowed) {
                 right->authorizer = authorizer;
                 append_locked(authorizer, right);
@@ -184,8 +212,7 @@ static size_t check_some(struct hfd_authorizer *authorizer, struct hfd_watch_rig
                 if (*ret_done)
                         break;
                 unlink_locked(authorizer, right);
-                if (is_allowed(authorizer, authorizer->index, right->subject, &right->attributes,
-                               NULL)) {
+                if (may_watch_locked(authorizer, right)) {
                         append_locked(authorizer, right);
                 } else {
                         (void)hfd_http_request_ref(right->request);

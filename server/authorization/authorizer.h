@@ -20,6 +20,7 @@ struct hf__strbuf;
 struct hfd_authorizer;
 struct hfd_cacher;
 struct hfd_http_request;
+struct hfd_requester;
 struct hfd_resource;
 
 /* The modes of --authorization-mode; a set of modes is the sum of its bits. */
@@ -55,12 +56,19 @@ bool hfd_authorizer_has_mode(const struct hfd_authorizer *authorizer, unsigned m
 /* Whether decisions count all roles and bindings: there is an index, or none is needed. */
 bool hfd_authorizer_knows_roles(struct hfd_authorizer *authorizer);
 
-/* An open watch, which ends when its user loses the right to it. Part of the watch; zero = not
+/* An open watch, which ends when its user loses the right to it, or its sender the right to act for
+ * this user. Part of the watch; zero = not
  * tracked. */
 struct hfd_watch_right {
         /* Set by the owner, and borrowed until untrack. */
         const struct hfd_subject *subject;
         struct hfd_attributes attributes;
+        /* The sender, who must keep the right to impersonate the user, and the user with the number
+         * of groups that the sender has named; sender NULL = nobody is impersonated, or by an
+         * administrator. */
+        const struct hfd_subject *sender;
+        const struct hfd_requester *impersonated;
+        size_t n_named_groups;
         struct hfd_http_request *request; /* lives until untrack; referenced while end runs */
         void (*end)(void *ctx);           /* called without a lock, once at most; must not block */
         void *ctx;

@@ -3,8 +3,10 @@
  * Builds the index of rights from four kinds: Roles, ClusterRoles and their bindings.
  *
  * Invariant: an index has all objects of the four kinds, or it is not made: with a part of them it
- * would refuse users who have the right. Each kind has a snapshot of its own, so a binding may name
- * a role that the index does not have. It then grants nothing, until the next index has the role.
+ * would refuse users who have the right. All four have the same revision, as far as the cacher
+ * knows it: a new binding to a role that was narrowed before must not grant what the role granted
+ * once. A binding may name a role that does not exist. It then grants nothing, until the role
+ * exists.
  */
 #include "server/authorization/role_index.h"
 
@@ -49,11 +51,12 @@ static int add_object(void *ctx, const char *ns, const char *name, const struct 
 
 int hfd_role_index_make(struct hfd_cacher *cacher, struct hfd_rbac_index **ret_index) {
         struct hfd_rbac_builder *builder = hfd_rbac_builder_new();
+        uint64_t revision = 0;
         int r = builder ? 0 : -ENOMEM;
 
         for (size_t i = 0; i < N_KINDS && r == 0; i++) {
                 struct adding adding = {builder, kinds[i].kind};
-                r = hfd_feed_each(cacher, find_resource(i), add_object, &adding);
+                r = hfd_feed_each(cacher, find_resource(i), &revision, add_object, &adding);
         }
         if (r != 0) {
                 hfd_rbac_builder_free(builder);

@@ -169,7 +169,11 @@ static int sign_request(void *ctx, const struct hfd_signing *signing, char **ret
                         struct hf_status *reterr_status) {
         struct hfd_cluster_ca *ca = ctx;
         struct hfd_pki_ca signer = {0};
+        const char *fault = NULL;
         int r = get_ca(ca, &signer, reterr_status);
+
+        if (r == HF_E_INVALID)
+                r = HF_E_UNAVAILABLE; /* it is the CA that is invalid, and not the request */
 
         if (r == 0) {
                 struct hfd_pki_issue issue = {.ca_cert_pem = signer.cert_pem,
@@ -182,12 +186,13 @@ static int sign_request(void *ctx, const struct hfd_signing *signing, char **ret
                                                       has_usage(signing, "key encipherment"),
                                               .now = signing->now,
                                               .seconds = signing->seconds};
-                r = hfd_pki_issue(&issue, ret_pem);
-                if (r != 0)
-                        (void)hf_fail(reterr_status, r, "%s",
-                                      r == HF_E_INVALID ? "the CA has expired, or the CA or the "
-                                                          "request cannot be used"
-                                                        : hf_strerror(r));
+                r = hfd_pki_issue(&issue, ret_pem, &fault);
+                if (r == HF_E_INVALID)
+                        (void)hf_fail(reterr_status, r, "%s", fault);
+                else if (r == HF_E_UNAVAILABLE)
+                        (void)hf_fail(reterr_status, r, "the CA has expired or cannot be used");
+                else if (r != 0)
+                        (void)hf_fail(reterr_status, r, "%s", hf_strerror(r));
         }
         hfd_pki_ca_done(&signer);
         return r;

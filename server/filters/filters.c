@@ -264,12 +264,13 @@ static bool run_chain(struct hfd_request_context *context, struct hfd_user *user
 /*
  * Keeps the user for later. A watch needs it when rights change, and a write needs it for admission
  * and for the checks of what its user may grant. Other requests save the memory, and so does a
- * watch of an administrator, who always has all rights. False: out of memory.
+ * watch of an administrator, who always has all rights, unless its sender may lose the right to
+ * impersonate the administrator. False: out of memory.
  */
 static bool keep_requester(struct hfd_request_context *context, const struct hfd_user *user) {
         const struct hfd_request_info *info = &context->info;
 
-        if (!info->mutating && (!info->watch || context->is_admin))
+        if (!info->mutating && (!info->watch || (context->is_admin && !context->sender)))
                 return true;
         context->requester = hfd_requester_new(user);
         return context->requester != NULL;

@@ -10,66 +10,59 @@
  */
 #include "server/filters/impersonation.h"
 
-#include <string.h>
+#include <stdlib.h>
 
 #include "server/auth/impersonation.h"
 #include "server/filters/audit.h"
 #include "server/filters/status_response.h"
 
-#define IDENTITY_API "authentication.k8s.io" /* the group of uids and extra values */
-
 /* The user who sent the request. */
 struct sender {
-        struct hfd_request_context *context;
-        const char *name;
+        struct hfd_authorizer *authorizer;
         struct hfd_subject subject;
 };
 
-/* Whether the sender may impersonate the object `name` of the resource: a user, a group, and so on.
- * If not, it sends the response. */
-static bool check_right(const struct sender *sender, const char *group, const char *resource,
-                        const char *subresource, const char *ns, const char *name) {
-        const struct hfd_attributes attributes = {.verb = "impersonate",
-                                                  .group = group,
-                                                  .resource = resource,
-                                                  .subresource = subresource,
-                                                  .ns = ns,
-                                                  .name = name,
-                                                  .path = "",
-                                                  .is_resource = true};
+static bool has_right(void *ctx, const struct hfd_attributes *right) {
+        const struct sender *sender = ctx;
 
-        if (hfd_authorizer_allows(sender->context->authorizer, &sender->subject, &attributes, NULL))
-                return true;
-        hfd_status_response_forbidden(sender->context->request, sender->name, &attributes, NULL);
-        return false;
+        return hfd_authorizer_allows(sender->authorizer, &sender->subject, right, NULL);
 }
 
-/* Whether the sender may impersonate all that is in `requested`. The first n_groups groups are
- * those that the request names. The other groups follow from the name of the user, and need no
- * right. */
-static bool check_rights(const struct sender *sender, const struct hfd_user *requested,
-                         size_t n_groups) {
-        char ns[HFD_NAMESPACE_MAX] = "";
-        const char *name = requested->name;
-        bool account = hfd_is_service_account(requested->name, ns, sizeof ns, &name);
+/* Keeps the sender of a watch, which must end when the sender may impersonate no more. An
+ * administrator cannot lose the right. False: out of memory. */
+static bool keep_sender(struct hfd_request_context *context, const struct hfd_user *user,
+                        size_t n_groups) {
+        if (!context->info.watch || hfd_user_in_group(user, HFD_GROUP_MASTERS))
+                return true;
+        context->sender = hfd_requester_new(user);
+        context->n_named_groups = n_groups;
+        return context->sender != NULL;
+}
 
-        if (!check_right(sender, "", account ? "serviceaccounts" : "users", "", ns, name))
+/* Whether the sender may impersonate the user. If not, it sends the response. */
+static bool check_rights(struct hfd_request_context *context, const struct hfd_user *user,
+                         const struct hfd_user *requested, size_t n_groups) {
+        const char *groups[HFD_MAX_GROUPS];
+        char ns[HFD_NAMESPACE_MAX];
+        struct hfd_attributes missing;
+        struct sender sender = {context->authorizer, hfd_user_subject(user, groups)};
+        struct hfd_requester *requester = hfd_requester_new(requested);
+
+        if (!requester || !keep_sender(context, user, n_groups)) {
+                free(requester);
+                hfd_status_response_code(context->request, 503, 1, "out of memory");
                 return false;
-        for (size_t i = 0; i < n_groups; i++)
-                if (!check_right(sender, "", "groups", "", "", requested->groups[i]))
-                        return false;
-        for (const char *at = requested->extra; at < requested->extra + requested->n_extra;) {
-                const char *key = at, *value = at + strlen(at) + 1;
-                at = value + strlen(value) + 1;
-                if (!check_right(sender, IDENTITY_API, "userextras", key, "", value))
-                        return false;
         }
-        return !requested->uid[0] ||
-               check_right(sender, IDENTITY_API, "uids", "", "", requested->uid);
+        bool allowed =
+                hfd_impersonation_allowed(requester, n_groups, has_right, &sender, ns, &missing);
+        if (!allowed)
+                hfd_status_response_forbidden(context->request, user->name, &missing, NULL);
+        free(requester);
+        return allowed;
 }
 
 bool hfd_impersonation_filter(struct hfd_request_context *context, struct hfd_user *user) {
-        const char *groups[HFD_MAX_GROUPS], *fault = "";
+        const char *fault = "";
         struct hfd_user requested;
         size_t n_groups = 0;
         bool asked = false;
@@ -78,12 +71,9 @@ bool hfd_impersonation_filter(struct hfd_request_context *context, struct hfd_us
                 hfd_status_response_code(context->request, 400, 0, fault);
                 return false;
         }
-        const struct sender sender = {.context = context,
-                                      .name = user->name,
-                                      .subject = hfd_user_subject(user, groups)};
         if (!asked)
                 return true;
-        if (!check_rights(&sender, &requested, n_groups))
+        if (!check_rights(context, user, &requested, n_groups))
                 return false;
         *user = requested;
         hfd_audit_filter_impersonated(context, user);

@@ -24,6 +24,7 @@ static void context_free(void *ctx) {
         hf__departure_done(&context->departure);
         free(context->flow_user);
         free(context->requester);
+        free(context->sender);
         free(context->credential);
         free(context->selected_name);
         hfd_flow_index_unref(context->flow_index);

@@ -48,6 +48,10 @@ struct hfd_request_context {
         struct hfd_credential *credential;
         /* Owned; the user after impersonation; NULL = nothing needs it (filters.c). */
         struct hfd_requester *requester;
+        /* Owned. Only for a watch by impersonation: who sent it, and how many groups of the user it
+         * names, for which the sender needs rights; NULL = it cannot lose its rights to that. */
+        struct hfd_requester *sender;
+        size_t n_named_groups;
         /* Priority and fairness; all NULL without levels. The index, an owned reference, has the
          * headers of the response and the level. */
         struct hfd_flow_index *flow_index;

@@ -128,14 +128,15 @@ int hfd_flow_control_use(struct hfd_flow_control *flow, struct hfd_flow_builder 
 static int make_index(void *ctx, struct hfd_cacher *cacher) {
         struct hfd_flow_control *flow = ctx;
         struct hfd_flow_builder *builder = hfd_flow_builder_new();
+        uint64_t revision = 0;
         int r = builder ? 0 : -ENOMEM;
 
         if (r == 0)
-                r = hfd_feed_each(cacher, find_flow_resource(HFD_FLOW_LEVELS_PLURAL), add_level,
-                                  builder);
+                r = hfd_feed_each(cacher, find_flow_resource(HFD_FLOW_LEVELS_PLURAL), &revision,
+                                  add_level, builder);
         if (r == 0)
-                r = hfd_feed_each(cacher, find_flow_resource(HFD_FLOW_SCHEMAS_PLURAL), add_schema,
-                                  builder);
+                r = hfd_feed_each(cacher, find_flow_resource(HFD_FLOW_SCHEMAS_PLURAL), &revision,
+                                  add_schema, builder);
         if (r != 0) {
                 hfd_flow_builder_free(builder);
                 return r;

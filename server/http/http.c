@@ -321,6 +321,7 @@ int hfd_http_reload(struct hfd_http *http, const char *cert_pem, const char *key
         pthread_mutex_lock(&http->mu);
         old = http->tls;
         http->tls = fresh;
+        atomic_fetch_add(&http->n_reloads, 1);
         pthread_mutex_unlock(&http->mu);
         SSL_CTX_free(old);
         return 0;

@@ -48,7 +48,7 @@ static struct question make_question(const struct hfd_rbac_index *index,
                 return q;
         }
         q.group = find_text(index, attributes->group);
-        q.name = attributes->name[0] ? find_text(index, attributes->name) : HFD_TEXT_NONE;
+        q.name = find_text(index, attributes->name);
         if (attributes->subresource[0]) {
                 q.resource = find_joined(index, attributes->resource, attributes->subresource);
                 q.any_with_subresource = find_joined(index, "*", attributes->subresource);
@@ -100,7 +100,8 @@ static bool urls_match(const struct hfd_rbac_index *index, const struct hfd_rbac
 }
 
 /* The bits come first, because they rule out most rules at the cost of one operation. A rule with
- * names allows no request without a name, such as a plain list: q->name is then HFD_TEXT_NONE. */
+ * names allows a request without a name, such as a plain list, only if one of its names is empty,
+ * as in Kubernetes. */
 static bool rule_matches(const struct hfd_rbac_index *index, const struct hfd_rbac_rule *rule,
                          const struct question *q) {
         if (!q->path && !(rule->resource_bits & q->bits))

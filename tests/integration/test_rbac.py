@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """What roles and bindings grant, on two instances: each right is granted or taken on one of them and tried on both."""
+import base64
 import itertools
 import json
+import os
 import pathlib
 import subprocess
 import threading
@@ -126,6 +128,75 @@ def test_a_watch_ends_when_its_right_is_revoked(pair, ns):
         assert ask(at, "watcher", "GET", f"{path}?watch=true")[0] == 403
 
 
+def test_a_watch_as_another_ends_with_the_right_to_impersonate(pair, ns):
+    """Each part of the impersonation is taken away on one instance, while a watch runs on each of them."""
+    path = f"/api/v1/namespaces/{ns}/configmaps"
+    pair.admin("POST", f"{RBAC}/namespaces/{ns}/roles", role("w", rule(["watch"], ["configmaps"])))
+    pair.admin("POST", f"{RBAC}/namespaces/{ns}/rolebindings", binding("w", "w", user(f"{ns}-joe")))
+    whole = [rule(["impersonate"], ["users"], names=[f"{ns}-joe"]), rule(["impersonate"], ["groups"], names=["one", "system:masters"]),
+             rule(["impersonate"], ["uids"], groups=["authentication.k8s.io"]), rule(["impersonate"], ["userextras/k"], groups=["authentication.k8s.io"])]
+    pair.admin("POST", f"{RBAC}/clusterroles", role(f"{ns}-act", *whole))
+    pair.admin("POST", f"{RBAC}/clusterrolebindings", binding(f"{ns}-act", f"{ns}-act", user("actor"), kind="ClusterRole"))
+    parts = {"Impersonate-User": f"{ns}-joe", "Impersonate-Group": "one", "Impersonate-Uid": "u", "Impersonate-Extra-k": "v"}
+    masters = {**parts, "Impersonate-Group": "system:masters"}  # a watch of an administrator cannot lose its own right
+    ended = []
+
+    def watch(at, headers, opened):
+        request = urllib.request.Request(f"{at.url}{path}?watch=true", headers={"Authorization": "Bearer actor", **headers})
+        with urllib.request.urlopen(request, context=at.context(False), timeout=60) as response:
+            opened.set()
+            for _ in response:
+                pass
+            ended.append(at.name)
+
+    def start(headers):
+        for at in pair.both:
+            opened = threading.Event()
+            threading.Thread(target=watch, args=(at, headers, opened), daemon=True).start()
+            assert opened.wait(30)
+
+    for i, headers in enumerate((parts, parts, parts, parts, masters)):
+        pair.admin("PUT", f"{RBAC}/clusterroles/{ns}-act", role(f"{ns}-act", *whole))
+        everywhere(pair, "the right", lambda at, headers=headers: ask(at, "actor", "GET", f"{path}?watch=true&timeoutSeconds=1&fieldSelector=metadata.name%3Dnone", **headers)[0] == 200)
+        ended.clear()
+        start(headers)
+        missing = i if i < 4 else 1
+        pair.admin("PUT", f"{RBAC}/clusterroles/{ns}-act", role(f"{ns}-act", *whole[:missing], *whole[missing + 1:]))
+        wait_until("the watches to end", lambda: len(ended) == 2)
+        everywhere(pair, "the refusal", lambda at, headers=headers: ask(at, "actor", "GET", f"{path}?watch=true", **headers)[0] == 403)
+    pair.admin("DELETE", f"{RBAC}/clusterrolebindings/{ns}-act")
+    pair.admin("DELETE", f"{RBAC}/clusterroles/{ns}-act")
+
+
+def test_a_stored_request_that_can_never_be_signed_fails(pair, tmp_path):
+    """No client can create one, but an earlier version or another server may have stored it."""
+    csrs, key = "/apis/certificates.k8s.io/v1/certificatesigningrequests", "/registry/certificatesigningrequests/"
+
+    def etcdctl(*args, value=None):
+        return subprocess.run(["etcdctl", f"--endpoints={pair.cluster.etcd.url}", *args], input=value, capture_output=True, timeout=60, check=True,
+                              env={**os.environ, "ETCDCTL_API": "3"}).stdout
+
+    def request(subject):
+        made = subprocess.run(["openssl", "req", "-new", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-keyout", tmp_path / "key",
+                               "-subj", subject], capture_output=True, timeout=60, check=True)
+        return base64.b64encode(made.stdout).decode()
+
+    spec = {"signerName": "kubernetes.io/kube-apiserver-client", "usages": ["client auth"], "request": request("/CN=x")}
+    pair.admin("POST", csrs, {"metadata": {"name": "good"}, "spec": spec})
+    odd = {"two-names": (request("/CN=a/CN=b"), "x509: the subject has more than one common name"),
+           "no-request": (base64.b64encode(b"none").decode(), "PEM block type must be CERTIFICATE REQUEST")}
+    for name, (text, _) in odd.items():
+        stored = json.loads(etcdctl("get", "--print-value-only", f"{key}good"))
+        stored["metadata"].update(name=name, uid=f"00000000-0000-4000-8000-{len(name):012}")
+        stored["spec"]["request"] = text
+        stored["status"] = {"conditions": [{"type": "Approved", "status": "True", "reason": "r", "lastUpdateTime": stored["metadata"]["creationTimestamp"]}]}
+        etcdctl("put", f"{key}{name}", value=json.dumps(stored).encode())
+    for name, (_, why) in odd.items():
+        wait_until("the failure", lambda name=name: len(pair.admin("GET", f"{csrs}/{name}")["status"]["conditions"]) == 2)
+        failed = pair.admin("GET", f"{csrs}/{name}")["status"]["conditions"][1]
+        assert (failed["type"], failed["status"], failed["reason"], failed["message"]) == ("Failed", "True", "SignerValidationFailure", why), failed
+
+
 def test_names_and_service_accounts_and_groups_are_compared(pair, ns):
     path = f"/api/v1/namespaces/{ns}/secrets"
     pair.admin("POST", path, {"metadata": {"name": "one"}})
@@ -140,6 +211,9 @@ def test_names_and_service_accounts_and_groups_are_compared(pair, ns):
         assert ask(at, "reader", "GET", path)[0] == 403
         assert ask(at, "reader", "GET", f"{path}?fieldSelector=metadata.name%3Done")[0] == 200
         assert ask(at, "reader", "GET", f"{path}?fieldSelector=metadata.name%3Dtwo")[0] == 403
+        # A comma after a backslash is part of a value, so this names no object.
+        for query in (f"{path}?fieldSelector=type!%3Da%5C,metadata.name%3Done", f"{path}?watch=1&fieldSelector=type!%3Da%5C,metadata.name%3Done"):
+            assert ask(at, "reader", "GET", query)[0] == 403
         assert ask(at, "root", "GET", f"{path}/one", **account)[0] == 200
         assert ask(at, "root", "GET", f"{path}/two", **account)[0] == 403
         assert ask(at, "root", "GET", f"{path}/one", **{"Impersonate-User": "system:serviceaccount:default:sa"})[0] == 403

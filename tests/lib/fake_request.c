@@ -120,6 +120,7 @@ const char *hfd_http_request_header_like(struct hfd_http_request *request, const
 
 struct hfd_client_cert hfd_http_request_peer(struct hfd_http_request *request) {
         return (struct hfd_client_cert){.kind = request->peer,
+                                        .expires = request->expires ? request->expires : INT64_MAX,
                                         .common_name = request->common_name,
                                         .organisations = request->organisations,
                                         .n_organisations = request->n_organisations,

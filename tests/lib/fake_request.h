@@ -19,6 +19,7 @@ struct hfd_http_request {
         struct hfd_header given[4]; /* other headers, names in lower case; ends with a NULL name */
         size_t n_given_body;        /* the length of its body; the bytes are not there */
         enum hfd_peer_cert peer;
+        int64_t expires;               /* of the certificate; 0 = never */
         const char *common_name, *uid; /* uid NULL = none */
         const char *organisations[32];
         size_t n_organisations;

@@ -68,7 +68,8 @@ static void respond_credential(struct hfd_http_request *request) {
         const struct hfd_client_cert cert = hfd_http_request_peer(request);
         char text[256];
 
-        (void)snprintf(text, sizeof text, "uid=%s fingerprint=%s", cert.uid, cert.fingerprint);
+        (void)snprintf(text, sizeof text, "uid=%s fingerprint=%s expires=%lld.", cert.uid,
+                       cert.fingerprint, (long long)cert.expires);
         http_fixture_respond(request, 200, text);
 }
 

@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -150,6 +151,35 @@ static void test_query_parameters_are_decoded(void **state) {
         assert_false(hfd_query_selected_name("", name));
 }
 
+/* Otherwise a list could be authorized for one object and have others. */
+static void test_a_selected_name_is_a_term_of_the_selector(void **state) {
+        static const char *const others[] = {"type!=a\\,metadata.name=b",
+                                             "a=\\\\\\,metadata.name=b",
+                                             "metadata.name=b\\",
+                                             "metadata.name=b\\x",
+                                             "metadata.name=a=b",
+                                             "metadata.name=a/b",
+                                             "metadata.name=..",
+                                             "metadata.name=,metadata.name=b"};
+        static const struct {
+                const char *selector, *name;
+        } names[] = {{"metadata.name=a\\,b", "a,b"},
+                     {"metadata.name==\\=\\\\", "=\\"},
+                     {"type!=a\\\\,metadata.name=b", "b"},
+                     {"type!=\\,,metadata.name=b,x=y", "b"}};
+        char name[HF_NAME_MAX + 1], query[128];
+
+        for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+                (void)snprintf(query, sizeof query, "fieldSelector=%s", others[i]);
+                assert_false(hfd_query_selected_name(query, name));
+        }
+        for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+                (void)snprintf(query, sizeof query, "fieldSelector=%s", names[i].selector);
+                assert_true(hfd_query_selected_name(query, name));
+                assert_string_equal(name, names[i].name);
+        }
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_resource_paths_are_parsed),
@@ -157,6 +187,7 @@ int main(void) {
                 cmocka_unit_test(test_invalid_paths_are_refused),
                 cmocka_unit_test(test_method_and_query_determine_the_verb),
                 cmocka_unit_test(test_query_parameters_are_decoded),
+                cmocka_unit_test(test_a_selected_name_is_a_term_of_the_selector),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -12,6 +12,7 @@
 #include <time.h>
 
 #include <cmocka.h>
+#include <openssl/core_names.h>
 #include <openssl/crypto.h>
 #include <openssl/err.h>
 
@@ -141,23 +142,11 @@ static void test_every_damage_is_refused(void **state) {
         free(pem);
 }
 
-/* Makes a request whose subject is one UniversalString, which openssl(1) does not make. text:
- * ASCII. The caller frees it. */
-static char *make_universal(const char *field, const char *text) {
-        unsigned char wide[4 * 64] = {0};
-        EVP_PKEY *key = EVP_EC_gen("P-256");
-        X509_REQ *request = X509_REQ_new();
+/* Signs the request with its key, and frees both. The caller frees the PEM text. */
+static char *sign_request(X509_REQ *request, EVP_PKEY *key) {
         BIO *bio = BIO_new(BIO_s_mem());
-        size_t n = strlen(text);
         char *data;
 
-        assert_true(n <= sizeof wide / 4);
-        for (size_t i = 0; i < n; i++)
-                wide[4 * i + 3] = (unsigned char)text[i];
-        assert_int_equal(X509_NAME_add_entry_by_txt(X509_REQ_get_subject_name(request), field,
-                                                    V_ASN1_UNIVERSALSTRING, wide, (int)(4 * n), -1,
-                                                    0),
-                         1);
         assert_int_equal(X509_REQ_set_pubkey(request, key), 1);
         assert_true(X509_REQ_sign(request, key, EVP_sha256()) > 0);
         assert_int_equal(PEM_write_bio_X509_REQ(bio, request), 1);
@@ -168,6 +157,48 @@ static char *make_universal(const char *field, const char *text) {
         X509_REQ_free(request);
         EVP_PKEY_free(key);
         return pem;
+}
+
+static void add_string(X509_REQ *request, const char *field, int type, const void *bytes,
+                       size_t n) {
+        assert_int_equal(X509_NAME_add_entry_by_txt(X509_REQ_get_subject_name(request), field, type,
+                                                    bytes, (int)n, -1, 0),
+                         1);
+}
+
+/* Makes a request whose subject is one string, with bytes that openssl(1) does not write. */
+static char *make_string(const char *field, int type, const void *bytes, size_t n) {
+        X509_REQ *request = X509_REQ_new();
+
+        add_string(request, field, type, bytes, n);
+        return sign_request(request, EVP_EC_gen("P-256"));
+}
+
+/* Makes a request whose subject is one UniversalString. text: ASCII. */
+static char *make_universal(const char *field, const char *text) {
+        unsigned char wide[4 * 64] = {0};
+        size_t n = strlen(text);
+
+        assert_true(n <= sizeof wide / 4);
+        for (size_t i = 0; i < n; i++)
+                wide[4 * i + 3] = (unsigned char)text[i];
+        return make_string(field, V_ASN1_UNIVERSALSTRING, wide, 4 * n);
+}
+
+/* Go's library reads an EC key only if it is written as a whole point. */
+static void test_points_in_other_forms_are_refused(void **state) {
+        static const char *const forms[] = {"uncompressed", "compressed", "hybrid"};
+
+        (void)state;
+        for (size_t i = 0; i < 3; i++) {
+                EVP_PKEY *key = EVP_EC_gen("P-384");
+                assert_int_equal(EVP_PKEY_set_utf8_string_param(
+                                         key, OSSL_PKEY_PARAM_EC_POINT_CONVERSION_FORMAT, forms[i]),
+                                 1);
+                char *pem = sign_request(X509_REQ_new(), key);
+                expect_fault(pem, i == 0 ? "" : "ecdsa: invalid uncompressed public key");
+                free(pem);
+        }
 }
 
 /* The configuration of a request whose strings have the types of the mask. */
@@ -215,6 +246,18 @@ static void test_a_subject_that_approvers_see_otherwise_is_refused(void **state)
                 expect_subject_fault(pem, i < 2 ? rare : "");
                 free(pem);
         }
+        for (size_t i = 0; i < 4; i++) {
+                static const struct {
+                        int type;
+                        const char *bytes;
+                } odd[] = {{V_ASN1_PRINTABLESTRING, "a@b"},
+                           {V_ASN1_IA5STRING, "a\xe9"},
+                           {V_ASN1_NUMERICSTRING, "1a"},
+                           {V_ASN1_BMPSTRING, "\xfd\xd0"}};
+                pem = make_string("O", odd[i].type, odd[i].bytes, strlen(odd[i].bytes));
+                expect_subject_fault(pem, rare);
+                free(pem);
+        }
 }
 
 static void expect_in(const char *arguments, bool in) {
@@ -255,9 +298,10 @@ static void issue(int64_t now, int64_t seconds) {
                                        .digital_signature = true,
                                        .now = now,
                                        .seconds = seconds};
+        const char *fault;
         char *pem = NULL;
 
-        assert_int_equal(hfd_pki_issue(&wanted, &pem), 0);
+        assert_int_equal(hfd_pki_issue(&wanted, &pem, &fault), 0);
         put("issued.pem", pem);
         assert_string_equal(hfd_pki_certificates_fault(pem, strlen(pem)), "");
         free(pem);
@@ -319,6 +363,23 @@ static void test_the_subject_has_what_kubernetes_copies(void **state) {
                              "O = b, OU = u, CN = x, serialNumber = 1\n"));
 }
 
+/* The certificate could not be used with it: this server refuses such a one, too. */
+static void test_a_string_that_go_cannot_read_is_not_copied(void **state) {
+        static const unsigned char wide[] = {0, 0, 0, 'l'};
+        X509_REQ *request = X509_REQ_new();
+
+        (void)state;
+        make_ca_and_request();
+        add_string(request, "L", V_ASN1_UNIVERSALSTRING, wide, sizeof wide);
+        add_string(request, "CN", V_ASN1_UTF8STRING, "x", 1);
+        char *pem = sign_request(request, EVP_EC_gen("P-256"));
+        put("request.pem", pem);
+        free(pem);
+        issue(time(NULL), 600);
+        assert_true(pki_dir_says(pki_dir, "openssl x509 -in issued.pem -noout -subject",
+                                 "subject=CN = x\n"));
+}
+
 static void test_the_certificate_does_not_outlive_its_ca(void **state) {
         int64_t now = time(NULL);
 
@@ -343,11 +404,19 @@ static void test_nothing_is_issued_by_a_ca_that_has_expired_or_from_no_request(v
                                      .n_request = strlen(request),
                                      .now = hfd_pki_valid_until(ca) + 1,
                                      .seconds = 600};
-        assert_int_equal(hfd_pki_issue(&late, &pem), HF_E_INVALID);
+        const char *fault;
+        assert_int_equal(hfd_pki_issue(&late, &pem, &fault), HF_E_UNAVAILABLE);
         late.now = time(NULL);
         late.request_pem = "none";
         late.n_request = 4;
-        assert_int_equal(hfd_pki_issue(&late, &pem), HF_E_INVALID);
+        assert_int_equal(hfd_pki_issue(&late, &pem, &fault), HF_E_INVALID);
+        assert_string_equal(fault, "PEM block type must be CERTIFICATE REQUEST");
+        char *odd = make_universal("O", "ops");
+        late.request_pem = odd;
+        late.n_request = strlen(odd);
+        assert_int_equal(hfd_pki_issue(&late, &pem, &fault), HF_E_INVALID);
+        assert_string_equal(fault, "x509: unsupported string type in the subject");
+        free(odd);
         assert_string_not_equal(hfd_pki_certificates_fault(request, strlen(request)), "");
         assert_string_not_equal(hfd_pki_certificates_fault(key, strlen(key)), "");
         assert_string_not_equal(hfd_pki_certificates_fault("", 0), "");
@@ -398,11 +467,13 @@ int main(void) {
                 cmocka_unit_test(test_keys_of_all_usual_kinds_are_accepted),
                 cmocka_unit_test(test_weak_and_unusual_requests_are_refused),
                 cmocka_unit_test(test_keys_that_go_refuses_are_refused),
+                cmocka_unit_test(test_points_in_other_forms_are_refused),
                 cmocka_unit_test(test_every_damage_is_refused),
                 cmocka_unit_test(test_a_subject_that_approvers_see_otherwise_is_refused),
                 cmocka_unit_test(test_an_organisation_cannot_hide),
                 cmocka_unit_test(test_the_certificate_has_what_the_request_may_decide),
                 cmocka_unit_test(test_the_subject_has_what_kubernetes_copies),
+                cmocka_unit_test(test_a_string_that_go_cannot_read_is_not_copied),
                 cmocka_unit_test(test_the_certificate_does_not_outlive_its_ca),
                 cmocka_unit_test(
                         test_nothing_is_issued_by_a_ca_that_has_expired_or_from_no_request),

@@ -19,7 +19,12 @@
 #include "server/auth/fixed_rules.h"
 #include "server/auth/write_file.h"
 
-static const struct hf_host host = {.size = sizeof host};
+static hf_nsec real_now = INT64_C(1000) * HF_NSEC_PER_SEC;
+
+static hf_nsec real_time(void *ctx) { return real_now; }
+
+static struct hf_clock test_clock;
+static const struct hf_host host = {.size = sizeof host, .clock = &test_clock};
 static char path[64];
 
 static struct hfd_auth *new_auth(const char *tokens) {
@@ -204,6 +209,27 @@ static void test_a_bad_certificate_leaves_the_choice_to_the_token(void **state) 
         assert_int_equal(unlink(path), 0);
 }
 
+/* As in Kubernetes, which verifies it for each request: a connection may live longer. */
+static void test_a_certificate_names_a_user_until_it_expires(void **state) {
+        struct hfd_auth *auth = new_auth("t1,alice,1\n");
+        struct hfd_http_request *request = fake_request_new_admin("GET", "/", "");
+        struct hfd_credential *credential;
+        struct hfd_user user = {0};
+
+        request->expires = 1000;
+        assert_int_equal(hfd_auth_authenticate(auth, request, &user, &credential), 0);
+        assert_string_equal(user.name, "admin");
+        request->expires = 999;
+        assert_int_equal(hfd_auth_authenticate(auth, request, &user, &credential),
+                         HF_E_UNAUTHORIZED);
+        request->authorization = "Bearer t1";
+        assert_int_equal(hfd_auth_authenticate(auth, request, &user, &credential), 0);
+        assert_string_equal(user.name, "alice");
+        free(request);
+        hfd_auth_free(auth);
+        assert_int_equal(unlink(path), 0);
+}
+
 static bool allows(const struct hfd_user *user, const struct hfd_attributes *asked) {
         const char *groups[HFD_MAX_GROUPS];
         const struct hfd_subject subject = hfd_user_subject(user, groups);
@@ -253,12 +279,15 @@ static void test_everybody_may_read_health_and_version(void **state) {
 }
 
 int main(void) {
+        test_clock = *hf_clock_system();
+        test_clock.real = real_time;
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_bearer_tokens_are_authenticated),
                 cmocka_unit_test(test_a_token_file_with_a_nul_is_refused),
                 cmocka_unit_test(test_a_bad_token_file_is_named_and_the_previous_table_is_kept),
                 cmocka_unit_test(test_client_certificates_are_authenticated),
                 cmocka_unit_test(test_a_bad_certificate_leaves_the_choice_to_the_token),
+                cmocka_unit_test(test_a_certificate_names_a_user_until_it_expires),
                 cmocka_unit_test(test_only_system_masters_may_do_everything),
                 cmocka_unit_test(test_everybody_may_read_health_and_version),
         };

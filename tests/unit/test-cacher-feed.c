@@ -174,38 +174,76 @@ static int find(void *ctx, const char *ns, const char *name, const struct hf__js
         return --found->n_wanted > 0 ? 0 : -ENOMEM;
 }
 
+static const struct hfd_resource *configmaps(void) {
+        return hfd_resource_find("", "v1", "configmaps");
+}
+
+/* Finds the objects of now. */
+static int each(const struct hfd_resource *resource, struct found *found) {
+        uint64_t revision = 0;
+
+        return hfd_feed_each(scripted.cacher, resource, &revision, find, found);
+}
+
 /* No object of the API has such a namespace, but the store may have it. */
 static void test_a_namespace_that_is_too_long_is_left_out(void **state) {
-        const struct hfd_resource *configmaps = hfd_resource_find("", "v1", "configmaps");
         struct found found = {.n_wanted = 9};
         char key[400];
 
         (void)snprintf(key, sizeof key, "/registry/configmaps/%0*d/x", HF_NAME_MAX + 1, 0);
         scripted_cacher_fill();
         scripted_store_event(&scripted.store, key, SCRIPTED_OBJECT("x"), 11);
-        assert_int_equal(hfd_feed_each(scripted.cacher, configmaps, find, &found), 0);
+        assert_int_equal(each(configmaps(), &found), 0);
         assert_string_equal(found.text, "ns/a=a ns/b=b ");
 }
 
 static void test_each_object_is_passed(void **state) {
-        const struct hfd_resource *configmaps = hfd_resource_find("", "v1", "configmaps"),
-                                  *namespaces = hfd_resource_find("", "v1", "namespaces");
+        const struct hfd_resource *namespaces = hfd_resource_find("", "v1", "namespaces");
         struct found found = {.n_wanted = 9};
 
-        assert_int_equal(hfd_feed_each(scripted.cacher, configmaps, find, &found), -EAGAIN);
+        assert_int_equal(each(configmaps(), &found), -EAGAIN);
         scripted_cacher_fill();
-        assert_int_equal(hfd_feed_each(scripted.cacher, configmaps, find, &found), 0);
+        assert_int_equal(each(configmaps(), &found), 0);
         assert_string_equal(found.text, "ns/a=a ns/b=b ");
         found = (struct found){.n_wanted = 1};
-        assert_int_equal(hfd_feed_each(scripted.cacher, configmaps, find, &found), -ENOMEM);
+        assert_int_equal(each(configmaps(), &found), -ENOMEM);
         assert_string_equal(found.text, "ns/a=a ");
         found = (struct found){.n_wanted = 9};
-        assert_int_equal(hfd_feed_each(scripted.cacher, namespaces, find, &found), 0);
+        assert_int_equal(each(namespaces, &found), 0);
         assert_string_equal(found.text, "");
         scripted_store_event(&scripted.store, "/registry/namespaces/x",
                              "{\"metadata\":{\"name\":\"x\"}}", 11);
-        assert_int_equal(hfd_feed_each(scripted.cacher, namespaces, find, &found), 0);
+        assert_int_equal(each(namespaces, &found), 0);
         assert_string_equal(found.text, "/x=x ");
+}
+
+static int find_and_write(void *ctx, const char *ns, const char *name,
+                          const struct hf__json *object) {
+        scripted_store_event(&scripted.store, "/registry/namespaces/y",
+                             "{\"metadata\":{\"name\":\"y\"}}", 12);
+        return find(ctx, ns, name, object);
+}
+
+/* Otherwise an index of roles could join a new binding to what its role granted before. */
+static void test_several_kinds_have_one_revision(void **state) {
+        const struct hfd_resource *namespaces = hfd_resource_find("", "v1", "namespaces");
+        struct found found = {.n_wanted = 9};
+        uint64_t revision = 0, unknown = 1;
+
+        scripted_cacher_fill();
+        scripted_store_event(&scripted.store, "/registry/namespaces/x",
+                             "{\"metadata\":{\"name\":\"x\"}}", 11);
+        assert_int_equal(hfd_feed_each(scripted.cacher, namespaces, &revision, find_and_write,
+                                       &found),
+                         0);
+        assert_string_equal(found.text, "/x=x ");
+        assert_int_equal(revision, 11);
+        assert_int_equal(hfd_feed_each(scripted.cacher, namespaces, &revision, find, &found), 0);
+        assert_string_equal(found.text, "/x=x /x=x ");
+        /* Of a state that is not known the cacher has only the present. */
+        found = (struct found){.n_wanted = 9};
+        assert_int_equal(hfd_feed_each(scripted.cacher, namespaces, &unknown, find, &found), 0);
+        assert_string_equal(found.text, "/x=x /y=y ");
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -221,6 +259,7 @@ int main(void) {
                 TEST(test_a_stop_ends_a_pause),
                 TEST(test_a_namespace_that_is_too_long_is_left_out),
                 TEST(test_each_object_is_passed),
+                TEST(test_several_kinds_have_one_revision),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -52,6 +52,47 @@ static void test_there_are_200_anchors_at_most(void **state) {
         hf__strbuf_done(&yaml);
 }
 
+/* Converts n values within depth lists. */
+static int convert_deep(size_t depth, size_t n) {
+        struct hf__strbuf yaml = {0}, out;
+        struct hf_status status;
+
+        for (size_t i = 0; i < depth; i++)
+                hf__strbuf_putc(&yaml, '[');
+        for (size_t i = 0; i < n; i++)
+                hf__strbuf_puts(&yaml, "a,");
+        for (size_t i = 0; i < depth; i++)
+                hf__strbuf_putc(&yaml, ']');
+        int r = convert(yaml.data, &out, &status);
+        if (r != 0)
+                assert_string_equal(status.message, "the text has too many values");
+        hf__strbuf_done(&out);
+        hf__strbuf_done(&yaml);
+        return r;
+}
+
+/* libyaml needs time for each value in proportion to the brackets around it. */
+static void test_values_in_many_brackets_are_fewer_than_others(void **state) {
+        assert_int_equal(convert_deep(990, 19000), 0);
+        assert_int_equal(convert_deep(990, 20500), HF_E_INVALID);
+        assert_int_equal(convert_deep(10, 200000), 0);
+}
+
+/* Block style has no brackets. */
+static void test_block_style_has_no_such_limit(void **state) {
+        struct hf__strbuf yaml = {0}, out;
+        struct hf_status status;
+
+        for (size_t i = 0; i < 30; i++) {
+                for (size_t k = 0; k < 990; k++)
+                        hf__strbuf_puts(&yaml, "- ");
+                hf__strbuf_puts(&yaml, "a\n");
+        }
+        assert_int_equal(convert(yaml.data, &out, &status), 0);
+        hf__strbuf_done(&out);
+        hf__strbuf_done(&yaml);
+}
+
 /* The output is copied piece by piece, and moves meanwhile. */
 static void test_an_alias_repeats_a_value_of_any_size(void **state) {
         static const size_t sizes[] = {509, 510, 511, 1021, 1022, 1023, 5000};
@@ -104,6 +145,8 @@ static void test_a_conversion_leaves_nothing(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_there_are_200_anchors_at_most),
+                cmocka_unit_test(test_values_in_many_brackets_are_fewer_than_others),
+                cmocka_unit_test(test_block_style_has_no_such_limit),
                 cmocka_unit_test(test_an_alias_repeats_a_value_of_any_size),
                 cmocka_unit_test(test_a_conversion_leaves_nothing),
         };

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -84,6 +85,31 @@ static void test_the_last_common_name_is_the_user(void **state) {
         x509_identity_add_name(&two, "CN", "bob", &f.ca);
         expect_peer(&two, "verified bob ops");
         x509_identity_deinit(&two);
+}
+
+/* Programs in Go refuse such a certificate, wherever in its subject the string is. */
+static void test_a_subject_that_go_cannot_read_is_refused(void **state) {
+        static const unsigned char wide[] = {0, 0, 0, 'x'};
+        static const struct {
+                const char *field;
+                int type;
+                const void *bytes;
+                int n;
+        } odd[] = {{"O", V_ASN1_UNIVERSALSTRING, wide, sizeof wide},
+                   {"L", V_ASN1_UNIVERSALSTRING, wide, sizeof wide},
+                   {"O", V_ASN1_PRINTABLESTRING, "a@b", 3},
+                   {"O", V_ASN1_IA5STRING, "\xe9", 1}};
+
+        for (size_t i = 0; i < sizeof odd / sizeof odd[0]; i++) {
+                struct x509_identity id = x509_identity_make("alice", "ops", &f.ca, false, 3600);
+                X509_NAME *subject = X509_get_subject_name(id.cert);
+                assert_int_equal(X509_NAME_add_entry_by_txt(subject, odd[i].field, odd[i].type,
+                                                            odd[i].bytes, odd[i].n, -1, 0),
+                                 1);
+                x509_identity_add_name(&id, "L", "here", &f.ca); /* signs it again */
+                expect_peer(&id, "bad alice ops");
+                x509_identity_deinit(&id);
+        }
 }
 
 #define UID "1.3.6.1.4.1.57683.2"
@@ -197,6 +223,41 @@ static void test_reload_changes_new_handshakes(void **state) {
         x509_identity_deinit(&ca2);
         x509_identity_deinit(&server2);
         x509_identity_deinit(&client2);
+}
+
+/* As in Kubernetes, which verifies the certificate anew for each request. */
+static void test_a_reload_verifies_the_clients_of_open_connections(void **state) {
+        struct x509_identity ca2 = x509_identity_make("ca-2", NULL, NULL, true, 3600);
+        struct x509_identity id = x509_identity_make("alice", "ops", &f.ca, false, 3600);
+        const char *const cas[] = {f.ca.cert_pem, ca2.cert_pem, NULL, f.ca.cert_pem};
+        static const char *const texts[] = {"verified alice", "bad alice", "bad alice",
+                                            "verified alice"};
+        struct hf_status status = {0};
+        struct tls_client c;
+
+        assert_int_equal(tls_client_open(&c, hfd_http_port(f.http), NULL, &id, 0), 0);
+        for (size_t i = 0; i < sizeof cas / sizeof cas[0]; i++) {
+                assert_int_equal(hfd_http_reload(f.http, f.server.cert_pem, f.server.key_pem,
+                                                 cas[i], &status),
+                                 0);
+                assert_true(says(&c, PEER, texts[i]));
+                tls_client_drop(&c, c.n_in);
+        }
+        tls_client_close(&c);
+        x509_identity_deinit(&id);
+        x509_identity_deinit(&ca2);
+}
+
+/* The CA expires first here. */
+static void test_a_certificate_is_valid_as_long_as_its_chain(void **state) {
+        struct x509_identity id = x509_identity_make("alice", "ops", &f.ca, false, 7200);
+        char text[64];
+        struct tm tm;
+
+        assert_int_equal(ASN1_TIME_to_tm(X509_get0_notAfter(f.ca.cert), &tm), 1);
+        (void)snprintf(text, sizeof text, "expires=%lld.", (long long)timegm(&tm));
+        expect(&id, CREDENTIAL, text);
+        x509_identity_deinit(&id);
 }
 
 static void test_http1_requests_finish_after_accepting_stops(void **state) {
@@ -487,6 +548,8 @@ int main(void) {
                                                 teardown),
                 cmocka_unit_test_setup_teardown(test_a_certificate_has_a_uid_and_a_fingerprint,
                                                 setup, teardown),
+                cmocka_unit_test_setup_teardown(test_a_subject_that_go_cannot_read_is_refused,
+                                                setup, teardown),
                 cmocka_unit_test_setup_teardown(test_the_last_common_name_is_the_user, setup,
                                                 teardown),
                 cmocka_unit_test_setup_teardown(test_tls_below_1_2_is_refused, setup, teardown),
@@ -494,6 +557,10 @@ int main(void) {
                                                 setup, teardown),
                 cmocka_unit_test_setup_teardown(test_silent_connections_are_closed, setup,
                                                 teardown),
+                cmocka_unit_test_setup_teardown(
+                        test_a_reload_verifies_the_clients_of_open_connections, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_a_certificate_is_valid_as_long_as_its_chain,
+                                                setup, teardown),
                 cmocka_unit_test_setup_teardown(test_reload_changes_new_handshakes, setup,
                                                 teardown),
                 cmocka_unit_test_setup_teardown(test_http1_requests_finish_after_accepting_stops,

@@ -67,6 +67,12 @@ static const struct rbac_object objects[] = {
         {HFD_RBAC_CLUSTER_ROLE_BINDING, "", "logs",
          "{'roleRef':{'kind':'ClusterRole','name':'logs'},'subjects':[{'kind':'User','name':'carl'}"
          "]}"},
+        {HFD_RBAC_CLUSTER_ROLE, "", "nameless",
+         "{'rules':[{'verbs':['list','create'],'apiGroups':[''],'resources':['secrets'],"
+         "'resourceNames':['','a']}]}"},
+        {HFD_RBAC_CLUSTER_ROLE_BINDING, "", "nameless",
+         "{'roleRef':{'kind':'ClusterRole','name':'nameless'},"
+         "'subjects':[{'kind':'User','name':'kim'}]}"},
         {HFD_RBAC_CLUSTER_ROLE_BINDING, "", "one",
          "{'roleRef':{'kind':'ClusterRole','name':'one'},'subjects':[{'kind':'User','name':'dora'}]"
          "}"},
@@ -126,6 +132,11 @@ static const struct question questions[] = {
         {"carl", "update", "apps", "deployments", "scale", "ns1", "x", true},
         {"carl", "update", "apps", "deployments", "", "ns1", "x", false},
         /* names */
+        {"kim", "list", "", "secrets", "", "ns1", "", true},
+        {"kim", "create", "", "secrets", "", "ns1", "", true},
+        {"kim", "list", "", "secrets", "", "ns1", "a", true},
+        {"kim", "list", "", "secrets", "", "ns1", "b", false},
+        {"dora", "list", "", "secrets", "", "ns1", "", false},
         {"dora", "get", "", "secrets", "", "ns1", "a", true},
         {"dora", "watch", "", "secrets", "", "ns1", "b", true},
         {"dora", "get", "", "secrets", "", "ns1", "c", false},

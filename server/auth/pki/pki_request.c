@@ -31,6 +31,7 @@
 #include "base/cleanup.h"
 #include "server/auth/pki/pki_x509.h"
 #include "server/tls/pem.h"
+#include "server/tls/readable_name.h"
 
 /* As in Go's library, which refuses shorter keys and longer exponents. */
 #define MIN_RSA_BITS      1024
@@ -127,6 +128,23 @@ static bool is_usual_curve(EVP_PKEY *key) {
         return false;
 }
 
+/* Whether the request has its EC key as a whole point. Go's libraries read no other form. */
+static bool is_whole_point(X509_REQ *request) {
+        const unsigned char *point = NULL;
+        int n = 0;
+
+        return X509_PUBKEY_get0_param(NULL, &point, &n, NULL, X509_REQ_get_X509_PUBKEY(request)) ==
+                       1 &&
+               n > 0 && point[0] == POINT_CONVERSION_UNCOMPRESSED;
+}
+
+/* Why an EC key is not accepted; "" = it is. */
+static const char *ec_fault(X509_REQ *request, EVP_PKEY *key) {
+        if (!is_usual_curve(key))
+                return "x509: unsupported elliptic curve";
+        return is_whole_point(request) ? "" : "ecdsa: invalid uncompressed public key";
+}
+
 /* Why an RSA key is not accepted; "" = it is. An exponent that is too large makes the verification
  * slow. */
 static const char *rsa_fault(EVP_PKEY *key) {
@@ -149,7 +167,7 @@ static const char *rsa_fault(EVP_PKEY *key) {
 
 /* Why a signature by that key or algorithm is not accepted; "" = it may be verified. Kinds of keys
  * that no TLS client uses are refused, because some of them make the verification slow. */
-static const char *algorithm_fault(const X509_REQ *request, EVP_PKEY *key) {
+static const char *algorithm_fault(X509_REQ *request, EVP_PKEY *key) {
         int digest = NID_undef;
 
         (void)OBJ_find_sigid_algs(X509_REQ_get_signature_nid(request), &digest, NULL);
@@ -158,7 +176,7 @@ static const char *algorithm_fault(const X509_REQ *request, EVP_PKEY *key) {
         if (EVP_PKEY_is_a(key, "RSA"))
                 return rsa_fault(key);
         if (EVP_PKEY_is_a(key, "EC"))
-                return is_usual_curve(key) ? "" : "x509: unsupported elliptic curve";
+                return ec_fault(request, key);
         return EVP_PKEY_is_a(key, "ED25519")
                        ? ""
                        : "x509: cannot verify signature: algorithm unimplemented";
@@ -169,19 +187,6 @@ static const char *signature_fault(EVP_PKEY *key) {
                 return "x509: ECDSA verification failure";
         return EVP_PKEY_is_a(key, "RSA") ? "crypto/rsa: verification error"
                                          : "x509: Ed25519 verification failure";
-}
-
-/* Whether Go's libraries read strings of this type in requests. */
-static bool is_readable(const ASN1_STRING *string) {
-        switch (ASN1_STRING_type(string)) {
-        case V_ASN1_UTF8STRING:
-        case V_ASN1_PRINTABLESTRING:
-        case V_ASN1_IA5STRING:
-        case V_ASN1_NUMERICSTRING:
-        case V_ASN1_T61STRING:
-        case V_ASN1_BMPSTRING: return true;
-        default: return false;
-        }
 }
 
 /* Why the names of the subject are not accepted; "" = they are. Go's libraries show one common name
@@ -195,7 +200,7 @@ static const char *subject_fault(const X509_REQ *request) {
                 int kind = OBJ_obj2nid(X509_NAME_ENTRY_get_object(entry));
                 if (kind != NID_commonName && kind != NID_organizationName)
                         continue;
-                if (!is_readable(X509_NAME_ENTRY_get_data(entry)))
+                if (!hfd_readable_string(X509_NAME_ENTRY_get_data(entry)))
                         return "x509: unsupported string type in the subject";
                 n_names += kind == NID_commonName;
         }
@@ -278,8 +283,8 @@ const char *hfd_pki_certificates_fault(const char *pem, size_t n) {
 
 /* ---- issuing ---- */
 
-/* Copies the attributes of the subject that Kubernetes copies. An approver does not see the others,
- * one of which is the uid of the user. */
+/* Copies the attributes of the subject that Kubernetes copies, as far as a program in Go can read
+ * them. An approver does not see the others, one of which is the uid of the user. */
 static bool copy_subject(X509 *cert, const X509_REQ *request) {
         static const int kept[] = {NID_countryName,         NID_organizationName,
                                    NID_localityName,        NID_organizationalUnitName,
@@ -295,7 +300,7 @@ static bool copy_subject(X509 *cert, const X509_REQ *request) {
                 size_t k = 0;
                 while (k < COUNT(kept) && kept[k] != kind)
                         k++;
-                if (k == COUNT(kept))
+                if (k == COUNT(kept) || !hfd_readable_string(X509_NAME_ENTRY_get_data(entry)))
                         X509_NAME_ENTRY_free(X509_NAME_delete_entry(subject, i));
         }
         return subject && X509_set_subject_name(cert, subject) == 1;
@@ -339,26 +344,33 @@ static bool set_lifetime(X509 *cert, X509 *ca, const struct hfd_pki_issue *issue
                hfd_pki_x509_limit(cert, ca);
 }
 
-int hfd_pki_issue(const struct hfd_pki_issue *issue, char **ret_cert_pem) {
-        const char *fault = hfd_pki_request_fault(issue->request_pem, issue->n_request);
-        if (fault && !*fault)
-                fault = hfd_pki_request_subject_fault(issue->request_pem, issue->n_request);
+/* Why no certificate is issued for the request; "" = nothing speaks against it. NULL: out of
+ * memory. */
+static const char *issue_fault(const char *pem, size_t n) {
+        const char *fault = hfd_pki_request_fault(pem, n);
+
+        return fault && !*fault ? hfd_pki_request_subject_fault(pem, n) : fault;
+}
+
+int hfd_pki_issue(const struct hfd_pki_issue *issue, char **ret_cert_pem, const char **ret_fault) {
+        const char *fault = issue_fault(issue->request_pem, issue->n_request);
         HF__CLEANUP(cert_cleanup) X509 *ca = hfd_pem_read_cert(issue->ca_cert_pem);
         HF__CLEANUP(key_cleanup) EVP_PKEY *ca_key = hfd_pem_read_key(issue->ca_key_pem);
-        HF__CLEANUP(request_cleanup)
-        X509_REQ *request = !fault || *fault
-                                    ? NULL
-                                    : parse_request(issue->request_pem, issue->n_request, &fault);
         HF__CLEANUP(cert_cleanup) X509 *cert = X509_new();
         time_t now = (time_t)issue->now;
 
         assert(issue->seconds > 0);
         ERR_clear_error();
+        *ret_fault = fault;
         if (!fault)
                 return -ENOMEM;
-        if (!ca || !ca_key || !request || X509_cmp_time(X509_get0_notAfter(ca), &now) <= 0)
+        if (*fault)
                 return HF_E_INVALID;
-        bool ok = cert && X509_set_version(cert, X509_VERSION_3) == 1 &&
+        if (!ca || !ca_key || X509_cmp_time(X509_get0_notAfter(ca), &now) <= 0)
+                return HF_E_UNAVAILABLE;
+        HF__CLEANUP(request_cleanup)
+        X509_REQ *request = parse_request(issue->request_pem, issue->n_request, &fault);
+        bool ok = cert && request && X509_set_version(cert, X509_VERSION_3) == 1 &&
                   hfd_pki_x509_set_serial(cert) && set_lifetime(cert, ca, issue) &&
                   X509_set_pubkey(cert, X509_REQ_get0_pubkey(request)) == 1 &&
                   copy_subject(cert, request) &&

@@ -40,7 +40,8 @@ struct hfd_pki_issue {
 /*
  * Issues a certificate for a client, with the subject and the names of the request as far as
  * Kubernetes copies them. It is valid for the lifetime, or until the CA expires if that is sooner.
- * 0, -ENOMEM, -EIO (OpenSSL failed), or HF_E_INVALID: the CA has expired, or the CA or the request
- * cannot be used.
+ * 0, -ENOMEM, -EIO (OpenSSL failed), HF_E_UNAVAILABLE: the CA has expired or cannot be used, or
+ * HF_E_INVALID: no certificate is issued for the request, and *ret_fault (static storage) is the
+ * reason.
  */
-int hfd_pki_issue(const struct hfd_pki_issue *issue, char **ret_cert_pem);
+int hfd_pki_issue(const struct hfd_pki_issue *issue, char **ret_cert_pem, const char **ret_fault);

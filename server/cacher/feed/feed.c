@@ -65,16 +65,19 @@ static int pass_object(const struct hfd_object *object, hfd_feed_object_fn fn, v
 }
 
 int hfd_feed_each(struct hfd_cacher *cacher, const struct hfd_resource *resource,
-                  hfd_feed_object_fn fn, void *ctx) {
+                  uint64_t *revision, hfd_feed_object_fn fn, void *ctx) {
         static const struct hfd_scope all = {.prefix = ""};
         struct hfd_object_iter iter;
         struct hfd_snapshot snapshot;
         struct hfd_object *object;
         assert(fn);
-        int r = hfd_snapshot_take_now(cacher, resource, &snapshot);
+        bool taken = *revision != 0 && hfd_snapshot_take(cacher, resource, *revision, &snapshot);
+        int r = taken ? 0 : hfd_snapshot_take_now(cacher, resource, &snapshot);
 
         if (r != 0)
                 return r;
+        if (*revision == 0)
+                *revision = snapshot.revision;
         hfd_object_iter_init(&iter, &snapshot.objects, &all, "");
         while (r == 0 && (object = hfd_object_iter_next(&iter)))
                 r = pass_object(object, fn, ctx);

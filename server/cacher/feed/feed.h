@@ -5,6 +5,8 @@
  * builds it again after each change. Changes that come while it works share the next run. Roles,
  * FlowSchemas, the configuration of admission and definitions of custom resources have one each.
  */
+#include <stdint.h>
+
 #include <holdfast/host.h>
 
 struct hf__json;
@@ -46,8 +48,12 @@ void hfd_feed_wake(struct hfd_feed *feed);
  * none; it is borrowed for the call, as are name and object. fn returns 0 or -ENOMEM, which ends
  * the walk. An object that cannot be parsed is left out. Returns 0, -ENOMEM, or -EAGAIN: the cacher
  * is not filled yet.
+ *
+ * *revision: 0 = the objects are those of now, and it becomes their revision. Otherwise they are
+ * those of that revision, so that an index of several kinds shows one state of the store. If the
+ * cacher does not know that state any more, they are those of now.
  */
 typedef int (*hfd_feed_object_fn)(void *ctx, const char *ns, const char *name,
                                   const struct hf__json *object);
 int hfd_feed_each(struct hfd_cacher *cacher, const struct hfd_resource *resource,
-                  hfd_feed_object_fn fn, void *ctx);
+                  uint64_t *revision, hfd_feed_object_fn fn, void *ctx);

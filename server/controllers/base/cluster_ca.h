@@ -29,8 +29,8 @@ struct hfd_cluster_ca_functions {
         /*
          * Issues a certificate that this server accepts from clients. *ret_pem is PEM text that the
          * caller frees. HF_E_NOT_FOUND: this server has no key of the CA of its clients, and the
-         * message says why. HF_E_INVALID: the CA has expired, or the CA or the request cannot be
-         * used. -errno.
+         * message says why. HF_E_INVALID: the request can never be signed, and the message says
+         * why. HF_E_UNAVAILABLE: the CA has expired or cannot be used. -errno.
          */
         int (*sign)(void *ctx, const struct hfd_signing *signing, char **ret_pem,
                     struct hf_status *reterr_status);

@@ -6,7 +6,9 @@
  *
  * Invariants. The result is written at the resourceVersion for which it was decided, so a request
  * that is denied meanwhile gets no certificate. If this server has no key of the CA, the controller
- * leaves requests alone, because another program may sign them.
+ * leaves requests alone, because another program may sign them. A request that this server would
+ * refuse, but that an earlier version or another program has stored, is marked as failed: it could
+ * never be signed, and would be tried again for ever.
  */
 #include "server/controllers/certificates/request_signer.h"
 
@@ -60,6 +62,15 @@ static void report_no_key(struct hfd_controller_context *context, const char *wh
                        "certificate requests of " HFD_CLIENT_SIGNER " are left alone: %s", why);
 }
 
+static int fail_request(struct hf_term *term, struct hf__json *request, const char *name,
+                        const char *why) {
+        char now[HF__MICROTIME_MAX];
+
+        hf__time_format(now_of(term), now);
+        int r = hfd_request_fail(request, why, now);
+        return r == 0 ? write_status(term, name, request) : r;
+}
+
 /* Signs a request and writes its status. text: the certificate request, n bytes of PEM. */
 static int sign_text(struct hfd_controller_context *context, struct hf_term *term,
                      struct hf__json *request, const char *name, const char *text, size_t n) {
@@ -81,6 +92,8 @@ static int sign_text(struct hfd_controller_context *context, struct hf_term *ter
                 report_no_key(context, status.message);
                 return 0;
         }
+        if (r == HF_E_INVALID)
+                return fail_request(term, request, name, status.message);
         if (r != 0) {
                 hf_log(&context->host->log, HF_LOG_WARNING, HFD_REQUEST_SIGNER,
                        "cannot sign the certificate request %s: %s", name, status.message);
@@ -103,15 +116,6 @@ static int sign_request(struct hfd_controller_context *context, struct hf_term *
         r = sign_text(context, term, request, name, pem, n);
         free(pem);
         return r;
-}
-
-static int fail_request(struct hf_term *term, struct hf__json *request, const char *name,
-                        const char *why) {
-        char now[HF__MICROTIME_MAX];
-
-        hf__time_format(now_of(term), now);
-        int r = hfd_request_fail(request, why, now);
-        return r == 0 ? write_status(term, name, request) : r;
 }
 
 static int reconcile_request(void *ctx, struct hf_term *term, const char *key, hf_nsec *ret_again) {

@@ -57,11 +57,37 @@ bool hfd_query_bool(const char *query, const char *key) {
         return r != 0 || (strcmp(value, "0") != 0 && strcasecmp(value, "false") != 0);
 }
 
+/* The length of the first term of a selector. A comma after a backslash is part of a value. */
+static size_t term_length(const char *text) {
+        size_t n = 0;
+
+        while (text[n] && text[n] != ',')
+                n += text[n] == '\\' && text[n + 1] ? 2 : 1;
+        return n;
+}
+
+/* Copies the n bytes of a value without their backslashes. False: it is malformed, empty, too long,
+ * or no name of an object. */
+static bool copy_name(const char *value, size_t n, char ret_name[HF_NAME_MAX + 1]) {
+        size_t n_name = 0;
+
+        for (size_t i = 0; i < n; i++) {
+                bool escaped = value[i] == '\\';
+                i += escaped;
+                if (i == n || n_name == HF_NAME_MAX || escaped != !!strchr("\\,=", value[i]))
+                        return false;
+                ret_name[n_name++] = value[i];
+        }
+        ret_name[n_name] = '\0';
+        return n_name > 0 && !strpbrk(ret_name, "/%") && strcmp(ret_name, ".") != 0 &&
+               strcmp(ret_name, "..") != 0;
+}
+
 /*
  * authorization.c uses the result to authorize the request for that object only. This does not
- * widen the user's rights: the selector is parsed completely when the request is served, so the
- * response contains no other object. Terms of other forms are ignored here. If the result is false,
- * the request is authorized for all objects.
+ * widen the user's rights if the terms here are those of the selector that is applied when the
+ * request is served (hfd_selector_parse): then the response contains no other object. Terms of
+ * other forms are ignored here. If the result is false, the request is authorized for all objects.
  */
 bool hfd_query_selected_name(const char *query, char ret_name[HF_NAME_MAX + 1]) {
         static const char field[] = "metadata.name";
@@ -70,18 +96,13 @@ bool hfd_query_selected_name(const char *query, char ret_name[HF_NAME_MAX + 1]) 
         if (hfd_query_get(query, "fieldSelector", selector, sizeof selector) != 0)
                 return false;
         for (char *term = selector; *term;) {
-                size_t n = strcspn(term, ",");
+                size_t n = term_length(term);
                 size_t n_skip = n + (term[n] == ',');
                 if (n > sizeof field - 1 && memcmp(term, field, sizeof field - 1) == 0 &&
                     term[sizeof field - 1] == '=') {
                         const char *value = term + sizeof field;
                         value += *value == '='; /* "==" is the same as "=" */
-                        size_t n_value = (size_t)(term + n - value);
-                        if (n_value == 0 || n_value > HF_NAME_MAX)
-                                return false;
-                        memcpy(ret_name, value, n_value);
-                        ret_name[n_value] = '\0';
-                        return true;
+                        return copy_name(value, (size_t)(term + n - value), ret_name);
                 }
                 term += n_skip;
         }

@@ -23,7 +23,8 @@ bool hfd_query_bool(const char *query, const char *key);
 
 /*
  * Whether fieldSelector selects one object by its name (metadata.name=x is one of its terms).
- * Copies x to ret_name. False also for a selector that cannot be decoded or has 1 KiB or more, and
- * if x is empty or longer than a name may be.
+ * Copies x to ret_name, without the backslashes of its escapes. False also for a selector that
+ * cannot be decoded or has 1 KiB or more, and if x is empty, malformed, longer than a name may be,
+ * or no segment of a path. ret_name has no meaning then.
  */
 bool hfd_query_selected_name(const char *query, char ret_name[HF_NAME_MAX + 1]);

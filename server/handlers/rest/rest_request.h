@@ -11,6 +11,7 @@
 
 struct hfd_account_watches;
 struct hfd_credential;
+struct hfd_requester;
 struct hfd_rest_list;
 struct hfd_unsent;
 
@@ -38,6 +39,9 @@ struct hfd_rest_request {
          * cannot lose it.
          */
         struct hfd_attributes attributes; /* borrowed from the HTTP request */
+        /* Only for a watch by impersonation, as in struct hfd_request_context. Borrowed. */
+        const struct hfd_requester *sender;
+        size_t n_named_groups;
         /* Only for a watch: the objects on which its user's token depends, and the list of such
          * watches. Both are borrowed; NULL = the token depends on none. */
         const struct hfd_credential *credential;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Ends the watch of a user who has lost the right to it. What the guard borrows (the user, the
+ * Ends the watch of a user who has lost the right to it, or whose sender has lost the right to act
+ * for this user. What the guard borrows (the user, the
  * attributes, the credential) belongs to the HTTP request, which outlives the guard.
  *
  * Invariant: the guard is freed with its stream, and not before. The authorizer or the thread of
@@ -38,6 +39,9 @@ static bool track_right(struct hfd_watch_stream *stream, const struct hfd_rest_r
                 return true;
         *right = (struct hfd_watch_right){.subject = &rest->request.requester->subject,
                                           .attributes = rest->attributes,
+                                          .sender = rest->sender ? &rest->sender->subject : NULL,
+                                          .impersonated = rest->request.requester,
+                                          .n_named_groups = rest->n_named_groups,
                                           .request = stream->http_request,
                                           .end = end_revoked,
                                           .ctx = stream};

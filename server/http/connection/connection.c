@@ -81,6 +81,24 @@ static SSL_CTX *ref_tls(struct hfd_http *http) {
         return tls;
 }
 
+/* As in kube-apiserver, a certificate of a CA that is trusted no more names no user, also on a
+ * connection that is open already. A watch that has begun goes on. After a shortage of memory, the
+ * next request verifies the certificate again. */
+void hfd_connection_verify_again(struct hfd_connection *connection) {
+        struct hfd_http *http = connection->worker->http;
+        struct hfd_origin *origin = connection->origin;
+        unsigned n = atomic_load(&http->n_reloads);
+
+        if (connection->n_reloads == n || origin->kind != HFD_PEER_VERIFIED)
+                return;
+        SSL_CTX *tls = ref_tls(http); /* of reload n, or of a later one */
+        int r = hfd_tls_verify_again(connection->ssl, tls);
+        SSL_CTX_free(tls);
+        atomic_store(&origin->refused, r != 0);
+        if (r != -ENOMEM)
+                connection->n_reloads = n;
+}
+
 static void link_connection(struct hfd_worker *worker, struct hfd_connection *connection) {
         connection->next = worker->connections;
         if (connection->next)
@@ -168,6 +186,7 @@ int hfd_connection_new(struct hfd_worker *worker, int fd, const struct sockaddr_
                 return -ENOMEM;
         event.data.ptr = connection;
         set_socket_options(fd);
+        connection->n_reloads = atomic_load(&worker->http->n_reloads); /* first: see verify_again */
         tls = ref_tls(worker->http);
         connection->ssl = hfd_tls_accept(tls, fd, &connection->bad_cert);
         SSL_CTX_free(tls);

@@ -66,6 +66,7 @@ struct hfd_connection {
         bool ending;          /* no more input: lingers once all output is sent */
         bool tls_wants_write; /* the handshake waits until the socket is writable */
         bool bad_cert;        /* the client certificate does not verify */
+        unsigned n_reloads;   /* the reloads before the client certificate was last verified */
 };
 
 /* For a socket that the server's n_connections includes already. Takes ownership of fd on success
@@ -89,6 +90,10 @@ void hfd_connection_unmark_dirty(struct hfd_connection *connection);
 /* Enforces the time limits; called about once a second. Frees nothing: a connection that must end
  * is only marked dirty, so the caller may walk the list of connections. */
 void hfd_connection_tick(struct hfd_connection *connection, hf_nsec now);
+
+/* Verifies the client certificate again if the server's certificates were reloaded since. Call it
+ * before a request is authenticated. */
+void hfd_connection_verify_again(struct hfd_connection *connection);
 
 /* The sender has become known: the limits for strangers do not apply any more. Idempotent. */
 void hfd_connection_make_known(struct hfd_connection *connection);

@@ -75,6 +75,7 @@ bool hfd_connection_decide(struct hfd_connection *connection, struct hfd_http_re
 
         assert(!request->dispatched && !request->response.refused);
         hfd_strangers_touch(&connection->stranger, connection->worker->now);
+        hfd_connection_verify_again(connection);
         switch (http->on_head ? http->on_head(http->ctx, request) : HFD_HTTP_READ_BODY) {
         case HFD_HTTP_READ_BODY: hfd_connection_make_known(connection); return true;
         case HFD_HTTP_IGNORE_BODY: hfd_connection_dispatch(connection, request); return false;

@@ -46,6 +46,8 @@ struct hfd_http {
         _Atomic size_t n_connections; /* accepted and not yet closed */
         struct hfd_account account;   /* the memory of all connections' requests and input */
         struct hfd_refusals refusals;
+        /* Increases with each reload, after `tls` has changed. */
+        atomic_uint n_reloads;
         atomic_bool draining, closing; /* each goes from false to true once, draining first */
 
         /* Worker 0 only. */

@@ -19,6 +19,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <openssl/bn.h>
 #include <openssl/core_names.h>
@@ -28,6 +29,7 @@
 #include "base/cleanup.h"
 #include "server/http/request/origin.h"
 #include "server/tls/pem.h"
+#include "server/tls/readable_name.h"
 #include "server/tls/reasons.h"
 
 #define MAX_ORGANISATIONS 64 /* of a certificate; each one is a group of the user */
@@ -304,6 +306,24 @@ static int read_fingerprint(X509 *cert, struct hfd_origin *origin) {
         return 0;
 }
 
+static int64_t end_of(const X509 *cert) {
+        struct tm tm;
+
+        return ASN1_TIME_to_tm(X509_get0_notAfter(cert), &tm) == 1 ? timegm(&tm) : 0;
+}
+
+/* When the first certificate of the chain that was verified expires. */
+static int64_t find_expiry(SSL *ssl, const X509 *cert) {
+        STACK_OF(X509) *chain = SSL_get0_verified_chain(ssl);
+        int64_t expires = end_of(cert);
+
+        for (int i = 0; i < sk_X509_num(chain); i++) {
+                int64_t end = end_of(sk_X509_value(chain, i));
+                expires = end < expires ? end : expires;
+        }
+        return expires;
+}
+
 int hfd_tls_peer(SSL *ssl, bool bad_cert, struct hfd_origin *origin) {
         X509 *cert = SSL_get0_peer_certificate(ssl);
 
@@ -315,10 +335,34 @@ int hfd_tls_peer(SSL *ssl, bool bad_cert, struct hfd_origin *origin) {
         int r = read_organisations(subject, origin);
         if (r == 0)
                 r = read_fingerprint(cert, origin);
+        /* Programs in Go refuse such a certificate, and kube-apiserver is one of them. */
+        if (!hfd_readable_name(subject))
+                bad_cert = true;
         /* As in Kubernetes, the uid counts only where a name makes the certificate one of a user.
          */
         if (r == 0 && origin->common_name && !read_uid(subject, origin))
                 bad_cert = true;
         origin->kind = bad_cert ? HFD_PEER_BAD : HFD_PEER_VERIFIED;
+        origin->expires = find_expiry(ssl, cert);
+        return r;
+}
+
+/* As in the handshake, except for the limits, which the certificates have kept there. */
+int hfd_tls_verify_again(SSL *ssl, SSL_CTX *tls) {
+        X509_STORE_CTX *store = X509_STORE_CTX_new();
+        int r = -ENOMEM;
+
+        if (store &&
+            X509_STORE_CTX_init(store, SSL_CTX_get_cert_store(tls), SSL_get0_peer_certificate(ssl),
+                                SSL_get_peer_cert_chain(ssl)) == 1 &&
+            X509_STORE_CTX_set_default(store, "ssl_client") == 1) {
+                X509_STORE_CTX_set_depth(store, MAX_CHAIN);
+                if (X509_verify_cert(store) == 1)
+                        r = 0;
+                else if (X509_STORE_CTX_get_error(store) != X509_V_ERR_OUT_OF_MEM)
+                        r = HF_E_UNAUTHORIZED;
+        }
+        X509_STORE_CTX_free(store);
+        ERR_clear_error();
         return r;
 }

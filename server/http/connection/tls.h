@@ -37,3 +37,6 @@ bool hfd_tls_is_h2(SSL *ssl);
 /* Records the names of the client certificate, if there is one, in origin. Call once, after the
  * handshake. 0 or -ENOMEM. */
 int hfd_tls_peer(SSL *ssl, bool bad_cert, struct hfd_origin *origin);
+/* Whether the client certificate also verifies by the client CA of these settings. Call it only if
+ * it has verified in the handshake. 0, HF_E_UNAUTHORIZED or -ENOMEM. */
+int hfd_tls_verify_again(SSL *ssl, SSL_CTX *tls);

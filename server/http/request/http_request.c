@@ -360,7 +360,9 @@ struct hfd_client_cert hfd_http_request_peer(struct hfd_http_request *request) {
 
         if (!origin)
                 return (struct hfd_client_cert){.common_name = "", .uid = "", .fingerprint = ""};
-        return (struct hfd_client_cert){.kind = origin->kind,
+        bool refused = atomic_load(&origin->refused);
+        return (struct hfd_client_cert){.kind = refused ? HFD_PEER_BAD : origin->kind,
+                                        .expires = origin->expires,
                                         .common_name =
                                                 origin->common_name ? origin->common_name : "",
                                         .organisations = (const char *const *)origin->organisations,

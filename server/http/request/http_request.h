@@ -88,7 +88,8 @@ hf_nsec hfd_http_request_received_at(struct hfd_http_request *request);
 
 enum hfd_peer_cert {
         HFD_PEER_NONE,     /* the client sent no certificate */
-        HFD_PEER_VERIFIED, /* the client CA issued it, and it was valid at the handshake */
+        HFD_PEER_VERIFIED, /* the client CA issued it, and it was valid at the handshake (expires)
+                            */
         HFD_PEER_BAD       /* not valid, for example expired, or of another CA: it names no user */
 };
 /* The client certificate. All texts are borrowed from the request, and "" if there are none. */
@@ -97,6 +98,9 @@ struct hfd_client_cert {
         const char *common_name;
         const char *const *organisations; /* the first 64 */
         size_t n_organisations;
+        /* When the first certificate of its chain expires, in seconds since 1970: the connection
+         * may live for longer. */
+        int64_t expires;
         const char *uid;         /* of the user, in the attribute that Kubernetes reads */
         const char *fingerprint; /* the SHA-256 of the certificate, in hexadecimal */
 };

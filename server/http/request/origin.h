@@ -5,10 +5,12 @@
  * shared by all of its requests.
  *
  * Threads: the worker fills it in until the handshake is done. It is immutable afterwards, so that
- * every thread may read it without a lock.
+ * every thread may read it without a lock. Only `refused` changes: the worker sets it.
  */
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/socket.h>
 
 #include "server/http/request/http_request.h"
@@ -16,6 +18,8 @@
 struct hfd_origin {
         atomic_int refs;
         enum hfd_peer_cert kind;
+        int64_t expires;      /* as in struct hfd_client_cert */
+        atomic_bool refused;  /* after a reload, the client CA does not verify the certificate */
         char remote[64];      /* as text: "127.0.0.1:40112" */
         char *common_name;    /* owned; NULL = none */
         char **organisations; /* owned array of owned strings */
