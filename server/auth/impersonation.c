@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reads the headers of an impersonation: the user as whom the sender wants to make the request; and
- * lists the rights that the sender needs.
+ * Reads the headers of an impersonation: the user as whom the sender wants to make the request.
  *
  * Invariants: the filter checks that the sender may impersonate the user, the uid, each group and
  * each extra value. The HTTP server joins repeated headers by ", ", so a comma
@@ -17,10 +16,9 @@
 #include <holdfast/error.h>
 
 #include "base/percent.h"
+#include "server/auth/impersonation_rights.h"
 
-#define EXTRA_PREFIX   "impersonate-extra-"
-#define ACCOUNT_PREFIX "system:serviceaccount:"
-#define IDENTITY_API   "authentication.k8s.io" /* the group of uids and extra values */
+#define EXTRA_PREFIX "impersonate-extra-"
 
 /* Copies the next part of a list to part, and moves *at past it. False: the part is too long. */
 static bool next_part(const char **at, char *part, size_t max) {
@@ -60,20 +58,6 @@ static bool add_extra(struct hfd_user *user, const char *encoded, const char *li
         for (const char *at = list; *at;)
                 if (!next_part(&at, value, sizeof value) || !hfd_user_add_extra(user, key, value))
                         return false;
-        return true;
-}
-
-bool hfd_is_service_account(const char *name, char *ret_ns, size_t n, const char **ret_name) {
-        const char *ns = name + strlen(ACCOUNT_PREFIX);
-        const char *colon =
-                strncmp(name, ACCOUNT_PREFIX, strlen(ACCOUNT_PREFIX)) == 0 ? strchr(ns, ':') : NULL;
-
-        if (!colon || colon == ns || !colon[1] || strchr(colon + 1, ':') ||
-            (size_t)(colon - ns) >= n)
-                return false;
-        memcpy(ret_ns, ns, (size_t)(colon - ns));
-        ret_ns[colon - ns] = '\0';
-        *ret_name = colon + 1;
         return true;
 }
 
@@ -129,48 +113,4 @@ int hfd_impersonation_parse(struct hfd_http_request *request, struct hfd_user *r
                 if (!add_extra(ret_user, key + strlen(EXTRA_PREFIX), value))
                         return HF_E_INVALID;
         return add_implied_groups(ret_user, groups && groups[0]) ? 0 : HF_E_INVALID;
-}
-
-/* ---- rights ---- */
-
-/* The right to impersonate the object `name` of the resource: a user, a group, and so on. */
-static struct hfd_attributes right_to(const char *group, const char *resource,
-                                      const char *subresource, const char *ns, const char *name) {
-        return (struct hfd_attributes){.verb = "impersonate",
-                                       .group = group,
-                                       .resource = resource,
-                                       .subresource = subresource,
-                                       .ns = ns,
-                                       .name = name,
-                                       .path = "",
-                                       .is_resource = true};
-}
-
-/* The groups after the first n_groups follow from the name of the user, and need no right. */
-bool hfd_impersonation_allowed(const struct hfd_requester *requested, size_t n_groups,
-                               bool (*has)(void *ctx, const struct hfd_attributes *right),
-                               void *ctx, char ns[HFD_NAMESPACE_MAX],
-                               struct hfd_attributes *ret_missing) {
-        const struct hfd_subject *subject = &requested->subject;
-        const char *name = subject->name, *end = requested->extra + requested->n_extra;
-
-        ns[0] = '\0';
-        bool account = hfd_is_service_account(subject->name, ns, HFD_NAMESPACE_MAX, &name);
-        *ret_missing = right_to("", account ? "serviceaccounts" : "users", "", ns, name);
-        if (!has(ctx, ret_missing))
-                return false;
-        for (size_t i = 0; i < n_groups; i++) {
-                *ret_missing = right_to("", "groups", "", "", subject->groups[i]);
-                if (!has(ctx, ret_missing))
-                        return false;
-        }
-        for (const char *at = requested->extra; at < end;) {
-                const char *key = at, *value = at + strlen(at) + 1;
-                at = value + strlen(value) + 1;
-                *ret_missing = right_to(IDENTITY_API, "userextras", key, "", value);
-                if (!has(ctx, ret_missing))
-                        return false;
-        }
-        *ret_missing = right_to(IDENTITY_API, "uids", "", "", requested->uid);
-        return !requested->uid[0] || has(ctx, ret_missing);
 }

@@ -20,7 +20,7 @@
 #include "base/strbuf.h"
 #include "base/thread.h"
 #include "server/auth/fixed_rules.h"
-#include "server/auth/impersonation.h"
+#include "server/auth/impersonation_rights.h"
 #include "server/authorization/role_index.h"
 #include "server/cacher/feed/feed.h"
 #include "server/http/http.h"

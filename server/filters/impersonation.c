@@ -13,6 +13,7 @@
 #include <stdlib.h>
 
 #include "server/auth/impersonation.h"
+#include "server/auth/impersonation_rights.h"
 #include "server/filters/audit.h"
 #include "server/filters/status_response.h"
 
