@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -236,6 +237,90 @@ static void test_combinations(void **state) {
         CHECK(combinations);
 }
 
+/* The linker redirects the function. */
+static size_t n_strcmp;
+int __real_strcmp(const char *a, const char *b);
+int __wrap_strcmp(const char *a, const char *b);
+int __wrap_strcmp(const char *a, const char *b) {
+        n_strcmp++;
+        return __real_strcmp(a, b);
+}
+
+/* Appends [{"k0":0,...},{...}]: n_elements with n keys. */
+static void put_elements(struct hf__strbuf *out, unsigned n_elements, unsigned n) {
+        hf__strbuf_putc(out, '[');
+        for (unsigned e = 0; e < n_elements; e++) {
+                hf__strbuf_puts(out, e > 0 ? ",{" : "{");
+                for (unsigned i = n; i > 0; i--)
+                        hf__strbuf_printf(out, "%s'k%u':%u", i < n ? "," : "", i, e);
+                hf__strbuf_putc(out, '}');
+        }
+        hf__strbuf_putc(out, ']');
+}
+
+/* Validates a list of 20 elements with n keys. Returns how many texts were compared. */
+static size_t compares_of_keys(unsigned n) {
+        struct hf__strbuf schema = {0}, list = {0};
+
+        hf__strbuf_puts(&schema, "{'type':'array','x-kubernetes-list-type':'map',"
+                                 "'x-kubernetes-list-map-keys':[");
+        for (unsigned i = 1; i <= n; i++)
+                hf__strbuf_printf(&schema, "%s'k%u'", i > 1 ? "," : "", i);
+        hf__strbuf_puts(&schema, "],'items':{'type':'object',"
+                                 "'x-kubernetes-preserve-unknown-fields':true}}");
+        put_elements(&list, 20, n);
+        struct hfd_custom_schema *compiled = schema_of_spec(schema.data);
+        struct hf__json *spec = json_of(list.data), *object = json_of("{}");
+        struct hfd_causes causes;
+        hfd_causes_init(&causes);
+        assert_int_equal(hf__json_add(object, "spec", spec), 0);
+        n_strcmp = 0;
+        hfd_custom_schema_validate(compiled, object, object, &causes);
+        expect_causes(&causes, "");
+        const size_t n_done = n_strcmp;
+        hf__json_free(object);
+        hfd_custom_schema_free(compiled);
+        hf__strbuf_done(&schema);
+        hf__strbuf_done(&list);
+        return n_done;
+}
+
+static void test_the_keys_of_elements_are_not_searched_one_by_one(void **state) {
+        (void)state;
+        assert_in_range(compares_of_keys(800), 800 * 20, 16 * compares_of_keys(100));
+}
+
+/* A text of n times "a", in quotes. The caller frees it. */
+static char *text_of(size_t n) {
+        char *text = malloc(n + 3);
+
+        assert_non_null(text);
+        memset(text, 'a', n + 2);
+        text[0] = text[n + 1] = '\'';
+        text[n + 2] = 0;
+        return text;
+}
+
+/* Also if the text is in a `not`, or as it was: nobody knows then whether it is valid. */
+static void test_the_work_of_patterns_is_in_proportion_to_the_texts(void **state) {
+        static const char too_much[] = "<nil>: Invalid value: null: the patterns of the schema "
+                                       "need too much work for its texts";
+        char *long_text = text_of(30000), *longest = text_of(1 << 20);
+
+        (void)state;
+        expect_validation(S("'pattern':'[a-z]{0,1000}[a-z]{0,1000}!'"), long_text, NULL, too_much);
+        expect_validation(S("'pattern':'[a-z]{0,1000}[a-z]{0,1000}!'"), long_text, long_text,
+                          too_much);
+        expect_validation(S("'not':{'pattern':'[a-z]{0,1000}[a-z]{0,1000}!'}"), long_text, NULL,
+                          too_much);
+        expect_validation(S("'allOf':[{'pattern':'^[a-z]+$'},{'pattern':'^[b-z]?[a-y]+$'},"
+                            "{'pattern':'^[a]+$'},{'pattern':'^[a-f]+$'},{'pattern':'a$'},"
+                            "{'pattern':'^[^ ]+$'}]"),
+                          longest, NULL, "");
+        free(longest);
+        free(long_text);
+}
+
 #define SET "{'type':'array','x-kubernetes-list-type':'set','items':{'type':'string'}}"
 #define MAP(keys)                                                                                  \
         "{'type':'array','x-kubernetes-list-type':'map','x-kubernetes-list-map-keys':[" keys       \
@@ -426,6 +511,8 @@ int main(void) {
                 cmocka_unit_test(test_numbers),
                 cmocka_unit_test(test_arrays_and_objects),
                 cmocka_unit_test(test_combinations),
+                cmocka_unit_test(test_the_keys_of_elements_are_not_searched_one_by_one),
+                cmocka_unit_test(test_the_work_of_patterns_is_in_proportion_to_the_texts),
                 cmocka_unit_test(test_lists_have_no_element_twice),
                 cmocka_unit_test(test_embedded_resources),
                 cmocka_unit_test(test_metadata_of_a_wrong_type_is_refused),

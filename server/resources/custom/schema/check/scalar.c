@@ -137,7 +137,7 @@ static bool check_pattern(struct hfd_check *check, const struct hfd_custom_patte
         if (pattern->regex &&
             hf__cel_regex_find(pattern->regex, &check->run, text, strlen(text), 0, NULL, NULL))
                 return true;
-        if (!checked->records)
+        if (!checked->records || check->run.failed != 0) /* hfd_check_done reports the failure */
                 return false;
         if (pattern->regex)
                 hfd_check_report_invalid(&check->report, checked->place, checked->value,
