@@ -290,6 +290,71 @@ static void test_the_keys_of_elements_are_not_searched_one_by_one(void **state) 
         assert_in_range(compares_of_keys(800), 800 * 20, 16 * compares_of_keys(100));
 }
 
+/* Appends ["v0","v1",...]: n texts. */
+static void put_texts(struct hf__strbuf *out, unsigned n) {
+        for (unsigned i = 0; i < n; i++)
+                hf__strbuf_printf(out, "%s'v%u'", i > 0 ? "," : "[", i);
+        hf__strbuf_putc(out, ']');
+}
+
+static void test_an_enum_of_many_values_is_not_searched_one_by_one(void **state) {
+        enum { N = 2000, LOG_N = 11 };
+        struct hf__strbuf schema = {0}, list = {0};
+
+        (void)state;
+        hf__strbuf_puts(&schema, "{'type':'array','items':{'type':'string','enum':");
+        put_texts(&schema, N);
+        hf__strbuf_puts(&schema, "}}");
+        put_texts(&list, N);
+        n_strcmp = 0;
+        expect_validation(schema.data, list.data, NULL, "");
+        assert_in_range(n_strcmp, N, 10 * N * LOG_N);
+        hf__strbuf_done(&schema);
+        hf__strbuf_done(&list);
+}
+
+/* Equal doubles may be different numbers. */
+static void test_an_enum_of_many_values_has_each_of_them(void **state) {
+#define MANY                                                                                       \
+        "{'x-kubernetes-preserve-unknown-fields':true,'enum':['a','b','c','d','e','f','g','h',"    \
+        "'i',1,2.5,-3,0,9007199254740993,9007199254740992,9007199254740994,true,{'o':1},"          \
+        "[1],null,'1','']}"
+        static const char *const values[] = {"'a'",
+                                             "'i'",
+                                             "''",
+                                             "'1'",
+                                             "1",
+                                             "1.0",
+                                             "2.5",
+                                             "-3",
+                                             "-0.0",
+                                             "9007199254740993",
+                                             "9007199254740992",
+                                             "9007199254740994",
+                                             "true",
+                                             "{'o':1}",
+                                             "[1]"},
+                                 *const others[] = {"'j'",   "'2.5'",   "3",  "9007199254740995",
+                                                    "false", "{'o':2}", "[]", "[1,1]"};
+
+        (void)state;
+        for (size_t i = 0; i < sizeof values / sizeof values[0]; i++)
+                expect_validation(MANY, values[i], NULL, "");
+        for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+                struct hfd_custom_schema *schema = schema_of_spec(MANY);
+                struct hf__json *object = json_of("{}");
+                struct hfd_causes causes;
+                hfd_causes_init(&causes);
+                assert_int_equal(hf__json_add(object, "spec", json_of(others[i])), 0);
+                hfd_custom_schema_validate(schema, object, NULL, &causes);
+                assert_int_equal(causes.n, 1);
+                assert_string_equal(causes.items[0].reason, "FieldValueNotSupported");
+                hf__json_free(object);
+                hfd_custom_schema_free(schema);
+        }
+#undef MANY
+}
+
 /* A text of n times "a", in quotes. The caller frees it. */
 static char *text_of(size_t n) {
         char *text = malloc(n + 3);
@@ -512,6 +577,8 @@ int main(void) {
                 cmocka_unit_test(test_arrays_and_objects),
                 cmocka_unit_test(test_combinations),
                 cmocka_unit_test(test_the_keys_of_elements_are_not_searched_one_by_one),
+                cmocka_unit_test(test_an_enum_of_many_values_is_not_searched_one_by_one),
+                cmocka_unit_test(test_an_enum_of_many_values_has_each_of_them),
                 cmocka_unit_test(test_the_work_of_patterns_is_in_proportion_to_the_texts),
                 cmocka_unit_test(test_lists_have_no_element_twice),
                 cmocka_unit_test(test_embedded_resources),
