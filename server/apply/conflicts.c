@@ -19,20 +19,46 @@
 #include "base/json.h"
 #include "base/utf8.h"
 
+/* The byte with which a character begins in a JSON text of Go, which ends with a quote and escapes
+ * what HTML gives a meaning to. */
+static int byte_in_json(char c) {
+        if (c == 0)
+                return '"';
+        return strchr("\"\\<>&", c) ? '\\' : (unsigned char)c;
+}
+
+/* The order of two texts as JSON. */
+static int order_in_json(const char *x, const char *y) {
+        while (*x && *x == *y) {
+                x++;
+                y++;
+        }
+        int order = byte_in_json(*x) - byte_in_json(*y);
+        if (order != 0)
+                return order;
+        /* After the backslash a quote comes first, the backslash next, and `u` of the others last,
+         * whose numbers have the order of the characters. */
+        bool is_number[2] = {*x != '"' && *x != '\\', *y != '"' && *y != '\\'};
+        return is_number[0] != is_number[1] ? is_number[0] - is_number[1]
+                                            : (unsigned char)*x - (unsigned char)*y;
+}
+
 /* Kubernetes sorts managers by JSON texts that identify them, without times and fields. Where one
  * text has a further member and the other ends, the comma of the first sorts before the brace of
- * the second. */
+ * the second. An empty name has no member, so it comes last. */
 static int order_of_names(const void *a, const void *b) {
         const struct hfd_manager *x = a, *y = b;
-        int order = strcmp(x->name, y->name);
+        int order = !*x->name - !*y->name;
 
+        if (order == 0)
+                order = order_in_json(x->name, y->name);
         if (order == 0)
                 order = y->applies - x->applies;
         if (order == 0)
-                order = strcmp(x->api_version, y->api_version);
+                order = order_in_json(x->api_version, y->api_version);
         if (order == 0) /* an entry with a subresource has one more member */
                 order = !*x->subresource - !*y->subresource;
-        return order == 0 ? strcmp(x->subresource, y->subresource) : order;
+        return order == 0 ? order_in_json(x->subresource, y->subresource) : order;
 }
 
 static void add_conflict(struct hfd_conflicts *conflicts, const struct hfd_manager *manager,

@@ -11,7 +11,8 @@
  *
  * Invariant: the merge of a list takes time for the identities of its elements, but not for the
  * contents of those that the patch does not name. A patch can name one element many thousand times,
- * and each time the lists in that element are merged again.
+ * and each time the lists in that element are merged again; the steps of these merges have a limit
+ * of their own (HFD_PATCH_REPEATS_MAX).
  */
 #include "server/patch/list_merge.h"
 
@@ -204,20 +205,30 @@ static int copy_elements(struct merging *m) {
         return r;
 }
 
+/* Merges an element of the patch into one of target. again: the patch has named it before. */
+static int merge_into(const struct merging *m, struct hf__json *found,
+                      const struct hf__json *element, bool again) {
+        m->merge->outcome->repeating += again;
+        int r = m->merge->merge_element(m->merge->ctx, found, element);
+        m->merge->outcome->repeating -= again;
+        return r;
+}
+
 static int merge_elements(struct merging *m) {
         const char *key = m->merge->key;
+        size_t position = 0;
         int r = 0;
 
         if (key && (m->merge->is_new || has_replace(m->patch)))
                 return copy_elements(m);
         for (const struct hf__json *e = hf__json_first(m->patch); e && r == 0;
-             e = hf__json_next(e)) {
+             e = hf__json_next(e), position++) {
                 if (key && hfd_directive_get(e))
                         continue;
                 size_t first = hfd_merge_keys_find(&m->by_patch, e)->position;
                 struct hf__json *found = find_target(m, e, first);
                 if (found && key)
-                        r = m->merge->merge_element(m->merge->ctx, found, e);
+                        r = merge_into(m, found, e, position > first);
                 if (found)
                         continue;
                 m->made[first] = hfd_directives_copy_without(e);

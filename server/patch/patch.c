@@ -13,12 +13,29 @@
 
 #include <holdfast/error.h>
 
+/* n times the logarithm of n, and at least n. */
+static size_t sorting_steps(size_t n) {
+        size_t steps = n;
+
+        for (size_t rest = n; rest > 1; rest /= 2)
+                steps += n;
+        return steps;
+}
+
 int hfd_patch_spend(struct hfd_patch_outcome *outcome, size_t steps) {
         outcome->steps += steps;
-        if (outcome->steps <= HFD_PATCH_STEPS_MAX)
+        if (outcome->repeating > 0)
+                outcome->repeats += sorting_steps(steps);
+        if (outcome->steps > HFD_PATCH_STEPS_MAX)
+                (void)snprintf(outcome->why, sizeof outcome->why,
+                               "The allowed maximum steps of a patch is %zu", HFD_PATCH_STEPS_MAX);
+        else if (outcome->repeats > HFD_PATCH_REPEATS_MAX)
+                (void)snprintf(outcome->why, sizeof outcome->why,
+                               "The allowed maximum steps of a patch for elements that it names "
+                               "again is %zu",
+                               HFD_PATCH_REPEATS_MAX);
+        else
                 return 0;
-        (void)snprintf(outcome->why, sizeof outcome->why,
-                       "The allowed maximum steps of a patch is %zu", HFD_PATCH_STEPS_MAX);
         return HF_E_TOO_LARGE;
 }
 

@@ -16,16 +16,20 @@
  * After a failure *document may be partly patched, and the caller must still free it.
  *
  * Work: a merge takes n log n time for a document and a patch of n values together; a JSON patch
- * also needs time for each operation. Steps are counted, so that a patch that needs too many is
- * refused before it has used much processor time. Pure. Thread: owner only.
+ * also needs time for each operation, and a strategic merge patch may merge one element of a list
+ * again and again. Steps are counted, so that a patch that needs too many is refused before it has
+ * used much processor time. Pure. Thread: owner only.
  */
 #include <stdbool.h>
 #include <stddef.h>
 
-#define HFD_PATCH_OPS_MAX    10000 /* operations of a JSON patch; the caller checks the limit */
-#define HFD_PATCH_STEPS_MAX  ((size_t)10 << 20) /* of one patch; at most about a second */
-#define HFD_PATCH_STEP_BYTES 64  /* so many bytes of a key or an identity are a step, too */
-#define HFD_PATCH_WHY        240 /* size of the buffer `why`, in bytes */
+#define HFD_PATCH_OPS_MAX   10000 /* operations of a JSON patch; the caller checks the limit */
+#define HFD_PATCH_STEPS_MAX ((size_t)10 << 20) /* of one patch; at most about a second */
+/* Steps of the merges into elements that the patch has named before, each with the logarithm of
+ * what is sorted: less than 0.1 s. */
+#define HFD_PATCH_REPEATS_MAX ((size_t)2 << 20)
+#define HFD_PATCH_STEP_BYTES  64  /* so many bytes of a key or an identity are a step, too */
+#define HFD_PATCH_WHY         240 /* size of the buffer `why`, in bytes */
 
 enum hfd_patch {
         HFD_PATCH_JSON,
@@ -37,6 +41,8 @@ enum hfd_patch {
 /* Begins as {0}. */
 struct hfd_patch_outcome {
         size_t steps;            /* values that were visited, compared or copied so far */
+        size_t repeats;          /* of them, those that count against HFD_PATCH_REPEATS_MAX */
+        unsigned repeating;      /* merges into such elements that contain the current step */
         bool malformed;          /* with HF_E_INVALID: do not try a newer document */
         char why[HFD_PATCH_WHY]; /* the reason of a refusal; mostly in Kubernetes' words */
 };

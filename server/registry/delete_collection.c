@@ -88,6 +88,7 @@ struct sweep {
         size_t n_running;            /* running deletes */
         bool starting_deletes;       /* a thread is in the loop that starts deletes, or `task` is */
         bool failed;
+        bool may_have_written;       /* a delete was done, or may have been */
         bool fence_compared;         /* a transaction has compared the fence, with either result */
         struct hfd_response failure; /* owned; the first failure, if failed */
         struct slot slots[PARALLEL_MAX], *free_slots;
@@ -132,10 +133,18 @@ static void respond_success(struct sweep *sweep) {
         respond_and_free(sweep, &response);
 }
 
-/* Responds with sweep->failure. */
+/* Responds with sweep->failure. If it says that nothing was written, which is true of one delete,
+ * it must be true of all of them: otherwise the outcome is unknown. */
 static void respond_failure(struct sweep *sweep) {
-        struct hfd_response response = sweep->failure;
+        static const struct hf_status partly = {.message = "not all of the collection is deleted"};
+        struct hfd_response response;
 
+        if (sweep->may_have_written && sweep->failure.status.error == HF_E_UNAVAILABLE) {
+                hfd_response_done(&sweep->failure);
+                sweep->failure = (struct hfd_response){0};
+                hfd_response_store_error(&sweep->failure, HF_E_CANCELED, &partly);
+        }
+        response = sweep->failure;
         sweep->failure.body = NULL; /* consumed */
         response.fence_compared |= sweep->fence_compared;
         respond_and_free(sweep, &response);
@@ -210,10 +219,11 @@ static bool copy_uid(const struct hfd_object *object, char uid[64]) {
         return true;
 }
 
-/* The client has left, or the server stops. */
+/* The client has left, or the server stops. If no object remains, the sweep only waits for the
+ * deletes that are running. */
 static void cancel_locked(struct sweep *sweep) {
         hf__mutex_assert_held(&sweep->mu);
-        if (sweep->failed)
+        if (sweep->failed || sweep->next == sweep->n)
                 return;
         sweep->failed = true;
         hfd_response_store_error(&sweep->failure, HF_E_UNAVAILABLE, NULL);
@@ -337,6 +347,8 @@ static void on_deleted(struct hfd_request *request, const struct hfd_response *r
         pthread_mutex_lock(&sweep->mu);
         assert(sweep->n_running > 0);
         sweep->fence_compared |= response->fence_compared;
+        sweep->may_have_written |= response->status.error != HF_E_NOT_FOUND &&
+                                   response->status.error != HF_E_UNAVAILABLE;
         hfd_admission_notes_merge(&sweep->request->notes, &slot->request.notes);
         hfd_admission_notes_done(&slot->request.notes);
         if (response->status.error || !sweep->keeps_objects)

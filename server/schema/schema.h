@@ -58,9 +58,12 @@ enum {
         /* An empty list stays, although the field is not required: Go's type has no omitempty. */
         HFD_FIELD_KEEPS_EMPTY = 16,
         /* A strategic merge patch replaces the object, and does not merge it. */
-        HFD_FIELD_REPLACE = 32
+        HFD_FIELD_REPLACE = 32,
+        /* The field has key_value. Only fields of custom kinds have it. */
+        HFD_FIELD_KEY_VALUE = 64
 };
 
+struct hf__json;
 struct hfd_schema;
 
 struct hfd_schema_field {
@@ -71,10 +74,12 @@ struct hfd_schema_field {
                 const char *merge_key; /* with HFD_FIELD_MERGE; NULL = a list of scalars */
                 /*
                  * Without HFD_FIELD_MERGE, if the field is a key of a list (HFD_LIST_MAP): the
-                 * value that the key has in an element that omits it; NULL = none. A container's
-                 * port without a protocol has "TCP".
+                 * value that the key has in an element that omits it. key_default: a text; NULL =
+                 * none. A container's port without a protocol has "TCP". key_value, with
+                 * HFD_FIELD_KEY_VALUE: any value, never NULL.
                  */
                 const char *key_default;
+                const struct hf__json *key_value;
         };
         unsigned short protobuf_tag; /* the field's number in protobuf; 0 = not in protobuf */
         unsigned char flags;

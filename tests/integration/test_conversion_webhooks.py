@@ -197,6 +197,20 @@ def test_a_collection_is_deleted_in_both_versions(server, hooks):
         assert len(hooks.hook.calls) == calls and not good(server.ask("GET", path("v1")))["items"]
 
 
+def test_a_collection_is_marked_without_the_webhook(server, hooks):
+    """A finalizer keeps the objects. Nobody reads the response of a single delete, so none is converted, and each is marked."""
+    for name in ("a", "b"):
+        good(server.ask("POST", path("v1"), gate("v1", name, finalizers=["example.com/f"])), 201)
+    calls = len(hooks.hook.calls)
+    hooks.code = 500
+    for _ in range(2):  # the second time nothing changes
+        assert good(server.ask("DELETE", path("v2")))["kind"] == "Status"
+    assert len(hooks.hook.calls) == calls
+    for name in ("a", "b"):
+        assert good(server.ask("GET", path("v1", name)))["metadata"]["deletionTimestamp"]
+        good(server.ask("PATCH", path("v1", name), {"metadata": {"finalizers": None}}, content_type=MERGE))
+
+
 def test_a_long_list_is_converted_in_batches(server, hooks):
     connection = http.client.HTTPSConnection(server.address, timeout=30, context=server.context)
     for i in range(120):

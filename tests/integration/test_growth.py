@@ -177,8 +177,11 @@ OBJECTS = {
 }
 
 
-@pytest.mark.parametrize("part", OBJECTS)
-@pytest.mark.parametrize("verb", ["create", "update"])
+# A create drops managedFields before it reads them.
+OBJECT_WRITES = [(verb, part) for part in OBJECTS for verb in ("create", "update") if (verb, part) != ("create", "equal-steps")]
+
+
+@pytest.mark.parametrize("verb, part", OBJECT_WRITES)
 def test_object(client, verb, part):
     path, largest, make = OBJECTS[part]
     sizes, count = doubled(largest), iter(range(1000))

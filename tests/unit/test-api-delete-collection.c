@@ -41,6 +41,8 @@ static struct {
         atomic_bool pool_is_full;    /* for new large writes */
         atomic_bool abandoned;       /* the client has left */
         atomic_uint leaves_at;       /* the client leaves when that many deletes were started */
+        atomic_uint fails_at;        /* the store is unavailable to this delete */
+        atomic_bool pool_stops;      /* steps that follow the first delete are cancelled */
         atomic_uint_least64_t owner; /* of the last delete */
 } seen;
 
@@ -51,7 +53,7 @@ bool __wrap_hfd_work_is_cancelled(const struct hfd_work_pool *pool,
 bool __wrap_hfd_work_is_cancelled(const struct hfd_work_pool *pool,
                                   const struct hfd_work_task *task) {
         seen.n_in_step = 0; /* a step begins */
-        return __real_hfd_work_is_cancelled(pool, task);
+        return (seen.pool_stops && seen.n_started > 0) || __real_hfd_work_is_cancelled(pool, task);
 }
 
 size_t __wrap_hfd_work_pending(struct hfd_work_pool *pool);
@@ -70,6 +72,13 @@ void __wrap_hfd_write_start(struct hfd_registry *registry, struct hfd_request *r
                         seen.max_body = request->n_body;
                 if (++seen.n_started == seen.leaves_at)
                         seen.abandoned = true;
+                if (seen.n_started == seen.fails_at) {
+                        struct hfd_response response = {0};
+                        hfd_response_store_error(&response, HF_E_UNAVAILABLE, NULL);
+                        request->done(request, &response);
+                        hfd_response_done(&response);
+                        return;
+                }
         }
         __real_hfd_write_start(registry, request);
 }
@@ -359,7 +368,7 @@ static void test_a_deletecollection_ends_when_its_client_leaves(void **state) {
         seen.leaves_at = 40;
         hfd_registry_serve(f->registry, &request);
         sem_wait(&done);
-        assert_int_equal(done_error, HF_E_UNAVAILABLE);
+        assert_int_equal(done_error, HF_E_CANCELED);
         assert_int_equal(seen.n_started, 40);
         assert_int_equal(seen.owner, 7);
         assert_in_range(n_left(f), 60, 99);
@@ -379,6 +388,40 @@ static void test_a_full_pool_does_not_end_a_deletecollection(void **state) {
         assert_int_equal(n_left(f), 0);
 }
 
+/* A client repeats a write of which it knows that nothing was written. */
+static void test_a_deletecollection_says_whether_nothing_was_written(void **state) {
+        struct api_fixture *f = *state;
+
+        make_many(f, 20);
+        seen.n_started = 0;
+        seen.fails_at = 1;
+        assert_int_equal(sweep(f, "fieldSelector=metadata.name%3Dw001", NULL), HF_E_UNAVAILABLE);
+        assert_non_null(strstr(f->last.body, "NotApplied"));
+        assert_int_equal(n_left(f), 20);
+        seen.n_started = 0;
+        seen.fails_at = 10;
+        assert_int_equal(sweep(f, NULL, NULL), HF_E_CANCELED);
+        seen.fails_at = 0;
+        assert_int_equal(f->last.status.http_code, 503);
+        assert_null(strstr(f->last.body, "NotApplied"));
+        assert_non_null(strstr(f->last.body, "not all of the collection is deleted"));
+        assert_in_range(n_left(f), 1, 19);
+}
+
+/* A stop of the server ends a sweep that has objects left, and only that. */
+static void test_a_deletecollection_that_is_complete_is_not_canceled(void **state) {
+        struct api_fixture *f = *state;
+
+        make_many(f, 33);
+        seen.pool_stops = true;
+        seen.n_started = 0; /* the first 32 deletes are not started by the pool */
+        assert_int_equal(sweep(f, "dryRun=All&limit=32", NULL), 0);
+        assert_int_equal(api_fixture_count_at(f, "items"), 32);
+        seen.n_started = 0;
+        assert_int_equal(sweep(f, "dryRun=All", NULL), HF_E_CANCELED);
+        seen.pool_stops = false;
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 API_TEST(test_deletecollection_deletes_what_is_selected),
@@ -393,6 +436,8 @@ int main(void) {
                 API_TEST(test_deletes_of_a_collection_get_the_options_only),
                 API_TEST(test_a_deletecollection_ends_when_its_client_leaves),
                 API_TEST(test_a_full_pool_does_not_end_a_deletecollection),
+                API_TEST(test_a_deletecollection_says_whether_nothing_was_written),
+                API_TEST(test_a_deletecollection_that_is_complete_is_not_canceled),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -232,6 +232,16 @@ static void make_late_keys(size_t n, struct hf__strbuf *document, struct hf__str
         hf__strbuf_puts(patch, "]}}}");
 }
 
+/* One element is patched again and again, and has a long list. */
+static void make_repeated_lists(size_t n, struct hf__strbuf *document, struct hf__strbuf *patch) {
+        put_whole(document, "{\"template\":{\"spec\":{\"containers\":[{\"name\":\"a\",\"env\":[",
+                  "{\"name\":\"v", "\"}", n, "]}]}}}");
+        hf__strbuf_puts(patch, "{\"template\":{\"spec\":{\"containers\":[{\"name\":\"a\"}");
+        for (size_t i = 0; i < n; i++)
+                hf__strbuf_puts(patch, ",{\"name\":\"a\",\"env\":[{\"name\":\"v0\"}]}");
+        hf__strbuf_puts(patch, "]}}}");
+}
+
 /* One element is patched again and again, and has an object with long keys that begin alike. */
 static void make_long_keys(size_t n, struct hf__strbuf *document, struct hf__strbuf *patch) {
         char key[6001];
@@ -323,6 +333,10 @@ static void test_work_beyond_the_steps_is_refused(void **state) {
         static const struct input inputs[] = {
                 {"strategic: late keys", HFD_PATCH_STRATEGIC, "podtemplates", 8000, make_late_keys,
                  HF_E_TOO_LARGE},
+                {"strategic: repeated lists", HFD_PATCH_STRATEGIC, "podtemplates", 2500,
+                 make_repeated_lists, HF_E_TOO_LARGE},
+                {"strategic: long repeated lists", HFD_PATCH_STRATEGIC, "podtemplates", 60000,
+                 make_repeated_lists, HF_E_TOO_LARGE},
                 {"strategic: long keys", HFD_PATCH_STRATEGIC, "podtemplates", 2000, make_long_keys,
                  HF_E_TOO_LARGE},
         };

@@ -28,6 +28,15 @@
 #include "server/apply/shape.h"
 #include "server/schema/common.h"
 
+/* The linker redirects the function. */
+static size_t n_compared;
+int __real_hfd_step_compare(const struct hfd_step *a, const struct hfd_step *b);
+int __wrap_hfd_step_compare(const struct hfd_step *a, const struct hfd_step *b);
+int __wrap_hfd_step_compare(const struct hfd_step *a, const struct hfd_step *b) {
+        n_compared++;
+        return __real_hfd_step_compare(a, b);
+}
+
 static struct hf__arena scratch;
 static struct hf__json *parsed[200]; /* sets borrow from them */
 static size_t n_parsed;
@@ -294,6 +303,37 @@ static void test_an_operation_without_effect_returns_its_argument(void **state) 
         assert_ptr_equal(hfd_fields_subtract(&scratch, a, NULL), a);
 }
 
+/* n fields and one more, `last`, 60 levels deep. */
+static const struct hfd_fields *deep_set(unsigned n, const char *last) {
+        struct hf__strbuf out = {0};
+
+        for (unsigned i = 0; i < 60; i++)
+                hf__strbuf_puts(&out, "{'f:a':");
+        hf__strbuf_putc(&out, '{');
+        for (unsigned i = 0; i < n; i++)
+                hf__strbuf_printf(&out, "'f:k%u':{},", i);
+        hf__strbuf_printf(&out, "'f:%s':{}}", last);
+        for (unsigned i = 0; i < 60; i++)
+                hf__strbuf_putc(&out, '}');
+        const struct hfd_fields *fields = set(out.data);
+        hf__strbuf_done(&out);
+        return fields;
+}
+
+/* Not once for each level above it. */
+static void test_a_union_visits_each_field_once(void **state) {
+        enum { N = 1000, LOG_N = 10 };
+        const struct hfd_fields *a = deep_set(N, "x"), *b = deep_set(N, "y"), *both;
+
+        n_compared = 0;
+        both = hfd_fields_union(&scratch, a, b);
+        assert_in_range(n_compared, N, 4 * N * LOG_N);
+        assert_int_equal(hfd_fields_count(both), N + 2);
+        n_compared = 0;
+        assert_ptr_equal(hfd_fields_union(&scratch, both, b), both);
+        assert_in_range(n_compared, N, 4 * N * LOG_N);
+}
+
 /* Adds random fields to the builder. */
 static const struct hfd_fields *random_level(struct hfd_fields_builder *builder, uint64_t *seed,
                                              unsigned depth) {
@@ -357,8 +397,9 @@ static void test_the_laws_of_sets_hold(void **state) {
                                              hfd_fields_subtract(s, b, c)));
                 assert_int_equal(hfd_fields_count(any) + hfd_fields_count(both),
                                  hfd_fields_count(a) + hfd_fields_count(b));
-                assert_true(hfd_fields_contain(any, a) && hfd_fields_contain(a, both));
-                assert_int_equal(hfd_fields_contain(b, a), only == NULL);
+                assert_ptr_equal(hfd_fields_union(s, any, a), any);
+                assert_ptr_equal(hfd_fields_union(s, a, both), a);
+                assert_int_equal(hfd_fields_union(s, b, a) == b, only == NULL);
 
                 const struct hfd_fields *again = NULL;
                 struct hf__json *json = hfd_fields_to_json(a);
@@ -406,6 +447,7 @@ int main(void) {
                 TEST(test_fields_have_a_limited_depth),
                 TEST(test_sets_are_united_intersected_and_subtracted),
                 TEST(test_an_operation_without_effect_returns_its_argument),
+                TEST(test_a_union_visits_each_field_once),
                 TEST(test_the_laws_of_sets_hold),
                 TEST(test_parts_of_a_value_that_is_whole_now_own_the_value),
         };

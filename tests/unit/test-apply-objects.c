@@ -298,6 +298,25 @@ static void test_conflicts_are_listed_by_manager(void **state) {
         assert_int_equal(hf__json_count(failure.causes), 3);
 }
 
+/* Their names are sorted as JSON of Go, which ends them with a quote. */
+static void test_conflicting_managers_have_the_order_of_kubernetes(void **state) {
+        static const char *const names[] = {"m b", "m!", "m", "m#", "m[", "m<", "ma"};
+        enum { N = sizeof names / sizeof names[0] };
+        const char *at;
+
+        for (size_t i = 0; i < N; i++)
+                assert_int_equal(apply_spec(names[i], "'text':'a'", false), 0);
+        assert_int_equal(apply_spec("other", "'text':'b'", false), HF_E_CONFLICT);
+        at = failure.message.data;
+        for (size_t i = 0; i < N; i++) {
+                char name[16];
+                (void)snprintf(name, sizeof name, "\"%s\":", names[i]);
+                at = strstr(at, name);
+                if (!at)
+                        fail_msg("%s is not in its place: %s", name, failure.message.data);
+        }
+}
+
 static void test_force_takes_fields_over(void **state) {
         assert_int_equal(apply_spec("m1", "'text':'a','count':1", false), 0);
         assert_int_equal(apply_spec("m2", "'text':'b'", true), 0);
@@ -473,6 +492,7 @@ int main(void) {
                 TEST(test_the_same_value_is_shared),
                 TEST(test_one_conflict_is_named_in_one_line),
                 TEST(test_conflicts_are_listed_by_manager),
+                TEST(test_conflicting_managers_have_the_order_of_kubernetes),
                 TEST(test_force_takes_fields_over),
                 TEST(test_the_list_of_conflicts_is_limited),
                 TEST(test_a_long_path_is_cut),

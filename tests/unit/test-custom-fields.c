@@ -12,8 +12,11 @@
 #include <cmocka.h>
 #include <holdfast/error.h>
 
+#include "base/arena.h"
 #include "base/strbuf.h"
 #include "custom_schema_fixture.h"
+#include "server/apply/sets/element_step.h"
+#include "server/apply/sets/step.h"
 #include "server/resources/custom/schema/compile/effort.h"
 #include "server/schema/common.h"
 
@@ -103,7 +106,49 @@ static void test_lists_and_maps_have_their_types(void **state) {
         assert_string_equal(map->list_keys[0], "name");
         assert_string_equal(map->list_keys[1], "port");
         assert_null(map->list_keys[2]);
-        assert_string_equal(hfd_schema_field(map->items, "name")->key_default, "main");
+        assert_string_equal(hf__json_text(hfd_schema_field(map->items, "name")->key_value), "main");
+        hfd_custom_schema_free(schema);
+}
+
+/* The text of an element's step, in one of two static buffers in turn. */
+static const char *step_text(const struct hfd_schema *list, const char *element) {
+        static char texts[2][200];
+        static unsigned turn;
+        struct hf__arena scratch;
+        struct hf__strbuf text = {0};
+        struct hf__json *json = json_of(element);
+        struct hfd_step step;
+
+        hf__arena_init(&scratch);
+        assert_int_equal(hfd_element_step(&scratch, list, json, 0, &step, NULL), 0);
+        hfd_step_put(&step, &text);
+        turn = !turn;
+        (void)snprintf(texts[turn], sizeof texts[turn], "%s", text.data);
+        hf__strbuf_done(&text);
+        hf__arena_deinit(&scratch);
+        hf__json_free(json);
+        return texts[turn];
+}
+
+/* Stored elements have their defaults, and those of an apply may omit them: they must be the same
+ * elements. */
+static void test_a_default_of_any_type_is_the_key_of_an_element(void **state) {
+        struct hfd_custom_schema *schema = schema_of_spec(
+                "{'type':'object','properties':{'map':{'type':'array','x-kubernetes-list-type':"
+                "'map','x-kubernetes-list-map-keys':['e','d','c','b','a','name'],'items':{'type':"
+                "'object','required':['name','b'],'properties':{'name':{'type':'string'},'a':{"
+                "'type':'boolean','default':false},'b':{'type':'integer','default':80},'c':{'type':"
+                "'number','default':1.5},'d':{'type':'string','default':'80'},'e':{"
+                "'x-kubernetes-int-or-string':true,'default':7}}}}}}");
+        const struct hfd_schema *map = at(schema, "spec.map");
+
+        (void)state;
+        assert_string_equal(step_text(map, "{'name':'n'}"), "k:{\"a\":false,\"b\":80,\"c\":1.5,"
+                                                            "\"d\":\"80\",\"e\":7,\"name\":\"n\"}");
+        assert_string_equal(step_text(map, "{'name':'n'}"),
+                            step_text(map, "{'name':'n','a':false,'b':80,'c':1.5,'d':'80','e':7}"));
+        assert_string_not_equal(step_text(map, "{'name':'n'}"),
+                                step_text(map, "{'name':'n','a':true}"));
         hfd_custom_schema_free(schema);
 }
 
@@ -274,6 +319,7 @@ int main(void) {
                 cmocka_unit_test(test_each_type_has_its_schema),
                 cmocka_unit_test(test_fields_are_sorted),
                 cmocka_unit_test(test_lists_and_maps_have_their_types),
+                cmocka_unit_test(test_a_default_of_any_type_is_the_key_of_an_element),
                 cmocka_unit_test(test_an_embedded_resource_has_the_fields_of_resources),
                 cmocka_unit_test(test_the_root_alone_has_a_definition),
                 cmocka_unit_test(test_no_schema_keeps_everything),

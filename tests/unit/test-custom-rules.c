@@ -592,15 +592,17 @@ static void test_an_evaluation_has_limits(void **state) {
         free(text);
 }
 
-/* Every part of a chain of n objects has a rule, and so the list at its end is made n times. */
-static int check_chain(size_t n, struct hfd_causes *causes) {
+/* Checks a chain of n objects, the last of which has a long list. Each object has a rule. */
+static int check_chain(size_t n, const char *rule, struct hfd_causes *causes) {
         struct hf__strbuf schema = {0}, object = {0};
         struct hfd_custom_rules *rules = NULL;
         int r;
 
         for (size_t i = 0; i < n; i++) {
-                hf__strbuf_puts(&schema, "{\"type\":\"object\",\"x-kubernetes-validations\":[{"
-                                         "\"rule\":\"true\"}],\"properties\":{\"f\":");
+                hf__strbuf_printf(&schema,
+                                  "{\"type\":\"object\",\"x-kubernetes-validations\":[{"
+                                  "\"rule\":\"%s\"}],\"properties\":{\"f\":",
+                                  rule);
                 hf__strbuf_puts(&object, "{\"f\":");
         }
         hf__strbuf_puts(&schema, "{\"type\":\"array\",\"items\":{\"type\":\"integer\"}}");
@@ -614,7 +616,7 @@ static int check_chain(size_t n, struct hfd_causes *causes) {
         }
         struct hf__json *props = parse(schema.data), *json = parse(object.data);
         assert_int_equal(hfd_custom_rules_new(props, PATH, NULL, NULL, &rules), 0);
-        r = hfd_custom_rules_check(rules, json, NULL, causes);
+        r = hfd_custom_rules_check(rules, json, json, causes);
         hfd_custom_rules_free(rules);
         hf__json_free(props);
         hf__json_free(json);
@@ -623,14 +625,61 @@ static int check_chain(size_t n, struct hfd_causes *causes) {
         return r;
 }
 
-static void test_values_that_are_made_again_and_again_are_work(void **state) {
-        struct hfd_causes few = {.n = 0}, many = {.n = 0};
+/* Otherwise the list would be made for each object, and the work be more than the limit. */
+static void test_a_value_is_made_once_for_all_parts_that_contain_it(void **state) {
+        struct hfd_causes current = {.n = 0}, old = {.n = 0};
 
-        assert_int_equal(check_chain(8, &few), 0);
-        assert_causes(&few, "", "a chain of 8");
-        assert_int_equal(check_chain(60, &many), 0);
-        assert_int_equal(many.n, 1);
-        assert_non_null(strstr(many.items[0].text, "running out of cost budget"));
+        assert_int_equal(check_chain(60, "true", &current), 0);
+        assert_causes(&current, "", "a chain of rules");
+        assert_int_equal(check_chain(60, "has(self.f) == has(oldSelf.f)", &old), 0);
+        assert_causes(&old, "", "a chain of rules with oldSelf");
+}
+
+/* Rules of parts below a part with rules, which all see the values of their own part. */
+static void test_parts_of_a_value_are_the_values_of_parts(void **state) {
+#define SEES(self, old)                                                                            \
+        "\"x-kubernetes-validations\":[{\"rule\":\"self == " self " && oldSelf == " old "\"}]"
+#define ANY "\"x-kubernetes-validations\":[{\"rule\":\"self == oldSelf || true\"}]"
+        static const struct object_case cases[] = {
+                /* the members of an object, one of them null, one with a name that is escaped, and
+                 * one that has a word of CEL as its name */
+                {"{\"type\":\"object\"," ANY ",\"properties\":{\"a\":{\"type\":\"integer\"},"
+                 "\"b.c\":{\"type\":\"object\",\"properties\":{\"d\":{\"type\":\"integer\"," SEES(
+                         "2", "12") "}}},"
+                                    "\"in\":{\"type\":\"integer\"," SEES(
+                                            "3", "13") "},\"n\":{\"type\":\"integer\","
+                                                       "\"nullable\":true,\"x-kubernetes-"
+                                                       "validations\":[{\"rule\":\"self == 4\"}]"
+                                                       "}}}",
+                 "{\"n\":null,\"in\":3,\"b.c\":{\"x\":0,\"d\":2},\"a\":1}",
+                 "{\"b.c\":{\"d\":12,\"x\":9},\"n\":5,\"in\":13}", ""},
+                /* the values of a map, in another order */
+                {FIELD("\"type\":\"object\",\"additionalProperties\":{\"type\":\"string\"," SEES(
+                               "'k' + string(int(oldSelf) + 1)", "oldSelf") "}",
+                       "{\"rule\":\"self == oldSelf || true\"}"),
+                 "{\"f\":{\"b\":\"k2\",\"a\":\"k1\",\"x\":\"k9\"}}",
+                 "{\"f\":{\"a\":\"0\",\"b\":\"1\",\"c\":\"7\",\"x\":\"8\"}}", ""},
+                /* the elements of a list whose old elements are in another order, and have one
+                 * without the key before them */
+                {FIELD("\"type\":\"array\",\"x-kubernetes-list-type\":\"map\","
+                       "\"x-kubernetes-list-map-keys\":[\"k\"],\"items\":{\"type\":\"object\","
+                       "\"properties\":{\"k\":{\"type\":\"string\"},\"v\":{\"type\":"
+                       "\"integer\"," SEES("oldSelf + 1", "oldSelf") "}}}",
+                       "{\"rule\":\"self.size() <= oldSelf.size()\"}"),
+                 "{\"f\":[{\"k\":\"b\",\"v\":2},{\"k\":\"a\",\"v\":1}]}",
+                 "{\"f\":[{\"v\":5},{\"k\":\"a\",\"v\":0},{\"k\":\"b\",\"v\":1}]}", ""},
+                /* A value of a wrong type has no parts, and the next one has. */
+                {"{\"type\":\"object\"," ANY
+                 ",\"properties\":{\"a\":{\"type\":\"array\",\"items\":{\"type\":\"integer\"},"
+                 "\"properties\":{\"x\":{\"type\":\"integer\"," ANY
+                 "}}},\"b\":{\"type\":\"string\",\"x-kubernetes-validations\":[{\"rule\":"
+                 "\"self == 'bb'\"}]}}}",
+                 "{\"a\":{\"x\":1},\"b\":\"bb\"}", NULL, ""},
+        };
+
+        CHECK_OBJECTS(cases);
+#undef SEES
+#undef ANY
 }
 
 int main(void) {
@@ -645,7 +694,8 @@ int main(void) {
                 cmocka_unit_test(test_transition_rules_need_an_old_value),
                 cmocka_unit_test(test_unchanged_values_are_forgiven),
                 cmocka_unit_test(test_a_very_wrong_object_is_not_evaluated),
-                cmocka_unit_test(test_values_that_are_made_again_and_again_are_work),
+                cmocka_unit_test(test_a_value_is_made_once_for_all_parts_that_contain_it),
+                cmocka_unit_test(test_parts_of_a_value_are_the_values_of_parts),
                 cmocka_unit_test(test_an_evaluation_has_limits),
         };
 

@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -236,6 +237,155 @@ static void test_combinations(void **state) {
         CHECK(combinations);
 }
 
+/* The linker redirects the function. */
+static size_t n_strcmp;
+int __real_strcmp(const char *a, const char *b);
+int __wrap_strcmp(const char *a, const char *b);
+int __wrap_strcmp(const char *a, const char *b) {
+        n_strcmp++;
+        return __real_strcmp(a, b);
+}
+
+/* Appends [{"k0":0,...},{...}]: n_elements with n keys. */
+static void put_elements(struct hf__strbuf *out, unsigned n_elements, unsigned n) {
+        hf__strbuf_putc(out, '[');
+        for (unsigned e = 0; e < n_elements; e++) {
+                hf__strbuf_puts(out, e > 0 ? ",{" : "{");
+                for (unsigned i = n; i > 0; i--)
+                        hf__strbuf_printf(out, "%s'k%u':%u", i < n ? "," : "", i, e);
+                hf__strbuf_putc(out, '}');
+        }
+        hf__strbuf_putc(out, ']');
+}
+
+/* Validates a list of 20 elements with n keys. Returns how many texts were compared. */
+static size_t compares_of_keys(unsigned n) {
+        struct hf__strbuf schema = {0}, list = {0};
+
+        hf__strbuf_puts(&schema, "{'type':'array','x-kubernetes-list-type':'map',"
+                                 "'x-kubernetes-list-map-keys':[");
+        for (unsigned i = 1; i <= n; i++)
+                hf__strbuf_printf(&schema, "%s'k%u'", i > 1 ? "," : "", i);
+        hf__strbuf_puts(&schema, "],'items':{'type':'object',"
+                                 "'x-kubernetes-preserve-unknown-fields':true}}");
+        put_elements(&list, 20, n);
+        struct hfd_custom_schema *compiled = schema_of_spec(schema.data);
+        struct hf__json *spec = json_of(list.data), *object = json_of("{}");
+        struct hfd_causes causes;
+        hfd_causes_init(&causes);
+        assert_int_equal(hf__json_add(object, "spec", spec), 0);
+        n_strcmp = 0;
+        hfd_custom_schema_validate(compiled, object, object, &causes);
+        expect_causes(&causes, "");
+        const size_t n_done = n_strcmp;
+        hf__json_free(object);
+        hfd_custom_schema_free(compiled);
+        hf__strbuf_done(&schema);
+        hf__strbuf_done(&list);
+        return n_done;
+}
+
+static void test_the_keys_of_elements_are_not_searched_one_by_one(void **state) {
+        (void)state;
+        assert_in_range(compares_of_keys(800), 800 * 20, 16 * compares_of_keys(100));
+}
+
+/* Appends ["v0","v1",...]: n texts. */
+static void put_texts(struct hf__strbuf *out, unsigned n) {
+        for (unsigned i = 0; i < n; i++)
+                hf__strbuf_printf(out, "%s'v%u'", i > 0 ? "," : "[", i);
+        hf__strbuf_putc(out, ']');
+}
+
+static void test_an_enum_of_many_values_is_not_searched_one_by_one(void **state) {
+        enum { N = 2000, LOG_N = 11 };
+        struct hf__strbuf schema = {0}, list = {0};
+
+        (void)state;
+        hf__strbuf_puts(&schema, "{'type':'array','items':{'type':'string','enum':");
+        put_texts(&schema, N);
+        hf__strbuf_puts(&schema, "}}");
+        put_texts(&list, N);
+        n_strcmp = 0;
+        expect_validation(schema.data, list.data, NULL, "");
+        assert_in_range(n_strcmp, N, 10 * N * LOG_N);
+        hf__strbuf_done(&schema);
+        hf__strbuf_done(&list);
+}
+
+/* Equal doubles may be different numbers. */
+static void test_an_enum_of_many_values_has_each_of_them(void **state) {
+#define MANY                                                                                       \
+        "{'x-kubernetes-preserve-unknown-fields':true,'enum':['a','b','c','d','e','f','g','h',"    \
+        "'i',1,2.5,-3,0,9007199254740993,9007199254740992,9007199254740994,true,{'o':1},"          \
+        "[1],null,'1','']}"
+        static const char *const values[] = {"'a'",
+                                             "'i'",
+                                             "''",
+                                             "'1'",
+                                             "1",
+                                             "1.0",
+                                             "2.5",
+                                             "-3",
+                                             "-0.0",
+                                             "9007199254740993",
+                                             "9007199254740992",
+                                             "9007199254740994",
+                                             "true",
+                                             "{'o':1}",
+                                             "[1]"},
+                                 *const others[] = {"'j'",   "'2.5'",   "3",  "9007199254740995",
+                                                    "false", "{'o':2}", "[]", "[1,1]"};
+
+        (void)state;
+        for (size_t i = 0; i < sizeof values / sizeof values[0]; i++)
+                expect_validation(MANY, values[i], NULL, "");
+        for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+                struct hfd_custom_schema *schema = schema_of_spec(MANY);
+                struct hf__json *object = json_of("{}");
+                struct hfd_causes causes;
+                hfd_causes_init(&causes);
+                assert_int_equal(hf__json_add(object, "spec", json_of(others[i])), 0);
+                hfd_custom_schema_validate(schema, object, NULL, &causes);
+                assert_int_equal(causes.n, 1);
+                assert_string_equal(causes.items[0].reason, "FieldValueNotSupported");
+                hf__json_free(object);
+                hfd_custom_schema_free(schema);
+        }
+#undef MANY
+}
+
+/* A text of n times "a", in quotes. The caller frees it. */
+static char *text_of(size_t n) {
+        char *text = malloc(n + 3);
+
+        assert_non_null(text);
+        memset(text, 'a', n + 2);
+        text[0] = text[n + 1] = '\'';
+        text[n + 2] = 0;
+        return text;
+}
+
+/* Also if the text is in a `not`, or as it was: nobody knows then whether it is valid. */
+static void test_the_work_of_patterns_is_in_proportion_to_the_texts(void **state) {
+        static const char too_much[] = "<nil>: Invalid value: null: the patterns of the schema "
+                                       "need too much work for its texts";
+        char *long_text = text_of(30000), *longest = text_of(1 << 20);
+
+        (void)state;
+        expect_validation(S("'pattern':'[a-z]{0,1000}[a-z]{0,1000}!'"), long_text, NULL, too_much);
+        expect_validation(S("'pattern':'[a-z]{0,1000}[a-z]{0,1000}!'"), long_text, long_text,
+                          too_much);
+        expect_validation(S("'not':{'pattern':'[a-z]{0,1000}[a-z]{0,1000}!'}"), long_text, NULL,
+                          too_much);
+        expect_validation(S("'allOf':[{'pattern':'^[a-z]+$'},{'pattern':'^[b-z]?[a-y]+$'},"
+                            "{'pattern':'^[a]+$'},{'pattern':'^[a-f]+$'},{'pattern':'a$'},"
+                            "{'pattern':'^[^ ]+$'}]"),
+                          longest, NULL, "");
+        free(longest);
+        free(long_text);
+}
+
 #define SET "{'type':'array','x-kubernetes-list-type':'set','items':{'type':'string'}}"
 #define MAP(keys)                                                                                  \
         "{'type':'array','x-kubernetes-list-type':'map','x-kubernetes-list-map-keys':[" keys       \
@@ -426,6 +576,10 @@ int main(void) {
                 cmocka_unit_test(test_numbers),
                 cmocka_unit_test(test_arrays_and_objects),
                 cmocka_unit_test(test_combinations),
+                cmocka_unit_test(test_the_keys_of_elements_are_not_searched_one_by_one),
+                cmocka_unit_test(test_an_enum_of_many_values_is_not_searched_one_by_one),
+                cmocka_unit_test(test_an_enum_of_many_values_has_each_of_them),
+                cmocka_unit_test(test_the_work_of_patterns_is_in_proportion_to_the_texts),
                 cmocka_unit_test(test_lists_have_no_element_twice),
                 cmocka_unit_test(test_embedded_resources),
                 cmocka_unit_test(test_metadata_of_a_wrong_type_is_refused),

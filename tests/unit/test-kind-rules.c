@@ -185,6 +185,12 @@ static void test_a_port_of_the_nodes_is_a_port(void **state) {
                 {NULL, SERVICE("ExternalName", PORT("1", "70000")), ""},
                 {NULL, SERVICE("ClusterIP", PORT("1", "70000")),
                  "spec.ports[0].nodePort: Forbidden: may not be used when `type` is 'ClusterIP'"},
+                /* A stored number is kept, at whatever port, by an update of something else. */
+                {SERVICE("NodePort", PORT("1", "70000")),
+                 SERVICE("LoadBalancer", PORT("2", "30000") "," PORT("3", "70000")), ""},
+                {SERVICE("NodePort", PORT("1", "70000")), SERVICE("NodePort", PORT("1", "70001")),
+                 "spec.ports[0].nodePort: Invalid value: 70001: must be between 1 and 65535, "
+                 "inclusive"},
         };
 
         try_writes(hfd_service_validate, writes, N(writes));

@@ -57,13 +57,21 @@ static int refuse_without_keys(const struct subject *s) {
         return HF_E_INVALID;
 }
 
-/* The value of a key that an element omits. NULL = the key has no default. A field with
+/* Gets the value of a key that an element omits. False: the key has no default. A field with
  * HFD_FIELD_MERGE has none, because it has a merge_key in place of key_default. */
-static const char *default_of(const struct hfd_schema *list, const char *key) {
+static bool default_of(const struct hfd_schema *list, const char *key,
+                       struct hfd_scalar *ret_value) {
         const struct hfd_schema_field *field =
                 list->items->type == HFD_SCHEMA_STRUCT ? hfd_schema_field(list->items, key) : NULL;
 
-        return field && (field->flags & HFD_FIELD_MERGE) == 0 ? field->key_default : NULL;
+        if (!field || (field->flags & HFD_FIELD_MERGE) != 0)
+                return false;
+        if ((field->flags & HFD_FIELD_KEY_VALUE) != 0)
+                return hfd_scalar_of(field->key_value, ret_value);
+        if (!field->key_default)
+                return false;
+        *ret_value = (struct hfd_scalar){HFD_SCALAR_TEXT, {.text = field->key_default}};
+        return true;
 }
 
 static bool has_few_keys(const struct hfd_schema *list) {
@@ -93,8 +101,8 @@ static int collect_keys(const struct subject *s, bool few, struct hfd_step_key *
         for (size_t i = 0; r == 0 && names[i]; i++) {
                 const struct hf__json *value =
                         few ? hf__json_get(s->element, names[i]) : find_member(&index, names[i]);
-                const char *otherwise = value ? NULL : default_of(s->list, names[i]);
                 struct hfd_step_key key = {.name = names[i]};
+                const bool otherwise = !value && default_of(s->list, names[i], &key.value);
                 if (i > 0 && strcmp(names[i], names[i - 1]) == 0)
                         continue; /* only a malformed definition names a key twice */
                 if (value && !hfd_scalar_of(value, &key.value))
@@ -102,8 +110,6 @@ static int collect_keys(const struct subject *s, bool few, struct hfd_step_key *
                 else if (otherwise && n_omitted++ == OMITTED_MAX)
                         r = refuse(s, "associative list with keys has an element that omits too "
                                       "many key fields");
-                else if (otherwise)
-                        key.value = (struct hfd_scalar){HFD_SCALAR_TEXT, {.text = otherwise}};
                 if (r == 0 && (value || otherwise))
                         keys[n++] = key;
         }

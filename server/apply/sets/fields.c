@@ -160,20 +160,6 @@ size_t hfd_fields_count(const struct hfd_fields *fields) {
 
 /* ---- comparison ---- */
 
-bool hfd_fields_contain(const struct hfd_fields *a, const struct hfd_fields *b) {
-        size_t at = 0;
-
-        if (a == b)
-                return true;
-        for (size_t i = 0; b && i < b->n; i++) {
-                const struct hfd_field *field = find_from(a, &at, &b->at[i].step);
-                if (!field || (b->at[i].member && !field->member) ||
-                    !hfd_fields_contain(field->below, b->at[i].below))
-                        return false;
-        }
-        return true;
-}
-
 bool hfd_fields_equal(const struct hfd_fields *a, const struct hfd_fields *b) {
         if (a == b || !a || !b)
                 return a == b;
@@ -189,21 +175,46 @@ bool hfd_fields_equal(const struct hfd_fields *a, const struct hfd_fields *b) {
 
 /* ---- operations ---- */
 
+/* Finds the first field of b that adds something to a; b->n: there is none. *ret_below: the union
+ * of what is below it and below the same field of a, if a has it. */
+static size_t find_addition(struct hf__arena *scratch, const struct hfd_fields *a,
+                            const struct hfd_fields *b, const struct hfd_fields **ret_below) {
+        size_t at = 0, k;
+
+        for (k = 0; k < b->n; k++) {
+                const struct hfd_field *y = &b->at[k], *x = find_from(a, &at, &y->step);
+                if (!x)
+                        break;
+                *ret_below = hfd_fields_union(scratch, x->below, y->below);
+                if ((y->member && !x->member) || *ret_below != x->below)
+                        break;
+        }
+        return k;
+}
+
+/* Each field below is united once: those before the first addition are known to be as in a. */
 const struct hfd_fields *hfd_fields_union(struct hf__arena *scratch, const struct hfd_fields *a,
                                           const struct hfd_fields *b) {
         struct hfd_fields_builder builder = {.scratch = scratch};
-        size_t i = 0, k = 0;
+        const struct hfd_fields *below = NULL;
+        size_t i = 0, k = 0, first;
 
-        if (!a || hfd_fields_contain(a, b))
+        if (!a || !b || a == b)
                 return a ? a : b;
-        assert(b); /* every set contains the empty set */
+        first = find_addition(scratch, a, b, &below);
+        if (first == b->n)
+                return a;
         while (i < a->n || k < b->n) {
                 const struct hfd_field *x = i < a->n ? &a->at[i] : NULL;
                 const struct hfd_field *y = k < b->n ? &b->at[k] : NULL;
                 int order = x ? -1 : 1;
                 if (x && y)
                         order = hfd_step_compare(&x->step, &y->step);
-                if (order == 0)
+                if (order == 0 && k < first)
+                        hfd_fields_add(&builder, &x->step, x->member, x->below);
+                else if (order == 0 && k == first)
+                        hfd_fields_add(&builder, &x->step, x->member || y->member, below);
+                else if (order == 0)
                         hfd_fields_add(&builder, &x->step, x->member || y->member,
                                        hfd_fields_union(scratch, x->below, y->below));
                 else if (order < 0)

@@ -62,7 +62,8 @@ const struct hfd_fields *hfd_fields_close(struct hfd_fields_builder *builder, si
 
 /* ---- operations ---- */
 
-/* The paths that are in a or in b; and those that are in both. */
+/* The paths that are in a or in b; and those that are in both. A union that is a itself takes time
+ * in proportion to b, times the logarithm of a. */
 const struct hfd_fields *hfd_fields_union(struct hf__arena *scratch, const struct hfd_fields *a,
                                           const struct hfd_fields *b);
 const struct hfd_fields *hfd_fields_intersect(struct hf__arena *scratch, const struct hfd_fields *a,
@@ -70,8 +71,6 @@ const struct hfd_fields *hfd_fields_intersect(struct hf__arena *scratch, const s
 /* The paths of a that are not in b. */
 const struct hfd_fields *hfd_fields_subtract(struct hf__arena *scratch, const struct hfd_fields *a,
                                              const struct hfd_fields *b);
-/* Whether every path of b is in a. Takes time in proportion to b, times the logarithm of a. */
-bool hfd_fields_contain(const struct hfd_fields *a, const struct hfd_fields *b);
 bool hfd_fields_equal(const struct hfd_fields *a, const struct hfd_fields *b);
 /* The field with this step; NULL = there is none. */
 const struct hfd_field *hfd_fields_find(const struct hfd_fields *fields,

@@ -145,9 +145,20 @@ static void show_object(struct hfd_write *w, struct hfd_object *object) {
 /* The webhook has converted the object of the response. */
 static void show_converted(struct hfd_write *w) { show_object(w, w->to_show); }
 
+/* The response to a delete of a collection, which needs only to know that the delete was done. If a
+ * webhook had to convert the object, its failure would make the delete look failed. */
+static void reply_done(struct hfd_write *w) {
+        struct hfd_response response = {0};
+
+        hfd_response_deleted(&response, w->request->resource, NULL, NULL);
+        hfd_write_reply(w, &response);
+}
+
 /* object is borrowed; NULL: out of memory. */
 static void reply_object(struct hfd_write *w, struct hfd_object *object) {
-        if (object && hfd_conversion_is_pending(w->request->resource, object))
+        if (w->request->of_collection)
+                reply_done(w);
+        else if (object && hfd_conversion_is_pending(w->request->resource, object))
                 hfd_write_convert_shown(w, object, show_converted);
         else
                 show_object(w, object);

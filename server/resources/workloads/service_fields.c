@@ -55,27 +55,43 @@ static int compare_numbers(const void *a, const void *b) {
         return (x > y) - (x < y);
 }
 
+int hfd_node_ports_init(struct hfd_node_ports *numbers, const struct hf__json *spec) {
+        const struct hf__json *ports = hf__json_get(spec, "ports");
+
+        numbers->n = 0;
+        numbers->sorted = calloc(hf__json_count(ports) + 1, sizeof numbers->sorted[0]);
+        if (!numbers->sorted)
+                return -ENOMEM;
+        for (const struct hf__json *m = hf__json_first(ports); m; m = hf__json_next(m))
+                numbers->sorted[numbers->n++] = node_port_of(m);
+        qsort(numbers->sorted, numbers->n, sizeof numbers->sorted[0], compare_numbers);
+        return 0;
+}
+
+bool hfd_node_ports_have(const struct hfd_node_ports *numbers, int64_t number) {
+        return bsearch(&number, numbers->sorted, numbers->n, sizeof number, compare_numbers) !=
+               NULL;
+}
+
+void hfd_node_ports_done(struct hfd_node_ports *numbers) { free(numbers->sorted); }
+
 /* Drops the nodePort of all ports if the old Service had all of these numbers, at whatever port. If
  * the client has added one, all remain. 0 or -ENOMEM. */
 static int drop_same_node_ports(struct hf__json *spec, const struct hf__json *old) {
         struct hf__json *ports = hf__json_get(spec, "ports");
-        const struct hf__json *old_ports = hf__json_get(old, "ports");
-        int64_t *had = calloc(hf__json_count(old_ports) + 1, sizeof *had);
-        size_t n = 0;
+        struct hfd_node_ports had;
         bool same = true;
+        int r = hfd_node_ports_init(&had, old);
 
-        if (!had)
-                return -ENOMEM;
-        for (const struct hf__json *m = hf__json_first(old_ports); m; m = hf__json_next(m))
-                had[n++] = node_port_of(m);
-        qsort(had, n, sizeof *had, compare_numbers);
+        if (r != 0)
+                return r;
         for (const struct hf__json *m = hf__json_first(ports); m && same; m = hf__json_next(m)) {
                 int64_t number = node_port_of(m);
-                same = number == 0 || bsearch(&number, had, n, sizeof *had, compare_numbers);
+                same = number == 0 || hfd_node_ports_have(&had, number);
         }
         for (struct hf__json *m = hf__json_first(ports); m && same; m = hf__json_next(m))
                 hf__json_drop(m, "nodePort");
-        free(had);
+        hfd_node_ports_done(&had);
         return 0;
 }
 

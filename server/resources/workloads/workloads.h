@@ -166,6 +166,16 @@ void hfd_pod_validate_resize(const struct hf__json *object, const struct hf__jso
 /* service_fields.c: sets the fields that depend on others, and drops the fields that only the old
  * type needed. old: the old spec; NULL = a create. 0 or -ENOMEM. */
 int hfd_service_set_fields(struct hf__json *spec, const struct hf__json *old);
+/* The nodePorts of a Service, whatever ports they belong to. */
+struct hfd_node_ports {
+        int64_t *sorted; /* owned; 0 for a port without one */
+        size_t n;
+};
+/* spec: NULL has none. 0 or -ENOMEM; after success the caller calls hfd_node_ports_done. */
+int hfd_node_ports_init(struct hfd_node_ports *numbers, const struct hf__json *spec);
+void hfd_node_ports_done(struct hfd_node_ports *numbers);
+/* Takes logarithmic time. */
+bool hfd_node_ports_have(const struct hfd_node_ports *numbers, int64_t number);
 /* rules/workload_validation.c: whether an update leaves the spec as it is. Then the rules below are
  * not checked: the object may have been stored before these rules existed, and its status and
  * finalizers must still be changeable. schema: that of the kind, by which the specs are compared: a

@@ -4,8 +4,8 @@
  *
  * Invariants: an evaluation costs at most CALL_COST_MAX, and takes CALL_WORK_MAX steps. The first
  * one that the budgets of the object do not cover stops the run. Values count as work before they
- * are made: a part is made again for each part above it that has rules. Values and evaluations use
- * memory that is freed before the next part.
+ * are made, each once: the parts below find theirs in it (part_values.h). The memory of an
+ * evaluation is freed before the next one.
  */
 #include "server/resources/custom/rules/rule_run.h"
 
@@ -20,6 +20,7 @@
 #include "base/quote.h"
 #include "cel/cel.h"
 #include "server/resources/causes.h"
+#include "server/resources/custom/rules/part_values.h"
 #include "server/resources/custom/rules/rule_node.h"
 #include "server/resources/custom/rules/values/rule_value.h"
 
@@ -35,6 +36,7 @@
 /* One part of an object and the rule that is evaluated. */
 struct subject {
         struct hfd_rule_run *run;
+        struct hfd_part_values *made; /* what the parts below get */
         const struct hfd_rule_node *node;
         const struct hf__json *object;
         struct hf__cel_value values[2]; /* self, oldSelf */
@@ -299,6 +301,7 @@ static bool make_value(struct subject *s, const struct hf__json *json,
                 return false;
         }
         s->run->work_budget -= n * PART_WORK;
+        s->run->has_values = true;
         *ret_value = hfd_rule_value(&s->run->values, s->node->declared, json);
         return true;
 }
@@ -310,8 +313,12 @@ static void set_old(struct subject *s, const struct hf__json *old) {
 
         s->old = hf__cel_error_text("no such attribute(s): oldSelf");
         s->optional = (struct hf__cel_value){.kind = HF__CEL_OPTIONAL, .as.optional = NULL};
-        if (!old || !make_value(s, old, &s->old))
+        if (!old)
                 return;
+        if (!s->made->has_old && !make_value(s, old, &s->made->old))
+                return;
+        s->made->has_old = true;
+        s->old = s->made->old;
         held = hf__arena_alloc(&s->run->values, sizeof *held);
         if (!held)
                 return;
@@ -338,8 +345,8 @@ static bool rule_applies(struct subject *s, const struct hfd_rule *rule, const s
 
 void hfd_rule_run_node(struct hfd_rule_run *run, const struct hfd_rule_node *node,
                        const struct hf__json *object, const struct hf__json *old,
-                       struct hfd_rule_correlation correlation) {
-        struct subject s = {.run = run, .node = node, .object = object};
+                       struct hfd_rule_correlation correlation, struct hfd_part_values *values) {
+        struct subject s = {.run = run, .node = node, .object = object, .made = values};
         bool has_old = false;
 
         if (node->n_rules == 0 || run->stopped)
@@ -348,8 +355,12 @@ void hfd_rule_run_node(struct hfd_rule_run *run, const struct hfd_rule_node *nod
                 stop_over_budget(&s);
                 return;
         }
-        if (!make_value(&s, object, &s.values[0]))
+        if (values->declared != node->declared)
+                *values = (struct hfd_part_values){.declared = node->declared};
+        if (!values->has_self && !make_value(&s, object, &values->self))
                 return;
+        values->has_self = true;
+        s.values[0] = values->self;
         for (size_t i = 0; i < node->n_rules && !run->stopped; i++) {
                 bool now = rule_applies(&s, &node->rules[i], old, &has_old);
 
@@ -360,5 +371,4 @@ void hfd_rule_run_node(struct hfd_rule_run *run, const struct hfd_rule_node *nod
                 if (run->causes->n == HFD_CAUSES_MAX)
                         stop_run(run, 0);
         }
-        hf__arena_deinit(&run->values);
 }

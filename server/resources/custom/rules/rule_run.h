@@ -10,6 +10,7 @@
 
 struct hf__json;
 struct hfd_causes;
+struct hfd_part_values;
 struct hfd_rule_node;
 
 /* A part of an object with its old value. */
@@ -35,11 +36,13 @@ struct hfd_rule_run {
         uint64_t work_budget;        /* the same for the steps of work (cel/cel.h) */
         bool stopped;                /* no further rule is evaluated */
         bool failed;                 /* out of memory, so the causes are incomplete */
-        struct hf__arena values;     /* the values of the part */
+        struct hf__arena values;     /* the values of the part, and of those above it */
+        bool has_values;             /* `values` has some */
         struct hf__arena evaluation; /* what one rule needs */
 };
 
-/* Evaluates the rules of node. old NULL: the part has no old value. */
+/* Evaluates the rules of node. old NULL: the part has no old value. values: those that the parts
+ * above have; the function adds those that it makes. */
 void hfd_rule_run_node(struct hfd_rule_run *run, const struct hfd_rule_node *node,
                        const struct hf__json *object, const struct hf__json *old,
-                       struct hfd_rule_correlation correlation);
+                       struct hfd_rule_correlation correlation, struct hfd_part_values *values);

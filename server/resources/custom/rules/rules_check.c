@@ -4,7 +4,8 @@
  *
  * Invariants: a part is compared with its counterpart in the old object only where there is one:
  * the same property, the same key of a map, the same keys of a list that is a map. Counterparts are
- * found in logarithmic time. The recursion follows the object and nested allOf, and its frames are
+ * found in logarithmic time. Values are made by the uppermost part that has rules, and freed when
+ * its parts are checked. The recursion follows the object and nested allOf, and its frames are
  * small, because the large ones, those of hfd_rule_run_node, are not part of it.
  */
 #include <errno.h>
@@ -15,6 +16,7 @@
 #include "base/json.h"
 #include "server/resources/causes.h"
 #include "server/resources/custom/rules/custom_rules.h"
+#include "server/resources/custom/rules/part_values.h"
 #include "server/resources/custom/rules/rule_node.h"
 #include "server/resources/custom/rules/rule_run.h"
 #include "server/resources/custom/rules/rule_schema.h"
@@ -42,7 +44,7 @@ struct index_entry {
 
 static void check_node(struct hfd_rule_run *run, const struct hfd_rule_node *node,
                        const struct hf__json *object, const struct hf__json *old,
-                       struct hfd_rule_correlation correlation);
+                       struct hfd_rule_correlation correlation, struct hfd_part_values values);
 
 /* ---- the old object ---- */
 
@@ -109,7 +111,7 @@ static void index_init(struct index *index, struct hfd_rule_run *run,
         run->stopped = run->stopped || run->failed;
 }
 
-static const struct hf__json *index_find(const struct index *index, const char *key) {
+static const struct index_entry *index_find(const struct index *index, const char *key) {
         size_t low = 0;
         size_t high = index->n;
 
@@ -121,9 +123,8 @@ static const struct hf__json *index_find(const struct index *index, const char *
                 else
                         high = middle;
         }
-        return low < index->n && strcmp(index->entries[low].key, key) == 0
-                       ? index->entries[low].json
-                       : NULL;
+        return low < index->n && strcmp(index->entries[low].key, key) == 0 ? &index->entries[low]
+                                                                           : NULL;
 }
 
 /* ---- the parts of an object ---- */
@@ -144,10 +145,25 @@ static struct hfd_rule_correlation correlation_below(struct hfd_rule_correlation
                                              .nearest = above.current};
 }
 
+/* A part that is checked: its object and old version, and what its parts need of it. */
+struct checked {
+        const struct hf__json *object;
+        const struct hf__json *old; /* NULL = none */
+        struct hfd_rule_correlation correlation;
+        const struct hfd_part_values *values;
+};
+
+/* Checks the part `json`, which is at the position `at`: the property of an object, or (NULL) an
+ * element of a list. found: its old version; NULL = none. */
 static void check_part(struct hfd_rule_run *run, const struct hfd_rule_node *node,
-                       struct hfd_rule_pair pair, const char *property,
-                       struct hfd_rule_correlation above) {
-        check_node(run, node, pair.object, pair.old, correlation_below(above, &pair, property));
+                       const struct checked *above, const char *property,
+                       const struct hf__json *json, size_t at, const struct index_entry *found) {
+        struct hfd_rule_pair pair = {.object = json, .old = found ? found->json : NULL};
+
+        check_node(run, node, pair.object, pair.old,
+                   correlation_below(above->correlation, &pair, property),
+                   hfd_part_values_below(above->values, property, at,
+                                         found ? found->place : SIZE_MAX));
 }
 
 static const struct hfd_rule_node *property_of(const struct hfd_rule_node *node, const char *name) {
@@ -171,21 +187,18 @@ static const struct hfd_rule_node *property_of(const struct hfd_rule_node *node,
 /* A property has a node of its own; any other member has that of additionalProperties. Members
  * without rules are passed over before they cost anything. */
 static void check_members(struct hfd_rule_run *run, const struct hfd_rule_node *node,
-                          const struct hf__json *object, const struct hf__json *old,
-                          struct hfd_rule_correlation correlation) {
-        size_t n = run->path.n;
+                          const struct checked *part) {
+        size_t n = run->path.n, at = 0;
         struct index index;
 
-        index_init(&index, run, NULL, hf__json_is_object(old) ? old : NULL);
-        for (const struct hf__json *m = hf__json_first(object); m && !run->stopped;
-             m = hf__json_next(m)) {
+        index_init(&index, run, NULL, hf__json_is_object(part->old) ? part->old : NULL);
+        for (const struct hf__json *m = hf__json_first(part->object); m && !run->stopped;
+             m = hf__json_next(m), at++) {
                 const char *key = hf__json_key(m);
                 const struct hfd_rule_node *child = property_of(node, key);
-                struct hfd_rule_pair pair = {.object = m};
 
                 if (!child && !node->values)
                         continue;
-                pair.old = index_find(&index, key);
                 if (child)
                         hf__strbuf_puts(&run->path, n > 0 ? "." : "");
                 else
@@ -193,30 +206,27 @@ static void check_members(struct hfd_rule_run *run, const struct hfd_rule_node *
                 hf__strbuf_puts(&run->path, key);
                 if (!child)
                         hf__strbuf_putc(&run->path, ']');
-                check_part(run, child ? child : node->values, pair, key, correlation);
+                check_part(run, child ? child : node->values, part, key, m, at,
+                           index_find(&index, key));
                 hfd_rule_path_cut(&run->path, n);
         }
         index_done(&index);
 }
 
 static void check_elements(struct hfd_rule_run *run, const struct hfd_rule_node *node,
-                           const struct hf__json *object, const struct hf__json *old,
-                           struct hfd_rule_correlation correlation) {
-        size_t n = run->path.n;
+                           const struct checked *part) {
+        size_t n = run->path.n, at = 0;
         struct index index;
-        size_t i = 0;
 
-        index_init(&index, run, node, hf__json_is_array(old) ? old : NULL);
-        for (const struct hf__json *m = hf__json_first(object); m && !run->stopped;
-             m = hf__json_next(m)) {
-                struct hfd_rule_pair pair = {.object = m};
+        index_init(&index, run, node, hf__json_is_array(part->old) ? part->old : NULL);
+        for (const struct hf__json *m = hf__json_first(part->object); m && !run->stopped;
+             m = hf__json_next(m), at++) {
                 char *key = index.n > 0 ? key_of(node, m, &run->failed) : NULL;
+                const struct index_entry *found = key ? index_find(&index, key) : NULL;
 
-                if (key)
-                        pair.old = index_find(&index, key);
                 free(key);
-                hf__strbuf_printf(&run->path, "[%zu]", i++);
-                check_part(run, node->items, pair, NULL, correlation);
+                hf__strbuf_printf(&run->path, "[%zu]", at);
+                check_part(run, node->items, part, NULL, m, at, found);
                 hfd_rule_path_cut(&run->path, n);
         }
         index_done(&index);
@@ -224,22 +234,29 @@ static void check_elements(struct hfd_rule_run *run, const struct hfd_rule_node 
 
 static void check_node(struct hfd_rule_run *run, const struct hfd_rule_node *node,
                        const struct hf__json *object, const struct hf__json *old,
-                       struct hfd_rule_correlation correlation) {
+                       struct hfd_rule_correlation correlation, struct hfd_part_values values) {
+        const struct checked part = {object, hf__json_is_null(old) ? NULL : old, correlation,
+                                     &values};
+        const bool had_values = run->has_values;
+
         /* The rules of the part above deal with null. */
         if (hf__json_is_null(object) || run->stopped)
                 return;
-        if (hf__json_is_null(old))
-                old = NULL;
-        hfd_rule_run_node(run, node, object, old, correlation);
+        hfd_rule_run_node(run, node, object, part.old, correlation, &values);
         /* As in Kubernetes, a rule in an allOf is reported even if its part is as it was, unless
          * the part above is as it was too. So the pair of this part is not passed on. */
         for (size_t i = 0; i < node->n_all_of; i++)
-                check_node(run, node->all_of[i], object, old,
-                           (struct hfd_rule_correlation){.nearest = correlation.nearest});
+                check_node(run, node->all_of[i], object, part.old,
+                           (struct hfd_rule_correlation){.nearest = correlation.nearest}, values);
         if (hf__json_is_object(object) && (node->n_properties > 0 || node->values))
-                check_members(run, node, object, old, correlation);
+                check_members(run, node, &part);
         else if (hf__json_is_array(object) && node->items)
-                check_elements(run, node, object, old, correlation);
+                check_elements(run, node, &part);
+        /* The uppermost part that has made values frees those of all parts below. */
+        if (!had_values && run->has_values) {
+                hf__arena_deinit(&run->values);
+                run->has_values = false;
+        }
 }
 
 /* Whether the object is so wrong that rules would say nothing useful, as in kube-apiserver: a rule
@@ -275,7 +292,8 @@ int hfd_custom_rules_check(const struct hfd_custom_rules *rules, const struct hf
         hf__arena_init(&run.values);
         hf__arena_init(&run.evaluation);
         check_node(&run, rules->root, object, old,
-                   (struct hfd_rule_correlation){.current = old ? &pair : NULL});
+                   (struct hfd_rule_correlation){.current = old ? &pair : NULL},
+                   (struct hfd_part_values){.declared = NULL});
         hf__arena_deinit(&run.values);
         hf__arena_deinit(&run.evaluation);
         hf__strbuf_done(&run.path);

@@ -112,7 +112,7 @@ void hfd_custom_schema_validate(const struct hfd_custom_schema *schema,
         assert(object && causes);
         if (!schema->root)
                 return;
-        hfd_check_init(&check, causes, "");
+        hfd_check_init(&check, causes, "", object);
         (void)hfd_check_value(&check, schema->root, schema->root, old, &checked);
         if (schema->has_embedded)
                 hfd_check_embedded(&check.report, schema->root, object, &root);

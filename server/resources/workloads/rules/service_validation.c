@@ -133,12 +133,17 @@ static void validate_ports(const struct hf__json *spec, struct hfd_causes *cause
 
 /* A Service of type ClusterIP cannot be reached at ports of the nodes. Kubernetes gives the other
  * types one of a configured range, and ignores a nodePort of an ExternalName service. Here each
- * port of a node is in the range. */
-static void validate_node_ports(const struct hf__json *spec, struct hfd_causes *causes) {
+ * port of a node is in the range. As in Kubernetes, a number that the Service had before is not
+ * compared with the range. old: the old spec; NULL = none. */
+static void validate_node_ports(const struct hf__json *spec, const struct hf__json *old,
+                                struct hfd_causes *causes) {
         char path[HFD_FIELD_PATH_MAX], field[HFD_FIELD_PATH_MAX];
+        struct hfd_node_ports had;
         size_t i = 0;
         int64_t number;
 
+        if (!hfd_causes_check(causes, hfd_node_ports_init(&had, old)))
+                return;
         for (const struct hf__json *m = hf__json_first(hf__json_get(spec, "ports")); m;
              m = hf__json_next(m)) {
                 hfd_field_index(path, "spec.ports", i++);
@@ -148,9 +153,11 @@ static void validate_node_ports(const struct hf__json *spec, struct hfd_causes *
                 if (is_type(spec, "ClusterIP"))
                         hfd_cause_forbidden(causes, field,
                                             "may not be used when `type` is 'ClusterIP'");
-                else if (is_type(spec, "NodePort") || is_type(spec, "LoadBalancer"))
+                else if ((is_type(spec, "NodePort") || is_type(spec, "LoadBalancer")) &&
+                         !hfd_node_ports_have(&had, number))
                         hfd_port_validate(hf__json_get(m, "nodePort"), field, causes);
         }
+        hfd_node_ports_done(&had);
 }
 
 /* ---- the type ---- */
@@ -292,7 +299,7 @@ void hfd_service_validate(const struct hf__json *object, const struct hf__json *
         validate_affinity(spec, causes);
         validate_addresses(spec, causes);
         hfd_require_one_of(spec, "spec", "type", types, causes);
-        validate_node_ports(spec, causes);
+        validate_node_ports(spec, hf__json_get(old, "spec"), causes);
         refuse_repeated(hf__json_get(spec, "ports"), "nodePort", causes);
         refuse_repeated(hf__json_get(spec, "ports"), "port", causes);
         validate_traffic(spec, causes);

@@ -13,6 +13,9 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "base/json_index.h"
+
+#define FEW_KEYS 32 /* keys of a list that are looked up one by one */
 
 /* For qsort: members of an object by their keys. */
 static int compare_members(const void *a, const void *b) {
@@ -67,19 +70,25 @@ int hfd_canonical_print(const struct hf__json *value, struct hf__strbuf *out) {
         return r != 0 ? r : out->error;
 }
 
-/* Keys are sorted in the schema already (list_keys), so the text does not depend on their order in
- * the element. The defaults of absent keys are not filled in here: the object has its defaults
- * before it is checked. */
-int hfd_identity_print(const struct hf__json *element, const char *const *keys,
-                       struct hf__strbuf *out) {
+/* The member of an element. index NULL: the element is searched. */
+static const struct hf__json *find_member(const struct hf__json *element,
+                                          const struct hf__json_index *index, const char *key) {
+        const struct hf__json_index_entry *entry = index ? hf__json_index_find(index, key) : NULL;
+
+        if (!index)
+                return hf__json_get(element, key);
+        return entry ? entry->item : NULL;
+}
+
+/* index: of element; NULL = none. */
+static int print_keys(const struct hf__json *element, const struct hf__json_index *index,
+                      const char *const *keys, struct hf__strbuf *out) {
         bool is_first = true;
         int r = 0;
 
-        if (!keys)
-                return hfd_canonical_print(element, out);
         hf__strbuf_putc(out, '{');
         for (; *keys && r == 0; keys++) {
-                const struct hf__json *value = hf__json_get(element, *keys);
+                const struct hf__json *value = find_member(element, index, *keys);
                 if (!value)
                         continue;
                 if (!is_first)
@@ -91,6 +100,28 @@ int hfd_identity_print(const struct hf__json *element, const char *const *keys,
         }
         hf__strbuf_putc(out, '}');
         return r != 0 ? r : out->error;
+}
+
+/* Keys are sorted in the schema already (list_keys), so the text does not depend on their order in
+ * the element. The defaults of absent keys are not filled in here: the object has its defaults
+ * before it is checked. Many keys are found through an index, so that the time is not in proportion
+ * to the product of keys and members. */
+int hfd_identity_print(const struct hf__json *element, const char *const *keys,
+                       struct hf__strbuf *out) {
+        struct hf__json_index index;
+        size_t n = 0;
+
+        if (!keys)
+                return hfd_canonical_print(element, out);
+        while (n <= FEW_KEYS && keys[n])
+                n++;
+        if (n <= FEW_KEYS)
+                return print_keys(element, NULL, keys, out);
+        int r = hf__json_index_init(&index, element, NULL);
+        if (r == 0)
+                r = print_keys(element, &index, keys, out);
+        hf__json_index_done(&index);
+        return r;
 }
 
 /* For qsort: by text, then by index, because qsort may change the order of equal elements. */

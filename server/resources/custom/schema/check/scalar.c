@@ -137,7 +137,7 @@ static bool check_pattern(struct hfd_check *check, const struct hfd_custom_patte
         if (pattern->regex &&
             hf__cel_regex_find(pattern->regex, &check->run, text, strlen(text), 0, NULL, NULL))
                 return true;
-        if (!checked->records)
+        if (!checked->records || check->run.failed != 0) /* hfd_check_done reports the failure */
                 return false;
         if (pattern->regex)
                 hfd_check_report_invalid(&check->report, checked->place, checked->value,
@@ -194,18 +194,45 @@ bool hfd_check_text(struct hfd_check *check, const struct hfd_custom_node *node,
 
 /* ---- enums ---- */
 
+/* Searches a text or a number in the sorted values of an enum. */
+static bool is_among_sorted(struct hfd_check *check, const struct hfd_custom_limit *limit,
+                            const struct hf__json *value) {
+        uint32_t low = 0, high = limit->n;
+
+        while (low < high) {
+                const uint32_t middle = low + (high - low) / 2;
+                if (hfd_custom_scalar_compare(limit->as.sorted[middle], value) < 0)
+                        low = middle + 1;
+                else
+                        high = middle;
+        }
+        for (; low < limit->n && hfd_custom_scalar_compare(limit->as.sorted[low], value) == 0;
+             low++)
+                if (hfd_causes_equal(check->report.causes, limit->as.sorted[low], value))
+                        return true;
+        return false;
+}
+
+static bool is_in_enum(struct hfd_check *check, const struct hf__json *values,
+                       const struct hfd_custom_limit *sorted, const struct hf__json *value) {
+        if (sorted && (hf__json_is_string(value) || hf__json_is_number(value)))
+                return is_among_sorted(check, sorted, value);
+        /* As in Kubernetes, null never matches an enum, even if it is in the list. */
+        for (const struct hf__json *m = hf__json_first(values); m && !hf__json_is_null(value);
+             m = hf__json_next(m))
+                if (hfd_causes_equal(check->report.causes, m, value))
+                        return true;
+        return false;
+}
+
 bool hfd_check_enum(struct hfd_check *check, const struct hfd_custom_node *node,
                     struct hfd_checked *checked) {
         uint32_t at = 0;
         const struct hfd_custom_limit *limit = hfd_next_limit(node, &at, HFD_LIMIT_ENUM);
+        const struct hfd_custom_limit *sorted = hfd_next_limit(node, &at, HFD_LIMIT_ENUM_SORTED);
 
-        if (!limit)
+        if (!limit || is_in_enum(check, limit->as.values, sorted, checked->value))
                 return true;
-        /* As in Kubernetes, null never matches an enum, even if it is in the list. */
-        for (const struct hf__json *m = hf__json_first(limit->as.values);
-             m && !hf__json_is_null(checked->value); m = hf__json_next(m))
-                if (hfd_causes_equal(check->report.causes, m, checked->value))
-                        return true;
         if (checked->records)
                 hfd_check_report_enum(&check->report, checked->place, checked->value,
                                       limit->as.values);

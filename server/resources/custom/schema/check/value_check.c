@@ -22,9 +22,12 @@
 
 /* At most this many required names are looked up in an object without an index. */
 #define FEW 8
-/* The most steps that all searches for patterns in one object may take. A step is about one
- * instruction of a compiled pattern for one character. An object that needs more is refused. */
-#define PATTERN_WORK_MAX ((uint64_t)1 << 33)
+/* The most work that all searches for patterns in one object may take: for each byte of its texts
+ * eight simple patterns, or one of 500 alternatives, and what the texts of a small object can need
+ * at all. The unit is that of hf__cel_regex_find, about 20 ns. An object that needs more is
+ * refused. */
+#define PATTERN_WORK_PER_BYTE 64
+#define PATTERN_WORK_MIN      ((uint64_t)1 << 22)
 
 /* The state that the checks of one value share (see hfd_check_value). */
 struct scope {
@@ -399,17 +402,34 @@ bool hfd_check_value(struct hfd_check *check, const struct hfd_custom_node *node
         return true;
 }
 
-void hfd_check_init(struct hfd_check *check, struct hfd_causes *causes, const char *prefix) {
+/* The bytes of all texts in a value. */
+static uint64_t count_bytes(const struct hf__json *value) {
+        uint64_t n = hf__json_is_string(value) ? strlen(hf__json_text(value)) : 0;
+
+        for (const struct hf__json *m = hf__json_first(value); m; m = hf__json_next(m))
+                n += count_bytes(m);
+        return n;
+}
+
+void hfd_check_init(struct hfd_check *check, struct hfd_causes *causes, const char *prefix,
+                    const struct hf__json *value) {
         memset(&check->run, 0, sizeof check->run);
         hf__arena_init(&check->arena);
         check->report = (struct hfd_check_report){.causes = causes, .prefix = prefix};
         check->run.arena = &check->arena;
         check->run.cost_limit = UINT64_MAX;
-        check->run.work_limit = PATTERN_WORK_MAX;
+        check->run.work_limit = PATTERN_WORK_MIN + PATTERN_WORK_PER_BYTE * count_bytes(value);
         check->run.bytes_limit = SIZE_MAX;
 }
 
 void hfd_check_done(struct hfd_check *check) {
+        const char *prefix = check->report.prefix;
+
         (void)hfd_causes_check(check->report.causes, check->run.failed);
+        /* The result of the check may be anything: a text that was not searched may be in a `not`,
+         * or in a part that is as it was. */
+        if (check->run.failed > 0)
+                hfd_cause_invalid(check->report.causes, *prefix ? prefix : "<nil>", "null",
+                                  "the patterns of the schema need too much work for its texts");
         hf__arena_deinit(&check->arena);
 }

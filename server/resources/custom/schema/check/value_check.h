@@ -50,7 +50,10 @@ bool hfd_check_value(struct hfd_check *check, const struct hfd_custom_node *node
                      const struct hfd_custom_node *structure, const struct hf__json *old,
                      struct hfd_checked *checked);
 /* causes and prefix are borrowed until hfd_check_done. prefix: the path of the object, for the
- * causes; "" = none. */
-void hfd_check_init(struct hfd_check *check, struct hfd_causes *causes, const char *prefix);
-/* Frees the memory of the searches. Notes in the causes if memory ran out. */
+ * causes; "" = none. value: what will be checked; the work of its patterns is limited in proportion
+ * to its texts. */
+void hfd_check_init(struct hfd_check *check, struct hfd_causes *causes, const char *prefix,
+                    const struct hf__json *value);
+/* Frees the memory of the searches. Adds a cause if they needed too much work, and notes in the
+ * causes if memory ran out. */
 void hfd_check_done(struct hfd_check *check);

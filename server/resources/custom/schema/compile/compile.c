@@ -135,15 +135,6 @@ static const char *const *keep_list_keys(struct hfd_schema_compiler *compiler,
         return kept;
 }
 
-/* The default of a field as a text. If the field is a key of a list of type map, apply takes it as
- * the key of an element that lacks the key. NULL: the default is no text, or there is none. */
-static const char *kept_default_text(struct hfd_schema_compiler *compiler,
-                                     const struct hfd_custom_node *node) {
-        return hf__json_is_string(node->default_value)
-                       ? hfd_compile_text(compiler, hf__json_text(node->default_value))
-                       : NULL;
-}
-
 /* Whether the name is that of a field which all resources have. */
 static bool is_of_resources(const char *name) {
         return strcmp(name, "apiVersion") == 0 || strcmp(name, "kind") == 0 ||
@@ -178,7 +169,12 @@ static void fill_struct(struct hfd_schema_compiler *compiler, const struct hfd_c
                         continue;
                 fields[n].name = property->name;
                 fields[n].schema = property->node->fields;
-                fields[n].key_default = kept_default_text(compiler, property->node);
+                /* If the field is a key of a list of type map, apply takes the default as the key
+                 * of an element that lacks the key. */
+                if (property->node->default_value) {
+                        fields[n].key_value = property->node->default_value;
+                        fields[n].flags = HFD_FIELD_KEY_VALUE;
+                }
                 n++;
         }
         if (node->embedded)
@@ -197,7 +193,7 @@ static void fill_struct(struct hfd_schema_compiler *compiler, const struct hfd_c
                                 ? hfd_schema_field(schema, hf__json_text(m))
                                 : NULL;
                 if (field)
-                        fields[field - fields].flags = HFD_FIELD_REQUIRED;
+                        fields[field - fields].flags |= HFD_FIELD_REQUIRED;
         }
         schema->fields = NULL;
         if (n > 0 && compiler->error == 0)

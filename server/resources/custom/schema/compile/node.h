@@ -58,6 +58,7 @@ enum hfd_custom_limit_kind {
         HFD_LIMIT_MIN_ITEMS,
         HFD_LIMIT_MAX_ITEMS,
         HFD_LIMIT_ENUM,
+        HFD_LIMIT_ENUM_SORTED, /* beside an ENUM of many values: the texts and numbers in it */
         HFD_LIMIT_MIN_PROPERTIES,
         HFD_LIMIT_MAX_PROPERTIES,
         HFD_LIMIT_REQUIRED
@@ -72,13 +73,14 @@ struct hfd_custom_pattern {
 struct hfd_custom_limit {
         unsigned char kind; /* enum hfd_custom_limit_kind */
         bool exclusive;     /* of MINIMUM and MAXIMUM */
-        uint32_t n;         /* of nodes or names */
+        uint32_t n;         /* of nodes, names or sorted values */
         union {
                 int64_t count; /* of lengths, items and properties */
                 double number;
                 const struct hfd_custom_pattern *pattern;
                 const char *format;                         /* as it was written: "date-time" */
                 const struct hf__json *values;              /* of ENUM: an array */
+                const struct hf__json *const *sorted;       /* of ENUM_SORTED: n */
                 const struct hfd_custom_node *const *nodes; /* of ANY_OF ... NOT: n */
                 const char *const *names;                   /* of REQUIRED: n */
         } as;
@@ -113,5 +115,7 @@ struct hfd_custom_schema {
 /* The property of that name; NULL = none. */
 const struct hfd_custom_property *hfd_custom_property(const struct hfd_custom_node *node,
                                                       const char *name);
+/* The order of ENUM_SORTED: texts, then numbers, of which those with the same double are equal. */
+int hfd_custom_scalar_compare(const struct hf__json *a, const struct hf__json *b);
 /* Prunes a default by the schema of its field. 0 or -ENOMEM. */
 int hfd_custom_prune_default(const struct hfd_custom_node *node, struct hf__json *value);

@@ -16,6 +16,7 @@
 #include "server/resources/custom/schema/formats/formats.h"
 
 #define LIMITS_MAX (HFD_LIMIT_REQUIRED + 1) /* one of each kind at most; REQUIRED is the last */
+#define FEW_VALUES 16                       /* of an enum: they are compared one after the other */
 
 /* The limits of one node while they are collected; the array is kept afterwards. */
 struct limits {
@@ -86,12 +87,56 @@ static void add_text_limits(struct limits *limits, const struct hfd_custom_node 
                         hfd_compile_text(limits->compiler, format);
 }
 
+int hfd_custom_scalar_compare(const struct hf__json *a, const struct hf__json *b) {
+        const bool is_number = hf__json_is_number(a);
+
+        if (is_number != hf__json_is_number(b))
+                return is_number ? 1 : -1;
+        if (!is_number)
+                return strcmp(hf__json_text(a), hf__json_text(b));
+        const double x = hf__json_number(a), y = hf__json_number(b);
+        return (x > y) - (x < y);
+}
+
+static int compare_scalars(const void *a, const void *b) {
+        return hfd_custom_scalar_compare(*(const struct hf__json *const *)a,
+                                         *(const struct hf__json *const *)b);
+}
+
+/* Adds the texts and numbers of an enum in order. Otherwise a list of n elements would take time
+ * for n times the number of values. */
+static void add_sorted(struct limits *limits, const struct hf__json *values) {
+        const size_t n_values = hf__json_count(values);
+        uint32_t n = 0;
+
+        if (n_values <= FEW_VALUES || n_values > UINT32_MAX)
+                return;
+        const struct hf__json **list = calloc(n_values, sizeof *list);
+        if (!list) {
+                hfd_compile_fail(limits->compiler, -ENOMEM);
+                return;
+        }
+        for (const struct hf__json *m = hf__json_first(values); m; m = hf__json_next(m))
+                if (hf__json_is_string(m) || hf__json_is_number(m))
+                        list[n++] = m;
+        if (n > FEW_VALUES) {
+                struct hfd_custom_limit *limit = add_limit(limits, HFD_LIMIT_ENUM_SORTED);
+                qsort(list, n, sizeof *list, compare_scalars);
+                limit->n = n;
+                limit->as.sorted = hfd_compile_keep(limits->compiler, list, n * sizeof *list);
+        }
+        free(list);
+}
+
 static void add_enum(struct limits *limits) {
         const struct hf__json *values = hf__json_get(limits->props, "enum");
 
-        if (hf__json_is_array(values) && hf__json_first(values))
-                add_limit(limits, HFD_LIMIT_ENUM)->as.values =
-                        hfd_compile_value(limits->compiler, hf__json_dup(values));
+        if (!hf__json_is_array(values) || !hf__json_first(values))
+                return;
+        values = hfd_compile_value(limits->compiler, hf__json_dup(values));
+        add_limit(limits, HFD_LIMIT_ENUM)->as.values = values;
+        if (limits->compiler->error == 0)
+                add_sorted(limits, values);
 }
 
 /* Adds a limit with one pointer for each element of the array, made by make. */

@@ -28,7 +28,7 @@ static void check_default(struct hfd_structure *structure, const struct hf__json
                 hfd_structure_refuse(structure, path, "default", value,
                                      "must not have unknown fields");
         hfd_structure_path_print(path, "default", prefix);
-        hfd_check_init(&check, structure->causes, prefix);
+        hfd_check_init(&check, structure->causes, prefix, value);
         hfd_check_embedded(&check.report, node, value, &root);
         if (structure->causes->n == n_before)
                 (void)hfd_check_value(&check, node, NULL, NULL, &checked);
