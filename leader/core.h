@@ -143,10 +143,11 @@ enum hf__core_event_type {
         HF__EV_SETTLED,    /* the last unanswered write of the term has ended; doubt_at. Only after
                               an HF__EV_JOINED whose doubt_at was HF_NSEC_NEVER */
         HF__EV_HOLD_BACK,  /* hold_back: see rule 15 */
-        HF__EV_STALE_TERM, /* the fence refused a write of the term, or the server did not confirm
-                              the fence, or the controllers could not start, or the embedder ends
-                              the term (the store was replaced by a backup). A term ends, and
-                              nothing known of the Lease counts until it has been read again */
+        HF__EV_STALE_TERM, /* result: HF_E_STALE_TERM (the fence refused a write of the term),
+                              HF_E_UNFENCED (the server did not confirm the fence), another error
+                              (the controllers could not start), or 0 (the embedder ends the term:
+                              the store was replaced by a backup). A term ends, and nothing known
+                              of the Lease counts until it has been read again */
         HF__EV_HOLDER_DEAD, /* record.holder, record.acquire_us: the process that wrote this record
                                is proven to be dead (rule 14) */
 };

@@ -21,7 +21,7 @@
  *    reading the clock and sending can therefore only shorten the validity.
  *
  * A request to abort the current term is a flag, not a message. The client of the current term
- * sets term_is_stale, and the start of a term clears it: a message could be read after that term
+ * sets stale_error, and the start of a term clears it: a message could be read after that term
  * has ended, and would then abort the next one. The embedder sets end_requested, which a start does
  * not clear: it also ends a term whose acquiring write is under way. To see whether the controllers
  * have returned, the loop calls hf__term_is_joined for the current term.
@@ -374,10 +374,10 @@ static void iterate_elector(struct hf_elector *elector) {
         count_leaderless(elector, hf_now(clock_of(elector)));
         if (atomic_exchange(&elector->event_lost, false))
                 step_core_simple(elector, HF__EV_WATCH_LOST);
-        bool is_stale = atomic_exchange(&elector->term_is_stale, false);
-        bool end_requested = atomic_exchange(&elector->end_requested, false);
-        if (is_stale || end_requested)
-                step_core_simple(elector, HF__EV_STALE_TERM);
+        struct hf__core_event stale = {.type = HF__EV_STALE_TERM};
+        stale.result = atomic_exchange(&elector->stale_error, 0);
+        if (atomic_exchange(&elector->end_requested, false) || stale.result != 0)
+                step_core(elector, &stale);
         if (atomic_load(&elector->electors->stop_requested) && !elector->stop_sent) {
                 elector->stop_sent = true;
                 step_core_simple(elector, HF__EV_STOP);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The elector's core: what keeps a term, and what ends it. */
 #undef NDEBUG
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -171,7 +172,6 @@ static void test_a_read_decides_where_revisions_are_opaque(void **state) {
         assert_non_null(core_fixture_find_action(&f, HF__ACT_TERM_ABORT));
 }
 
-/* Scenarios of docs/parity.md: A04, A18. */
 static void test_a_hung_store_ends_the_term_on_time(void **state) {
         struct core_fixture f;
         hf_nsec sent;
@@ -225,11 +225,24 @@ static void test_a_paused_leader_wakes_with_its_gate_shut(void **state) {
 
 /* Scenario of docs/parity.md: A14. */
 static void test_a_stale_term_ends_the_term(void **state) {
+        static const struct {
+                int error;
+                const char *why;
+        } cases[] = {{HF_E_STALE_TERM, "a write was refused: the term is stale"},
+                     {HF_E_UNFENCED, "the server did not confirm the fence of a write"},
+                     {-ENOMEM, "its controllers could not start"},
+                     {0, "the embedder ended it"}};
         struct core_fixture f;
 
-        core_fixture_lead(&f);
-        core_fixture_step(&f, HF__EV_STALE_TERM);
-        assert_int_equal(f.actions.list[0].type, HF__ACT_GATE_SHUT);
+        for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+                core_fixture_lead(&f);
+                f.event.result = cases[i].error;
+                core_fixture_step(&f, HF__EV_STALE_TERM);
+                assert_int_equal(f.actions.list[0].type, HF__ACT_GATE_SHUT);
+                assert_string_equal(core_fixture_find_action(&f, HF__ACT_TERM_ABORT)->text,
+                                    cases[i].why);
+                assert_string_equal(f.core.last_end, cases[i].why);
+        }
 }
 
 static void set_odd_rv(struct hf__record *record, const char *rv) {

@@ -232,6 +232,32 @@ static void test_health_names_the_failure_of_a_silent_lock(void **state) {
         finish();
 }
 
+/* A follower had nothing to release. */
+static void test_a_stop_says_whether_the_lease_is_held(void **state) {
+        struct hf_status status = {0};
+
+        clocked_elector_init();
+        clocked_put_lease("x", "");
+        clocked_elector_start(&plain);
+        CLOCKED_AWAIT(strcmp(clocked_info().holder, "x") == 0);
+        clocked_elector_stop();
+        assert_true(clocked_logged("6 kube-system/lead: stopped, this process does not hold the "
+                                   "Lease\n"));
+        clocked_elector_free();
+
+        start_leading(&plain);
+        fake_api_client_refuse(clocked.client, HF_E_UNAVAILABLE, 0);
+        clocked_elector_let_end();
+        assert_int_equal(hf_electors_stop_begin(clocked.electors, NULL, NULL, NULL), 0);
+        PATIENCE_AWAIT(clocked_is(HF_RELEASING));
+        hand_clock_move(60 * SEC);
+        PATIENCE_AWAIT(hf_electors_stop_poll(clocked.electors, &status) != HF_E_BUSY);
+        assert_int_equal(hf_electors_stop_poll(clocked.electors, &status), HF_E_TIMEOUT);
+        assert_true(clocked_logged("6 kube-system/lead: stopped, the Lease may name this process "
+                                   "until it expires\n"));
+        clocked_elector_free();
+}
+
 static void test_a_read_during_a_term_is_counted(void **state) {
         start_leading(&plain);
         fake_api_client_hold_events(clocked.client, true);
@@ -326,6 +352,7 @@ int main(void) {
                 cmocka_unit_test(test_a_controller_that_does_not_return_is_reported),
                 cmocka_unit_test(test_a_failure_is_a_warning_once_until_a_success),
                 cmocka_unit_test(test_health_names_the_failure_of_a_silent_lock),
+                cmocka_unit_test(test_a_stop_says_whether_the_lease_is_held),
                 cmocka_unit_test(test_a_read_during_a_term_is_counted),
                 cmocka_unit_test(test_on_change_is_called_once_for_each_change),
                 cmocka_unit_test(test_a_twin_is_warned_of),

@@ -72,6 +72,19 @@ static void test_a_refused_write_ends_the_term(void **state) {
         finish();
 }
 
+/* The server of this term does not know fences, although the elector needs them. */
+static void test_a_fence_that_is_not_confirmed_ends_the_term(void **state) {
+        start_writer(&plain);
+        pthread_mutex_lock(&clocked.api->mu);
+        clocked.client->ignores_fences = true;
+        pthread_mutex_unlock(&clocked.api->mu);
+        tell_controller();
+        PATIENCE_AWAIT(clocked_is(HF_FOLLOWING));
+        assert_string_equal(clocked_info().last_end,
+                            "the server did not confirm the fence of a write");
+        finish();
+}
+
 static void test_the_end_that_the_embedder_requests_comes(void **state) {
         clocked_elector_init();
         clocked_elector_start(&plain);
@@ -83,6 +96,7 @@ static void test_the_end_that_the_embedder_requests_comes(void **state) {
         assert_true(clocked_info().since == hand_clock_now());
         clocked_elector_let_end();
         PATIENCE_AWAIT(clocked_is(HF_FOLLOWING));
+        assert_string_equal(clocked_info().last_end, "the embedder ended it");
         finish();
 }
 
@@ -125,6 +139,7 @@ static void test_a_term_without_threads_ends(void **state) {
         assert_true(clocked_logged("3 kube-system/lead: the controllers of term 2 cannot start, so "
                                    "the term ends: "));
         assert_true(clocked_metric("leader_election_master_status{name=\"lead\"}") == 0);
+        assert_string_equal(clocked_info().last_end, "its controllers could not start");
         finish();
 }
 
@@ -315,6 +330,7 @@ static void test_a_standby_may_end_before_the_holder(void **state) { follow_a_ho
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_a_refused_write_ends_the_term),
+                cmocka_unit_test(test_a_fence_that_is_not_confirmed_ends_the_term),
                 cmocka_unit_test(test_the_end_that_the_embedder_requests_comes),
                 cmocka_unit_test(test_the_last_response_releases_the_lease),
                 cmocka_unit_test(test_a_term_without_threads_ends),
