@@ -181,6 +181,29 @@ static void test_a_controller_that_does_not_return_is_reported(void **state) {
         clocked_elector_free();
 }
 
+/* While the loop is in on_change, the controllers return, and then more than the stop grace passes.
+ */
+static void return_and_pause(enum hf_leader_state state) {
+        if (state != HF_ABORTING)
+                return;
+        clocked_elector_let_end();
+        PATIENCE_AWAIT(hf__term_is_joined(clocked.elector->term));
+        hand_clock_move(21 * SEC);
+}
+
+/* The loop runs late, but the controllers have returned in time. */
+static void test_a_controller_that_has_returned_is_not_stuck(void **state) {
+        clocked_elector_init();
+        clocked.in_change = return_and_pause;
+        clocked_elector_start(&plain);
+        clocked_await_term();
+        hf_elector_end_term(clocked.elector);
+        PATIENCE_AWAIT(clocked_is(HF_FOLLOWING) || clocked_is(HF_STUCK));
+        assert_true(clocked_is(HF_FOLLOWING));
+        assert_true(clocked_metric(SERIES("stuck")) == 0);
+        finish();
+}
+
 static bool health_says(const char *words) {
         char text[600] = "";
 
@@ -350,6 +373,7 @@ int main(void) {
                 cmocka_unit_test(test_renewals_keep_the_term_and_are_measured),
                 cmocka_unit_test(test_the_end_of_a_term_is_measured_from_its_drain),
                 cmocka_unit_test(test_a_controller_that_does_not_return_is_reported),
+                cmocka_unit_test(test_a_controller_that_has_returned_is_not_stuck),
                 cmocka_unit_test(test_a_failure_is_a_warning_once_until_a_success),
                 cmocka_unit_test(test_health_names_the_failure_of_a_silent_lock),
                 cmocka_unit_test(test_a_stop_says_whether_the_lease_is_held),
