@@ -27,6 +27,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "base/host.h"
 #include "leader/core_lease.h"
 #include "leader/core_op.h"
 #include "leader/core_term.h"
@@ -213,12 +214,18 @@ static void enter_stuck(struct hf__core *core, struct hf__core_actions *actions)
         hf__core_push_action(actions, HF__ACT_STUCK);
 }
 
+/* After a pause of the process the grace begins anew: the controllers had no time either. */
+static bool is_grace_over(struct hf__core *core, hf_nsec now) {
+        if (hf__was_paused(core->abort_at + hf__core_timing(core)->stop_grace, now))
+                core->abort_at = now;
+        return now >= core->abort_at + hf__core_timing(core)->stop_grace;
+}
+
 static void run_timers(struct hf__core *core, struct hf__core_time now,
                        struct hf__core_actions *actions) {
         if (core->state == HF_DRAINING && now.boot >= core->drain_until)
                 hf__core_abort_term(core, now.boot, "the drain deadline passed", actions);
-        if (core->state == HF_ABORTING &&
-            now.boot >= core->abort_at + hf__core_timing(core)->stop_grace) {
+        if (core->state == HF_ABORTING && is_grace_over(core, now.boot)) {
                 enter_stuck(core, actions);
                 return;
         }

@@ -76,7 +76,8 @@
  *
  *  8. The Lease is released only after all controllers of the term have returned, and only while
  *     the record is still ours (rule 11 has the exception). A controller that has not returned
- *     stop_grace after the abort leads to STUCK, and nothing is released.
+ *     stop_grace after the abort leads to STUCK, and nothing is released. The grace begins anew if
+ *     it has passed while the process did not run.
  *
  *  9. After a short term that was lost, the core waits before it contends again. The wait doubles
  *     with each short term in a row. There is no wait after a term of at least one lease duration.

@@ -33,6 +33,7 @@ static struct {
         atomic_int n_blocked; /* functions of hooks that block now */
         atomic_int n_wanted;  /* the clock jumps when so many block */
         atomic_int n_jumps;   /* jumps that are left */
+        _Atomic hf_nsec late; /* how far beyond the deadline the next jump goes */
         atomic_int n_idles;
 } time_of_test;
 
@@ -56,7 +57,7 @@ static int test_wait(void *ctx, pthread_cond_t *cond, pthread_mutex_t *mutex, hf
             atomic_load(&time_of_test.n_jumps) == 0)
                 return 0;
         atomic_fetch_sub(&time_of_test.n_jumps, 1);
-        atomic_store(&time_of_test.now, deadline);
+        atomic_store(&time_of_test.now, deadline + atomic_exchange(&time_of_test.late, 0));
         return HF_E_TIMEOUT;
 }
 
@@ -69,6 +70,7 @@ static int setup(void **state) {
         atomic_store(&time_of_test.n_blocked, 0);
         atomic_store(&time_of_test.n_wanted, 1);
         atomic_store(&time_of_test.n_jumps, 100);
+        atomic_store(&time_of_test.late, 0);
         atomic_store(&time_of_test.n_idles, 0);
         return 0;
 }
@@ -337,6 +339,37 @@ static void test_each_stop_has_a_deadline_of_its_own(void **state) {
         release(&blocks[1]);
 }
 
+/* A coordinator that sees the time only 2 s after a deadline did not run meanwhile, and neither did
+ * the hook. */
+static void test_a_deadline_begins_anew_after_a_pause(void **state) {
+        static struct block blocks[2];
+
+        for (int i = 0; i < 2; i++) {
+                const hf_nsec late = 2 * SECOND - (i == 0);
+                const struct hf_hook hook = {.size = sizeof hook,
+                                             .name = "a",
+                                             .start = blocking,
+                                             .start_deadline = 7 * SECOND,
+                                             .stop_deadline = 3 * SECOND,
+                                             .ctx = &blocks[i]};
+                struct hf_hooks *hooks = hooks_of(&hook, 1);
+                struct hf_status status = {0};
+                setup(NULL);
+                block_init(&blocks[i]);
+                atomic_store(&time_of_test.late, late);
+                assert_int_equal(hf_hooks_start(hooks, &status), HF_E_TIMEOUT);
+                assert_int_equal(elapsed(), (i == 0 ? 7 : 14) * SECOND + late);
+                /* The start has had its time: the stop does not wait for it again. */
+                atomic_fetch_add(&time_of_test.now, 60 * SECOND);
+                hf_nsec from = elapsed();
+                atomic_store(&time_of_test.late, late);
+                assert_int_equal(hf_hooks_stop(hooks, &status), HF_E_STUCK);
+                assert_int_equal(elapsed() - from, (i == 0 ? 3 : 6) * SECOND + late);
+                leave_stuck(hooks);
+                release(&blocks[i]);
+        }
+}
+
 /* The test leaves stuck threads alone on purpose, so the sanitizer must not report them. */
 __attribute__((visibility("default"))) const char *__tsan_default_options(void);
 const char *__tsan_default_options(void) { return "report_thread_leaks=0"; }
@@ -350,6 +383,7 @@ int main(void) {
                                        setup),
                 cmocka_unit_test_setup(test_a_stuck_stop_names_what_has_not_returned, setup),
                 cmocka_unit_test_setup(test_each_stop_has_a_deadline_of_its_own, setup),
+                cmocka_unit_test_setup(test_a_deadline_begins_anew_after_a_pause, setup),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

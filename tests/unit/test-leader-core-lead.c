@@ -172,6 +172,29 @@ static void test_a_read_decides_where_revisions_are_opaque(void **state) {
         assert_non_null(core_fixture_find_action(&f, HF__ACT_TERM_ABORT));
 }
 
+/* The process does not run from the abort until long after the stop grace, so its controllers had
+ * no time to return. A tick that is a little late is no such pause. */
+static void test_the_stop_grace_begins_anew_after_a_pause(void **state) {
+        struct core_fixture f;
+
+        for (hf_nsec late = 2 * SEC - 1; late <= 2 * SEC; late++) {
+                core_fixture_lead(&f);
+                core_fixture_step(&f, HF__EV_STALE_TERM);
+                hf_nsec grace = f.core.config.timing.stop_grace;
+                f.now += grace + late;
+                core_fixture_step(&f, HF__EV_TICK);
+                if (late < 2 * SEC) {
+                        assert_int_equal(f.core.state, HF_STUCK);
+                        continue;
+                }
+                assert_int_equal(f.core.state, HF_ABORTING);
+                hf_nsec resumed = f.now;
+                assert_non_null(core_fixture_wait_for(&f, HF__ACT_STUCK, grace));
+                assert_int_equal(f.now, resumed + grace);
+        }
+}
+
+/* Scenarios of docs/parity.md: A04, A18. */
 static void test_a_hung_store_ends_the_term_on_time(void **state) {
         struct core_fixture f;
         hf_nsec sent;
@@ -394,6 +417,7 @@ int main(void) {
                 cmocka_unit_test(test_a_renewal_of_a_deleted_lease_ends_the_term),
                 cmocka_unit_test(test_own_and_older_watch_events_change_nothing),
                 cmocka_unit_test(test_a_read_decides_where_revisions_are_opaque),
+                cmocka_unit_test(test_the_stop_grace_begins_anew_after_a_pause),
                 cmocka_unit_test(test_a_hung_store_ends_the_term_on_time),
                 cmocka_unit_test(test_refused_renewals_are_retried_faster_before_the_deadline),
                 cmocka_unit_test(test_a_paused_leader_wakes_with_its_gate_shut),
