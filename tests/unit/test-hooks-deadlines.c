@@ -21,6 +21,7 @@
 
 #include <holdfast/hooks.h>
 
+#include "hooks/hook_registry.h"
 #include "patience.h"
 
 #define SECOND    HF_NSEC_PER_SEC
@@ -37,7 +38,17 @@ static struct {
         atomic_int n_idles;
 } time_of_test;
 
-static hf_nsec test_now(void *ctx) { return atomic_load(&time_of_test.now); }
+/* If set: when the coordinator of the stop, which is the test's thread, sees that the stop function
+ * of this hook has returned, its deadline has just passed. */
+static struct hf_hook_context *returns_late;
+static pthread_t test_thread;
+
+static hf_nsec test_now(void *ctx) {
+        if (returns_late && pthread_equal(pthread_self(), test_thread) &&
+            returns_late->stop_returned)
+                atomic_store(&time_of_test.now, returns_late->stop_until);
+        return atomic_load(&time_of_test.now);
+}
 
 /* Wakes up each millisecond, which the contract of a clock allows. But a coordinator that waits
  * without a deadline gets only its signal: if none comes, it has missed something. */
@@ -339,6 +350,25 @@ static void test_each_stop_has_a_deadline_of_its_own(void **state) {
         release(&blocks[1]);
 }
 
+static void test_a_stop_that_returns_at_its_deadline_is_not_stuck(void **state) {
+        const struct hf_hook hook = {.size = sizeof hook,
+                                     .name = "a",
+                                     .start = succeeding,
+                                     .stop = succeeding,
+                                     .stop_deadline = 3 * SECOND};
+        struct hf_status status = {0};
+        struct hf_hooks *hooks = hooks_of(&hook, 1);
+
+        atomic_store(&time_of_test.n_jumps, 0);
+        assert_int_equal(hf_hooks_start(hooks, &status), 0);
+        test_thread = pthread_self();
+        returns_late = hooks->list[0];
+        assert_int_equal(hf_hooks_stop(hooks, &status), 0);
+        assert_int_equal(elapsed(), 3 * SECOND);
+        returns_late = NULL;
+        hf_hooks_free(hooks);
+}
+
 /* A coordinator that sees the time only 2 s after a deadline did not run meanwhile, and neither did
  * the hook. */
 static void test_a_deadline_begins_anew_after_a_pause(void **state) {
@@ -383,6 +413,8 @@ int main(void) {
                                        setup),
                 cmocka_unit_test_setup(test_a_stuck_stop_names_what_has_not_returned, setup),
                 cmocka_unit_test_setup(test_each_stop_has_a_deadline_of_its_own, setup),
+                cmocka_unit_test_setup(test_a_stop_that_returns_at_its_deadline_is_not_stuck,
+                                       setup),
                 cmocka_unit_test_setup(test_a_deadline_begins_anew_after_a_pause, setup),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);

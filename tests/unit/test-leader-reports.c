@@ -281,6 +281,21 @@ static void test_a_stop_says_whether_the_lease_is_held(void **state) {
         clocked_elector_free();
 }
 
+/* Returns when the stop waits for it, which nobody does before its drain. */
+static int return_late(struct hf_term *term, void *ctx) {
+        (void)hf_cancel_wait(hf_term_drain(term), HF_NSEC_NEVER);
+        hand_clock_await_deadline(100 * SEC, 130 * SEC);
+        return 0;
+}
+
+/* The clock stands still, so only its return ends the wait. */
+static void test_a_stop_notices_the_last_controller_of_the_instance(void **state) {
+        static const struct clocked_options local = {.local = return_late};
+
+        start_leading(&local);
+        finish();
+}
+
 static void test_a_read_during_a_term_is_counted(void **state) {
         start_leading(&plain);
         fake_api_client_hold_events(clocked.client, true);
@@ -378,6 +393,7 @@ int main(void) {
                 cmocka_unit_test(test_health_names_the_failure_of_a_silent_lock),
                 cmocka_unit_test(test_a_stop_says_whether_the_lease_is_held),
                 cmocka_unit_test(test_a_read_during_a_term_is_counted),
+                cmocka_unit_test(test_a_stop_notices_the_last_controller_of_the_instance),
                 cmocka_unit_test(test_on_change_is_called_once_for_each_change),
                 cmocka_unit_test(test_a_twin_is_warned_of),
                 cmocka_unit_test(test_events_are_about_the_record_that_began_the_term),
