@@ -5,6 +5,7 @@
  * release, in which both structs were shorter. So only the functions of this header read the
  * members that later releases added. Both structs are borrowed. Pure. Thread: any.
  */
+#include <stdbool.h>
 #include <stddef.h>
 
 #include <holdfast/clock.h>
@@ -19,6 +20,12 @@ int hf__clock_check(const struct hf_clock *clock, struct hf_status *reterr_statu
 /* now + period, at most HF_NSEC_NEVER. Neither argument may be negative. */
 static inline hf_nsec hf__nsec_after(hf_nsec now, hf_nsec period) {
         return period < HF_NSEC_NEVER - now ? now + period : HF_NSEC_NEVER;
+}
+/* Whether a thread that waits for a deadline notices it so late that the process did not run
+ * meanwhile: it was stopped, or the machine was suspended. Then what had to happen before the
+ * deadline had no time either. */
+static inline bool hf__was_paused(hf_nsec deadline, hf_nsec now) {
+        return now - deadline >= 2 * HF_NSEC_PER_SEC;
 }
 /* The stack size that the host wants for each thread, in bytes; 0 = the default. */
 size_t hf__host_stack_bytes(const struct hf_host *host);

@@ -13,6 +13,8 @@
 
 #include <holdfast/hooks.h>
 
+#include "base/host.h"
+
 enum hf__hook_start_state {
         HF__START_WAITING, /* waits for the hooks that it depends on */
         HF__START_RUNNING, /* its start function runs */
@@ -91,6 +93,15 @@ struct hf_hooks {
 /* The time at which a relative deadline has passed. A sum beyond HF_NSEC_NEVER is HF_NSEC_NEVER. */
 static inline hf_nsec hf__hook_until(hf_nsec now, hf_nsec deadline) {
         return deadline < HF_NSEC_NEVER - now ? now + deadline : HF_NSEC_NEVER;
+}
+
+/* Whether the time *until of a relative deadline has passed. After a pause of the process it begins
+ * anew, because the hook had no time either. Only for a coordinator that has waited for *until
+ * since the deadline began: it takes any other delay for a pause. */
+static inline bool hf__hook_is_late(hf_nsec *until, hf_nsec deadline, hf_nsec now) {
+        if (now >= *until && hf__was_paused(*until, now))
+                *until = hf__hook_until(now, deadline);
+        return now >= *until;
 }
 
 /* Completes the status of a hook function that returned r: sets its error, and a message that

@@ -88,7 +88,8 @@ static int advance_hook_locked(struct hf_hook_context *hook, hf_nsec now,
         if (hook->start_state == HF__START_FAILED)
                 return hf_fail(reterr_status, hook->start_status.error, "hook \"%s\" failed: %s",
                                hook->name, hook->start_status.message);
-        if (hook->start_state == HF__START_RUNNING && now >= hook->start_until)
+        if (hook->start_state == HF__START_RUNNING &&
+            hf__hook_is_late(&hook->start_until, hook->hook.start_deadline, now))
                 return hf_fail(reterr_status, HF_E_TIMEOUT,
                                "hook \"%s\" has not finished its start within %lld ms", hook->name,
                                (long long)(hook->hook.start_deadline / HF_NSEC_PER_MSEC));

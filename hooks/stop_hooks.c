@@ -148,7 +148,7 @@ static bool advance_begun_locked(struct hf_hooks *hooks, struct hf_hook_context 
                 join_hook_threads_locked(hooks, hook);
                 return true;
         }
-        if (now >= hook->stop_until) {
+        if (hf__hook_is_late(&hook->stop_until, hook->hook.stop_deadline, now)) {
                 set_stop_state_locked(hook, HF__STOP_STUCK);
                 return true;
         }

@@ -27,6 +27,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "base/host.h"
 #include "leader/core_lease.h"
 #include "leader/core_op.h"
 #include "leader/core_term.h"
@@ -136,10 +137,20 @@ static void invalidate_observed(struct hf__core *core) {
         core->observed.rv_number = 0;
 }
 
-static void on_stale_term(struct hf__core *core, hf_nsec now, struct hf__core_actions *actions) {
+static const char *why_stale(int error) {
+        switch (error) {
+        case 0: return "the embedder ended it";
+        case HF_E_STALE_TERM: return "a write was refused: the term is stale";
+        case HF_E_UNFENCED: return "the server did not confirm the fence of a write";
+        default: return "its controllers could not start";
+        }
+}
+
+static void on_stale_term(struct hf__core *core, int error, hf_nsec now,
+                          struct hf__core_actions *actions) {
         invalidate_observed(core);
         if (hf__core_has_valid_term(core))
-                hf__core_abort_term(core, now, "a write was refused: the term is stale", actions);
+                hf__core_abort_term(core, now, why_stale(error), actions);
 }
 
 /* The record may have changed since the proof. A record under our own identity is never taken for a
@@ -167,7 +178,7 @@ static void handle_event(struct hf__core *core, const struct hf__core_event *eve
         case HF__EV_SETTLED: hf__core_term_settled(core, event->doubt_at); break;
         case HF__EV_HOLD_BACK: core->hold_back = event->hold_back; break;
         case HF__EV_HOLDER_DEAD: on_holder_dead(core, &event->record); break;
-        case HF__EV_STALE_TERM: on_stale_term(core, now.boot, actions); break;
+        case HF__EV_STALE_TERM: on_stale_term(core, event->result, now.boot, actions); break;
         }
 }
 
@@ -203,12 +214,18 @@ static void enter_stuck(struct hf__core *core, struct hf__core_actions *actions)
         hf__core_push_action(actions, HF__ACT_STUCK);
 }
 
+/* After a pause of the process the grace begins anew: the controllers had no time either. */
+static bool is_grace_over(struct hf__core *core, hf_nsec now) {
+        if (hf__was_paused(core->abort_at + hf__core_timing(core)->stop_grace, now))
+                core->abort_at = now;
+        return now >= core->abort_at + hf__core_timing(core)->stop_grace;
+}
+
 static void run_timers(struct hf__core *core, struct hf__core_time now,
                        struct hf__core_actions *actions) {
         if (core->state == HF_DRAINING && now.boot >= core->drain_until)
                 hf__core_abort_term(core, now.boot, "the drain deadline passed", actions);
-        if (core->state == HF_ABORTING &&
-            now.boot >= core->abort_at + hf__core_timing(core)->stop_grace) {
+        if (core->state == HF_ABORTING && is_grace_over(core, now.boot)) {
                 enter_stuck(core, actions);
                 return;
         }

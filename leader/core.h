@@ -76,7 +76,8 @@
  *
  *  8. The Lease is released only after all controllers of the term have returned, and only while
  *     the record is still ours (rule 11 has the exception). A controller that has not returned
- *     stop_grace after the abort leads to STUCK, and nothing is released.
+ *     stop_grace after the abort leads to STUCK, and nothing is released. The grace begins anew if
+ *     it has passed while the process did not run.
  *
  *  9. After a short term that was lost, the core waits before it contends again. The wait doubles
  *     with each short term in a row. There is no wait after a term of at least one lease duration.
@@ -143,10 +144,11 @@ enum hf__core_event_type {
         HF__EV_SETTLED,    /* the last unanswered write of the term has ended; doubt_at. Only after
                               an HF__EV_JOINED whose doubt_at was HF_NSEC_NEVER */
         HF__EV_HOLD_BACK,  /* hold_back: see rule 15 */
-        HF__EV_STALE_TERM, /* the fence refused a write of the term, or the server did not confirm
-                              the fence, or the controllers could not start, or the embedder ends
-                              the term (the store was replaced by a backup). A term ends, and
-                              nothing known of the Lease counts until it has been read again */
+        HF__EV_STALE_TERM, /* result: HF_E_STALE_TERM (the fence refused a write of the term),
+                              HF_E_UNFENCED (the server did not confirm the fence), another error
+                              (the controllers could not start), or 0 (the embedder ends the term:
+                              the store was replaced by a backup). A term ends, and nothing known
+                              of the Lease counts until it has been read again */
         HF__EV_HOLDER_DEAD, /* record.holder, record.acquire_us: the process that wrote this record
                                is proven to be dead (rule 14) */
 };

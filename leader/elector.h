@@ -57,8 +57,10 @@ struct hf_elector {
 
         /* any thread; call hf__elector_wake after setting a flag */
         struct hf__gate gate;
-        atomic_bool term_is_stale; /* the fence refused a write of the current term, the server did
-                                      not confirm the fence, or the controllers could not start */
+        atomic_int stale_error;    /* why the current term must end: HF_E_STALE_TERM (the fence
+                                      refused a write), HF_E_UNFENCED (the server did not confirm
+                                      the fence), or the error with which the controllers could
+                                      not start; 0 = it need not */
         atomic_bool end_requested; /* the embedder ends the current term, even one whose
                                       acquire is still under way */
         atomic_bool event_lost;    /* a watch event was dropped because memory ran out */

@@ -32,7 +32,7 @@ static double seconds(hf_nsec duration) { return (double)duration / (double)HF_N
 static void on_stale(void *ctx, int error) {
         struct hf_elector *elector = ctx;
         hf_metric_add(elector->metrics->stale_writes, 1);
-        atomic_store(&elector->term_is_stale, true);
+        atomic_store(&elector->stale_error, error);
         hf__elector_wake(elector);
 }
 
@@ -68,7 +68,7 @@ static void shut_gate(struct hf_elector *elector) {
 }
 
 static void open_gate(struct hf_elector *elector, const struct hf__core_action *action) {
-        atomic_store(&elector->term_is_stale, false);
+        atomic_store(&elector->stale_error, 0);
         hf__gate_open(&elector->gate, action->valid_until);
         hf_metric_set(elector->metrics->master_status, 1);
         hf_metric_set(elector->metrics->term, (double)action->term);
@@ -127,7 +127,7 @@ static void start_term(struct hf_elector *elector, const struct hf__core_action 
         hf_log(log_of(elector), HF_LOG_ERROR, COMPONENT,
                "%s: the controllers of term %llu cannot start, so the term ends: %s",
                elector->label, (unsigned long long)action->term, hf_strerror(r));
-        atomic_store(&elector->term_is_stale, true);
+        atomic_store(&elector->stale_error, r);
         hf__elector_wake(elector);
 }
 
@@ -168,9 +168,9 @@ static void report_stopped(struct hf_elector *elector, bool released) {
         pthread_mutex_lock(&elector->electors->mu);
         elector->released = released;
         pthread_mutex_unlock(&elector->electors->mu);
-        hf_log(log_of(elector), HF_LOG_INFO, COMPONENT, "%s: stopped, the Lease is %s",
-               elector->label,
-               released ? "released" : "not released: it may name this process until it expires");
+        hf_log(log_of(elector), HF_LOG_INFO, COMPONENT, "%s: stopped, %s", elector->label,
+               released ? "this process does not hold the Lease"
+                        : "the Lease may name this process until it expires");
 }
 
 /* ---- operations, reports, Events ---- */

@@ -21,7 +21,7 @@
  *    reading the clock and sending can therefore only shorten the validity.
  *
  * A request to abort the current term is a flag, not a message. The client of the current term
- * sets term_is_stale, and the start of a term clears it: a message could be read after that term
+ * sets stale_error, and the start of a term clears it: a message could be read after that term
  * has ended, and would then abort the next one. The embedder sets end_requested, which a start does
  * not clear: it also ends a term whose acquiring write is under way. To see whether the controllers
  * have returned, the loop calls hf__term_is_joined for the current term.
@@ -208,7 +208,14 @@ static void add_stepped(struct hf_elector *elector) {
         elector->electors->stepped = elector;
 }
 
+static void look_at_term(struct hf_elector *elector);
+
+/* The return of the controllers comes before any other event: if the loop runs late, the stop grace
+ * may be over, and this step would take them for stuck. Only a refusal by the fence comes earlier,
+ * because a release must not rely on what was known before it. */
 static void step_core(struct hf_elector *elector, struct hf__core_event *event) {
+        if (event->type != HF__EV_JOINED && event->type != HF__EV_STALE_TERM)
+                look_at_term(elector);
         struct hf__kept_texts *texts = &elector->electors->texts;
         struct hf__kept_texts_step step;
         struct hf__core_actions actions;
@@ -243,6 +250,54 @@ static void step_core_simple(struct hf_elector *elector, enum hf__core_event_typ
         struct hf__core_event event = {.type = type};
         step_core(elector, &event);
 }
+
+/* ---- the end of a term ---- */
+
+static bool is_term_joined(const struct hf_elector *elector) {
+        if (elector->core.state != HF_DRAINING && elector->core.state != HF_ABORTING)
+                return false;
+        return !elector->term || hf__term_is_joined(elector->term);
+}
+
+static void join_term(struct hf_elector *elector) {
+        struct hf__core_event event = {.type = HF__EV_JOINED};
+
+        assert(elector->core.state == HF_DRAINING || elector->core.state == HF_ABORTING);
+        event.doubt_at = hf__term_writes_begin(&elector->writes, elector->term);
+        if (event.doubt_at != 0)
+                hf_log(log_of(elector), HF_LOG_INFO, COMPONENT,
+                       "%s: a write of the term may still take effect, because %s and the server "
+                       "has not confirmed fences",
+                       elector->label,
+                       event.doubt_at == HF_NSEC_NEVER ? "it has no response yet"
+                                                       : "its outcome is unknown");
+        /* This joins threads. They have returned from all controller code, so it is short. */
+        elector->term = hf__term_free(elector->term);
+        hf_metric_observe(elector->metrics->stop_seconds,
+                          seconds(hf_now(clock_of(elector)) - elector->ending_at));
+        elector->ending_at = 0;
+        step_core(elector, &event);
+}
+
+/* Ends the term if its client or the embedder has asked for that. */
+static void end_stale_term(struct hf_elector *elector) {
+        struct hf__core_event event = {.type = HF__EV_STALE_TERM};
+
+        event.result = atomic_exchange(&elector->stale_error, 0);
+        if (atomic_exchange(&elector->end_requested, false) || event.result != 0)
+                step_core(elector, &event);
+}
+
+/* If the controllers have returned, reports that to the core. */
+static void look_at_term(struct hf_elector *elector) {
+        if (!is_term_joined(elector))
+                return;
+        end_stale_term(elector);
+        if (is_term_joined(elector))
+                join_term(elector);
+}
+
+/* ---- replies and events ---- */
 
 /* Keeps a failure for the health check; why NULL = the operation succeeded. */
 static void keep_failure(struct hf_elector *elector, const char *why, int result) {
@@ -326,32 +381,6 @@ static void take_turns(struct hf_electors *electors) {
 
 /* ---- iterations ---- */
 
-static bool is_term_joined(const struct hf_elector *elector) {
-        if (elector->core.state != HF_DRAINING && elector->core.state != HF_ABORTING)
-                return false;
-        return !elector->term || hf__term_is_joined(elector->term);
-}
-
-static void join_term(struct hf_elector *elector) {
-        struct hf__core_event event = {.type = HF__EV_JOINED};
-
-        assert(elector->core.state == HF_DRAINING || elector->core.state == HF_ABORTING);
-        event.doubt_at = hf__term_writes_begin(&elector->writes, elector->term);
-        if (event.doubt_at != 0)
-                hf_log(log_of(elector), HF_LOG_INFO, COMPONENT,
-                       "%s: a write of the term may still take effect, because %s and the server "
-                       "has not confirmed fences",
-                       elector->label,
-                       event.doubt_at == HF_NSEC_NEVER ? "it has no response yet"
-                                                       : "its outcome is unknown");
-        /* This joins threads. They have returned from all controller code, so it is short. */
-        elector->term = hf__term_free(elector->term);
-        hf_metric_observe(elector->metrics->stop_seconds,
-                          seconds(hf_now(clock_of(elector)) - elector->ending_at));
-        elector->ending_at = 0;
-        step_core(elector, &event);
-}
-
 /* If the lock file proves that the holder's process is dead, reports it to the core. Without this
  * the elector would wait for the expiry. */
 static void look_at_holder(struct hf_elector *elector) {
@@ -374,18 +403,14 @@ static void iterate_elector(struct hf_elector *elector) {
         count_leaderless(elector, hf_now(clock_of(elector)));
         if (atomic_exchange(&elector->event_lost, false))
                 step_core_simple(elector, HF__EV_WATCH_LOST);
-        bool is_stale = atomic_exchange(&elector->term_is_stale, false);
-        bool end_requested = atomic_exchange(&elector->end_requested, false);
-        if (is_stale || end_requested)
-                step_core_simple(elector, HF__EV_STALE_TERM);
+        end_stale_term(elector);
         if (atomic_load(&elector->electors->stop_requested) && !elector->stop_sent) {
                 elector->stop_sent = true;
                 step_core_simple(elector, HF__EV_STOP);
         }
         if (hf_now(clock_of(elector)) >= elector->wake_at)
                 step_core_simple(elector, HF__EV_TICK);
-        if (is_term_joined(elector))
-                join_term(elector);
+        look_at_term(elector);
         look_at_holder(elector);
         hf_nsec doubt_at;
         if (hf__term_writes_settled(&elector->writes, &doubt_at)) {

@@ -164,23 +164,37 @@ static bool all_instances_joined(struct hf_electors *electors) {
         return true;
 }
 
-/* Waits until boot time `until` for the controllers of class HF_EVERY_INSTANCE. True: all have
- * returned. */
-static bool wait_for_instances(struct hf_electors *electors, hf_nsec until) {
+/* Waits for a change until boot time *until, which is `duration` after the wait began. False: that
+ * time has passed. After a pause of the process it begins anew, because the threads that are waited
+ * for had no time either. */
+static bool await_change_locked(struct hf_electors *electors, hf_nsec *until, hf_nsec duration) {
         const struct hf_clock *clock = hf_host_clock(electors->host);
+        hf_nsec now = hf_now(clock);
+
+        hf__mutex_assert_held(&electors->mu);
+        if (now >= *until && hf__was_paused(*until, now))
+                *until = now + duration;
+        if (now >= *until)
+                return false;
+        (void)clock->wait(clock->ctx, &electors->changed, &electors->mu, *until);
+        return true;
+}
+
+/* Waits for the controllers of class HF_EVERY_INSTANCE, as await_change_locked does. True: all have
+ * returned. */
+static bool wait_for_instances(struct hf_electors *electors, hf_nsec until, hf_nsec duration) {
         pthread_mutex_lock(&electors->mu);
         bool joined = all_instances_joined(electors);
-        while (!joined && hf_now(clock) < until) {
-                (void)clock->wait(clock->ctx, &electors->changed, &electors->mu, until);
+        while (!joined && await_change_locked(electors, &until, duration))
                 joined = all_instances_joined(electors);
-        }
         pthread_mutex_unlock(&electors->mu);
         return joined;
 }
 
-/* Drains the HF_EVERY_INSTANCE controllers until boot time `until`, then aborts them. If one has
- * not returned a stop grace later, no controller's memory is freed, and `instance` remains set. */
-static void stop_instances(struct hf_electors *electors, hf_nsec until) {
+/* Drains the HF_EVERY_INSTANCE controllers until boot time `until`, which is `duration` after the
+ * stop began, then aborts them. If one has not returned a stop grace later, no controller's memory
+ * is freed, and `instance` remains set. */
+static void stop_instances(struct hf_electors *electors, hf_nsec until, hf_nsec duration) {
         hf_nsec grace = 0;
         for (size_t i = 0; i < electors->n; i++) {
                 struct hf_elector *elector = electors->list[i];
@@ -189,12 +203,13 @@ static void stop_instances(struct hf_electors *electors, hf_nsec until) {
                 if (elector->instance)
                         hf__term_fire_drain(elector->instance);
         }
-        if (!wait_for_instances(electors, until)) {
+        if (!wait_for_instances(electors, until, duration)) {
                 for (size_t i = 0; i < electors->n; i++)
                         if (electors->list[i]->instance)
                                 hf__term_fire_abort(electors->list[i]->instance,
                                                     HF_CANCEL_DEADLINE);
-                if (!wait_for_instances(electors, hf_now(hf_host_clock(electors->host)) + grace))
+                hf_nsec now = hf_now(hf_host_clock(electors->host));
+                if (!wait_for_instances(electors, now + grace, grace))
                         return;
         }
         for (size_t i = 0; i < electors->n; i++)
@@ -276,7 +291,7 @@ int hf_electors_start(struct hf_electors *electors, struct hf_status *reterr_sta
         hf__taken_names_done(&electors->names);
         int r = start_electors(electors);
         if (r != 0) {
-                stop_instances(electors, 0);
+                stop_instances(electors, hf_now(hf_host_clock(electors->host)), 0);
                 (void)hf_fail(reterr_status, r, "the electors cannot start: %s", hf_strerror(r));
         }
         set_state(electors, r == 0 ? HF__ELECTORS_RUNNING : HF__ELECTORS_STOPPED);
@@ -299,11 +314,10 @@ static hf_nsec stop_bound(const struct hf_electors *electors) {
         return longest;
 }
 
-static bool wait_for_loop(struct hf_electors *electors, hf_nsec until) {
-        const struct hf_clock *clock = hf_host_clock(electors->host);
+static bool wait_for_loop(struct hf_electors *electors, hf_nsec until, hf_nsec duration) {
         pthread_mutex_lock(&electors->mu);
-        while (!electors->loop_over && hf_now(clock) < until)
-                (void)clock->wait(clock->ctx, &electors->changed, &electors->mu, until);
+        while (!electors->loop_over && await_change_locked(electors, &until, duration))
+                ;
         bool over = electors->loop_over;
         pthread_mutex_unlock(&electors->mu);
         return over;
@@ -376,12 +390,13 @@ int hf_electors_stop(struct hf_electors *electors, struct hf_status *reterr_stat
         if (!begin_stop(electors, &r, reterr_status))
                 return r;
 
-        hf_nsec until = hf_now(hf_host_clock(electors->host)) + stop_bound(electors) + STOP_MARGIN;
+        hf_nsec duration = stop_bound(electors) + STOP_MARGIN;
+        hf_nsec until = hf_now(hf_host_clock(electors->host)) + duration;
         assert(!atomic_load(&electors->stop_requested));
         atomic_store(&electors->stop_requested, true);
         hf__electors_wake(electors);
-        bool loop_over = wait_for_loop(electors, until);
-        stop_instances(electors, until);
+        bool loop_over = wait_for_loop(electors, until, duration);
+        stop_instances(electors, until, duration);
         if (loop_over) {
                 (void)hf__thread_join(electors->thread);
                 for (size_t i = 0; i < electors->n; i++)

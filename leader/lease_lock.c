@@ -35,6 +35,7 @@
 #include "base/json.h"
 #include "base/strbuf.h"
 #include "base/thread.h"
+#include "client/json_span.h"
 #include "leader/lease_edit.h"
 #include "leader/lease_record.h"
 #include "leader/lease_watches.h"
@@ -431,10 +432,21 @@ static bool is_echo(struct op *op, const struct hf_event *event) {
         return echo;
 }
 
+/* Whether the event is about another object: the server does not apply the selector of the watch.
+ * Its record would look like a new holder of this Lease. */
+static bool is_of_another(const struct lease_lock *lock, const struct hf_event *event) {
+        struct hf__span object = {event->object, event->n_object}, metadata, name;
+        size_t n = strlen(lock->name);
+        return hf__span_member(object, "metadata", &metadata) &&
+               hf__span_member(metadata, "name", &name) && hf__span_is_plain(name) &&
+               (name.n != n + 2 || memcmp(name.data + 1, lock->name, n) != 0);
+}
+
 static void on_event(void *ctx, const struct hf_event *event) {
         struct op *op = ctx;
         struct hf__record record;
-        if (event->type == HF_EVENT_BOOKMARK || is_echo(op, event))
+        if (event->type == HF_EVENT_BOOKMARK || is_of_another(op->lock, event) ||
+            is_echo(op, event))
                 return;
         /* An event may fail to parse, for example when memory runs out. Then the watch counts as
          * lost, and the elector opens another one. Until that one has reported something, a standby

@@ -28,6 +28,7 @@
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "base/sized_struct.h"
+#include "base/strbuf.h"
 #include "base/thread.h"
 #include "leader/electors.h"
 #include "leader/lease_record.h"
@@ -115,11 +116,9 @@ static bool observe_lease(struct hf_shards *shards, const char *suffix,
                 if (!read_number(suffix + strlen(MEMBER), 16, &number)) {
                         /* not one of ours */
                 } else if (!record) {
-                        hf__shards_core_lost_member(core, number);
-                        changes = true;
+                        changes = hf__shards_core_lost_member(core, number);
                 } else if (!record->holder[0] || hf__shards_key(record->holder) == number) {
-                        changes = hf__shards_core_saw_member(core, number, record->holder,
-                                                             record->renew_us, now);
+                        changes = hf__shards_core_saw_member(core, number, record, now);
                 }
         } else if (read_number(suffix, 10, &number) && number < shards->n) {
                 changes = hf__shards_core_saw_shard(core, number, record ? record->holder : "",
@@ -185,32 +184,68 @@ static int apply_decision(struct hf_shards *shards, unsigned i) {
         return r == HF_E_NOT_LEADER || r == -EINVAL ? 0 : r;
 }
 
-/* Deletes the Leases of instances that ended long ago. After a failure a later balance tries again.
- * The core forgets a member when the watch reports that its Lease is gone. */
+/* A Lease to delete: its name, and the resourceVersion that was seen. */
+struct garbage {
+        char name[LEASE_NAME], rv[HF__REVISION_MAX];
+};
+
+static bool find_garbage(struct hf_shards *shards, hf_nsec now, struct garbage *ret_garbage) {
+        pthread_mutex_lock(&shards->mu);
+        const struct hf__shards_member *member = hf__shards_core_find_garbage(&shards->core, now);
+        if (member) {
+                (void)snprintf(ret_garbage->name, sizeof ret_garbage->name, "%s-" MEMBER "%s",
+                               shards->name, member->name);
+                memcpy(ret_garbage->rv, member->rv, sizeof ret_garbage->rv);
+        }
+        pthread_mutex_unlock(&shards->mu);
+        return member != NULL;
+}
+
+/* The precondition keeps the Lease if its instance has come back and acquired it meanwhile. */
+static int print_options(const char *rv, struct hf__strbuf *out) {
+        HF__CLEANUP(hf__json_cleanup) struct hf__json *options = hf__json_object();
+        int r = options ? 0 : -ENOMEM;
+
+        if (r == 0)
+                r = hf__json_set_string(options, "preconditions.resourceVersion", rv);
+        if (r != 0)
+                return r;
+        hf__json_print(options, out);
+        return out->error;
+}
+
+static int delete_lease(struct balance *balance, struct hf_term *term,
+                        const struct garbage *garbage, hf_nsec deadline) {
+        struct hf__strbuf options = {0};
+        int r = print_options(garbage->rv, &options);
+        const struct hf_request request = {.size = sizeof request,
+                                           .verb = HF_VERB_DELETE,
+                                           .resource = leases,
+                                           .ns = balance->shards->ns,
+                                           .name = garbage->name,
+                                           .body = options.data,
+                                           .n_body = options.n,
+                                           .deadline = deadline};
+
+        if (r == 0)
+                r = hf_client_do(hf_term_ungated_client(term), &request, hf_term_drain(term), NULL,
+                                 NULL, NULL);
+        hf__strbuf_done(&options);
+        return r;
+}
+
+/* Deletes the Leases of instances that ended long ago, for a retry period at most, because the
+ * balancer decides nothing meanwhile. After a failure a later balance tries again. The core forgets
+ * a member when the watch reports that its Lease is gone. */
 static void delete_garbage(struct balance *balance, struct hf_term *term) {
         struct hf_shards *shards = balance->shards;
         hf_nsec now = hf_now(hf_host_clock(balance->host));
+        struct garbage garbage;
         int r = 0;
 
-        while (r == 0 || r == HF_E_NOT_FOUND) {
-                char name[LEASE_NAME];
-                uint64_t key;
-                const struct hf_request request = {.size = sizeof request,
-                                                   .verb = HF_VERB_DELETE,
-                                                   .resource = leases,
-                                                   .ns = shards->ns,
-                                                   .name = name,
-                                                   .deadline = now + shards->timing.retry_period};
-
-                pthread_mutex_lock(&shards->mu);
-                bool found = hf__shards_core_find_garbage(&shards->core, now, &key);
-                pthread_mutex_unlock(&shards->mu);
-                if (!found)
-                        return;
-                (void)snprintf(name, sizeof name, "%s-" MEMBER "%016" PRIx64, shards->name, key);
-                r = hf_client_do(hf_term_ungated_client(term), &request, hf_term_drain(term), NULL,
-                                 NULL, NULL);
-        }
+        while ((r == 0 || r == HF_E_NOT_FOUND || r == HF_E_CONFLICT) &&
+               find_garbage(shards, now, &garbage))
+                r = delete_lease(balance, term, &garbage, now + shards->timing.retry_period);
 }
 
 static int reconcile_shard(void *ctx, struct hf_term *term, const char *key, hf_nsec *ret_again) {

@@ -42,6 +42,8 @@ static void on_change(void *ctx, const struct hf_leader_info *info) {
         (void)snprintf(change->holder, sizeof change->holder, "%.63s", info->holder);
         pthread_cond_broadcast(&clocked.changed);
         pthread_mutex_unlock(&clocked.mu);
+        if (clocked.in_change)
+                clocked.in_change(info->state);
 }
 
 static int wait_for_end(struct hf_term *term) {

@@ -40,6 +40,7 @@ struct clocked_elector {
         struct hf_electors *electors;
         struct hf_elector *elector, *more[256];
         int (*run)(struct hf_term *term); /* instead of the controller above; NULL = that one */
+        void (*in_change)(enum hf_leader_state state); /* on_change calls it; NULL = nothing */
 
         pthread_mutex_t mu;
         pthread_cond_t changed;

@@ -56,14 +56,15 @@ static char *key_of(const struct fake_api_request *request, const struct hf__jso
         return fake_store_key(request->plural, request->ns, name);
 }
 
-/* An update without a resourceVersion is unconditional, as in Kubernetes. */
-static bool matches_revision(const struct hf__json *object, uint64_t revision) {
-        const char *named = hf__json_string(object, "metadata.resourceVersion");
+/* A write that names no resourceVersion is unconditional, as in Kubernetes. path: where the body
+ * names it. */
+static bool matches_revision(const struct hf__json *body, const char *path, uint64_t revision) {
+        const char *named = hf__json_string(body, path);
 
         return !named || strtoull(named, NULL, 10) == revision;
 }
 
-/* json: the object in the request's body. */
+/* json: the request's body; NULL = it has none. */
 static int apply_to_store(struct fake_store *store, const struct fake_api_request *request,
                           const struct hf__json *json, const char *key,
                           const struct hf_fence *fence) {
@@ -79,13 +80,15 @@ static int apply_to_store(struct fake_store *store, const struct fake_api_reques
         case HF_VERB_UPDATE:
                 if (!object)
                         return HF_E_NOT_FOUND;
-                if (!matches_revision(json, object->revision))
+                if (!matches_revision(json, "metadata.resourceVersion", object->revision))
                         return HF_E_CONFLICT;
                 (void)fake_store_put(store, key, request->body, fence);
                 return 0;
         case HF_VERB_DELETE:
                 if (!object)
                         return HF_E_NOT_FOUND;
+                if (!matches_revision(json, "preconditions.resourceVersion", object->revision))
+                        return HF_E_CONFLICT;
                 (void)fake_store_delete(store, key, fence);
                 return 0;
         case HF_VERB_LIST:
@@ -103,7 +106,8 @@ static int apply_request(struct fake_api *api, const struct fake_api_request *re
         enum hf_verb verb = request->request.verb;
         struct hf__json *json = NULL;
 
-        if ((verb == HF_VERB_CREATE || verb == HF_VERB_UPDATE) &&
+        bool has_body = verb == HF_VERB_DELETE && request->body && request->body[0];
+        if ((has_body || verb == HF_VERB_CREATE || verb == HF_VERB_UPDATE) &&
             hf__json_parse(request->body, strlen(request->body), &json, NULL) != 0)
                 return HF_E_INVALID;
         char *key = key_of(request, json);

@@ -53,6 +53,7 @@ static int client_request(struct hf_client *self, const struct hf_request *reque
         struct reflector_fixture *f = (struct reflector_fixture *)self;
 
         assert(request->verb == HF_VERB_LIST);
+        assert(request->deadline == clock_now(f) + 60 * SEC);
         if (f->refuses)
                 return -ENOMEM;
         pthread_mutex_lock(&f->mu);

@@ -19,8 +19,9 @@ static void pause_proc(struct sim *sim, int p, hf_nsec duration) {
         proc->paused = true;
         proc->paused_at = sim->now;
         proc->clean_since_stop = false;
-        /* The process cannot stop while it is paused. */
-        proc->stop_by_local += (duration + duration / 10) * (proc->rate > 1.1 ? 2 : 1);
+        /* The process cannot stop while it is paused, and then the stop grace may begin anew. */
+        proc->stop_by_local +=
+                (duration + duration / 10) * (proc->rate > 1.1 ? 2 : 1) + sim->timing.stop_grace;
         /* The pause may fall between the check of the gate and the write that the check allowed. */
         proc->held_write = proc->work_alive &&
                            hf__gate_may_act(&proc->gate, sim_local_time(sim, proc)) &&

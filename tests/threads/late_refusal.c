@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * An elector whose Lease is deleted while a write of its term is under way, several times. The
- * fence refuses that write, perhaps only when the elector has ended the term already and acquires
- * the Lease again.
+ * Writes of a term whose answers come late.
  *
- * Promised: the refusal ends the term that it was about, and not the next one.
+ * elector-late-refusal: the Lease is deleted while a write of its term is under way, several times.
+ * The fence refuses that write, perhaps only when the elector has ended the term already and
+ * acquires the Lease again. Promised: the refusal ends the term that it was about, and not the next
+ * one.
+ *
+ * elector-last-answer: the server has no fences, and the controller returns at its drain while a
+ * write is under way. The answer comes before, while or after the term is joined. Promised: the
+ * Lease is released as soon as it has come.
  */
 #include <string.h>
 
@@ -127,21 +132,29 @@ static int work(struct hf_term *term, void *ctx) {
         return 0;
 }
 
+static int write_at_the_end(struct hf_term *term, void *ctx) {
+        l.n_runs++;
+        (void)hf_cancel_wait(hf_term_drain(term), HF_NSEC_NEVER);
+        begin_write(term);
+        return 0;
+}
+
 static void on_change(void *ctx, const struct hf_leader_info *info) {
         BATON_CHECK(info->state != HF_ABORTING || writes(info->n_terms) ||
                     !strstr(info->last_end, "stale"));
 }
 
-/* ---- the scenario ---- */
+/* ---- the scenarios ---- */
 
-static void begin(void) {
+static void begin(int (*run)(struct hf_term *term, void *ctx), bool unfenced) {
         const struct hf_controller controller = {.size = sizeof controller,
                                                  .name = "worker",
                                                  .runs = HF_LEADER_ONLY,
-                                                 .run = work};
+                                                 .run = run};
         memset(&l, 0, sizeof l);
         l.api = fake_api_new();
         l.client = fake_api_client_new(l.api);
+        l.client->ignores_fences = unfenced;
         n_answers = 0;
         (void)fake_api_put(l.api, "configmaps/default/a", "{\"metadata\":{\"name\":\"a\"}}");
         const struct hf_elector_config config = {.size = sizeof config,
@@ -151,6 +164,7 @@ static void begin(void) {
                                                  .client = &late,
                                                  .controllers = &controller,
                                                  .n_controllers = 1,
+                                                 .unfenced = unfenced,
                                                  .on_change = on_change};
         BATON_CHECK(hf_electors_new(&scenario_host, &l.electors) == 0);
         BATON_CHECK(hf_electors_add(l.electors, &config, &l.elector, NULL) == 0);
@@ -173,10 +187,19 @@ static void end(void) {
 }
 
 void elector_late_refusal(void) {
-        begin();
+        begin(work, false);
         for (int i = 0; i < 30 * N_TERMS && l.n_runs <= N_TERMS; i++)
                 scenario_sleep(HF_NSEC_PER_SEC);
         baton_be_quick();
         BATON_CHECK(l.n_runs > N_TERMS || baton_is_slow());
+        end();
+}
+
+void elector_last_answer(void) {
+        begin(write_at_the_end, true);
+        for (int i = 0; i < 30 && l.n_runs == 0; i++)
+                scenario_sleep(HF_NSEC_PER_SEC);
+        baton_be_quick();
+        BATON_CHECK(l.n_runs == 1 || baton_is_slow());
         end();
 }

@@ -39,6 +39,7 @@ static const struct scenario {
         {"elector-start-stop", elector_start_stop},
         {"elector-terms", elector_terms},
         {"elector-late-refusal", elector_late_refusal},
+        {"elector-last-answer", elector_last_answer},
         {"planted-lost-wake", planted_lost_wake},
         {"planted-lock-order", planted_lock_order},
         {"planted-flag", planted_flag},

@@ -22,6 +22,7 @@ void informers_share(void);
 void elector_start_stop(void);
 void elector_terms(void);
 void elector_late_refusal(void);
+void elector_last_answer(void);
 void controller_order(void);
 void custom_kinds(void);
 void reconciler_workers(void);

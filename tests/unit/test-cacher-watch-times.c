@@ -116,6 +116,17 @@ static void test_bookmarks_come_each_minute_and_before_the_end(void **state) {
         release(&seen);
 }
 
+/* The timer runs late, so that the last bookmark and the end are due together. */
+static void test_a_late_timer_sends_the_bookmark_before_the_end(void **state) {
+        struct seen seen;
+
+        watch(*state, &seen, 30, true);
+        move(31 * SEC);
+        PATIENCE_AWAIT(atomic_load(&seen.n_ends) == 1);
+        assert_int_equal(atomic_load(&seen.n_bookmarks), 1);
+        release(&seen);
+}
+
 static void test_a_short_watch_has_the_last_bookmark_only(void **state) {
         struct seen seen;
 
@@ -216,6 +227,7 @@ static void test_a_revision_that_the_store_has_not_reached_is_gone(void **state)
 int main(void) {
         const struct CMUnitTest tests[] = {
                 TEST(test_bookmarks_come_each_minute_and_before_the_end),
+                TEST(test_a_late_timer_sends_the_bookmark_before_the_end),
                 TEST(test_a_short_watch_has_the_last_bookmark_only),
                 TEST(test_no_bookmark_comes_twice),
                 TEST(test_a_watch_without_bookmarks_only_ends),

@@ -17,6 +17,7 @@
 #include <holdfast/informer.h>
 
 #include "base/buf.h"
+#include "client/informer_handlers.h"
 #include "client/informer_private.h"
 #include "client/informer_store.h"
 
@@ -209,6 +210,71 @@ static void test_a_version_may_become_shorter(void **state) {
         expect(NULL, "x", NULL);
 }
 
+static struct {
+        unsigned n;
+        char object[200];
+        bool is_present;
+} deleted;
+
+static void on_deleted(void *ctx, enum hf_event_type type, const char *ns, const char *name,
+                       const char *object, size_t n) {
+        char *present = NULL;
+
+        if (type != HF_EVENT_DELETED)
+                return;
+        deleted.n++;
+        (void)snprintf(deleted.object, sizeof deleted.object, "%.*s", (int)n, object);
+        deleted.is_present = hf_informer_get(informer, ns, name, &present, NULL) == 0;
+        free(present);
+}
+
+/* A handler gets the state in the event, which is newer than the stored one. It no longer finds the
+ * object in the informer. */
+static void test_a_deletion_passes_the_last_state(void **state) {
+        struct hf_informer_handler *handler = NULL;
+
+        memset(&deleted, 0, sizeof deleted);
+        assert_int_equal(hf_informer_add_handler(informer, on_deleted, NULL, &handler), 0);
+        pthread_mutex_lock(&informer->mu);
+        hf__informer_handlers_replay_locked(informer);
+        pthread_mutex_unlock(&informer->mu);
+        assert_int_equal(apply(HF_EVENT_ADDED, OBJECT("\"name\":\"x\",\"resourceVersion\":\"5\"")),
+                         0);
+        assert_int_equal(apply(HF_EVENT_DELETED,
+                               OBJECT("\"name\":\"x\",\"resourceVersion\":\"6\"")),
+                         0);
+        assert_int_equal(deleted.n, 1);
+        assert_string_equal(deleted.object, OBJECT("\"name\":\"x\",\"resourceVersion\":\"6\""));
+        assert_false(deleted.is_present);
+        hf_informer_remove_handler(informer, handler);
+}
+
+static void stop_informer(void *ctx, enum hf_event_type type, const char *ns, const char *name,
+                          const char *object, size_t n) {
+        ++*(unsigned *)ctx;
+        pthread_mutex_lock(&informer->mu);
+        informer->stop = true;
+        pthread_mutex_unlock(&informer->mu);
+}
+
+/* A stop waits for the handler that runs, not for the rest of a large replay. */
+static void test_a_replay_ends_at_a_stop(void **state) {
+        struct hf_informer_handler *handler = NULL;
+        unsigned n_calls = 0;
+
+        assert_int_equal(apply(HF_EVENT_ADDED, OBJECT("\"name\":\"x\",\"resourceVersion\":\"5\"")),
+                         0);
+        assert_int_equal(apply(HF_EVENT_ADDED, OBJECT("\"name\":\"y\",\"resourceVersion\":\"6\"")),
+                         0);
+        assert_int_equal(hf_informer_add_handler(informer, stop_informer, &n_calls, &handler), 0);
+        pthread_mutex_lock(&informer->mu);
+        hf__informer_handlers_replay_locked(informer);
+        informer->stop = false;
+        pthread_mutex_unlock(&informer->mu);
+        assert_int_equal(n_calls, 1);
+        hf_informer_remove_handler(informer, handler);
+}
+
 static void test_an_item_that_cannot_be_cut_is_refused(void **state) {
         tear_down(NULL);
         make(true);
@@ -230,6 +296,8 @@ int main(void) {
                 TEST(test_an_object_needs_a_name_and_a_version),
                 TEST(test_texts_of_metadata_have_any_length),
                 TEST(test_a_version_may_become_shorter),
+                TEST(test_a_deletion_passes_the_last_state),
+                TEST(test_a_replay_ends_at_a_stop),
                 TEST(test_an_item_that_cannot_be_cut_is_refused),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -105,6 +105,22 @@ static void test_the_next_page_is_requested_at_once(void **state) {
         reflector_fixture_free(f);
 }
 
+/* One list without paging is enough: the next one may be large again. */
+static void test_a_list_without_paging_is_the_only_one(void **state) {
+        struct reflector_fixture *f = reflector_fixture_new(false, 0);
+
+        reflector_fixture_assert_step(f, 0, "list limit=500", REFLECTOR_NEVER);
+        reflector_fixture_list(f, 0, 0,
+                               "{\"metadata\":{\"resourceVersion\":\"7\",\"continue\":\"x\"},"
+                               "\"items\":[]}",
+                               "list limit=500&continue=x", REFLECTOR_NEVER);
+        reflector_fixture_list(f, HF_E_GONE, 0, NULL, NULL, 100);
+        reflector_fixture_time(f, "list limit=0", REFLECTOR_NEVER);
+        reflector_fixture_list(f, 0, 0, REFLECTOR_LIST("9", ""), "watch 9", REFLECTOR_NEVER);
+        reflector_fixture_watch_end(f, HF_E_GONE, NULL, "list limit=500", REFLECTOR_NEVER);
+        reflector_fixture_free(f);
+}
+
 /* ---- watches ---- */
 
 static void test_a_watch_that_fails_is_repeated_ever_more_slowly(void **state) {
@@ -341,6 +357,7 @@ int main(void) {
                 cmocka_unit_test(test_retry_after_counts_up_to_five_minutes),
                 cmocka_unit_test(test_a_list_without_a_version_is_a_failure),
                 cmocka_unit_test(test_the_next_page_is_requested_at_once),
+                cmocka_unit_test(test_a_list_without_paging_is_the_only_one),
                 cmocka_unit_test(test_a_watch_that_fails_is_repeated_ever_more_slowly),
                 cmocka_unit_test(
                         test_a_watch_that_ends_without_an_error_is_repeated_at_once_if_it_worked),

@@ -21,6 +21,7 @@
 
 #include <holdfast/hooks.h>
 
+#include "hooks/hook_registry.h"
 #include "patience.h"
 
 #define SECOND    HF_NSEC_PER_SEC
@@ -33,10 +34,21 @@ static struct {
         atomic_int n_blocked; /* functions of hooks that block now */
         atomic_int n_wanted;  /* the clock jumps when so many block */
         atomic_int n_jumps;   /* jumps that are left */
+        _Atomic hf_nsec late; /* how far beyond the deadline the next jump goes */
         atomic_int n_idles;
 } time_of_test;
 
-static hf_nsec test_now(void *ctx) { return atomic_load(&time_of_test.now); }
+/* If set: when the coordinator of the stop, which is the test's thread, sees that the stop function
+ * of this hook has returned, its deadline has just passed. */
+static struct hf_hook_context *returns_late;
+static pthread_t test_thread;
+
+static hf_nsec test_now(void *ctx) {
+        if (returns_late && pthread_equal(pthread_self(), test_thread) &&
+            returns_late->stop_returned)
+                atomic_store(&time_of_test.now, returns_late->stop_until);
+        return atomic_load(&time_of_test.now);
+}
 
 /* Wakes up each millisecond, which the contract of a clock allows. But a coordinator that waits
  * without a deadline gets only its signal: if none comes, it has missed something. */
@@ -56,7 +68,7 @@ static int test_wait(void *ctx, pthread_cond_t *cond, pthread_mutex_t *mutex, hf
             atomic_load(&time_of_test.n_jumps) == 0)
                 return 0;
         atomic_fetch_sub(&time_of_test.n_jumps, 1);
-        atomic_store(&time_of_test.now, deadline);
+        atomic_store(&time_of_test.now, deadline + atomic_exchange(&time_of_test.late, 0));
         return HF_E_TIMEOUT;
 }
 
@@ -69,6 +81,7 @@ static int setup(void **state) {
         atomic_store(&time_of_test.n_blocked, 0);
         atomic_store(&time_of_test.n_wanted, 1);
         atomic_store(&time_of_test.n_jumps, 100);
+        atomic_store(&time_of_test.late, 0);
         atomic_store(&time_of_test.n_idles, 0);
         return 0;
 }
@@ -337,6 +350,56 @@ static void test_each_stop_has_a_deadline_of_its_own(void **state) {
         release(&blocks[1]);
 }
 
+static void test_a_stop_that_returns_at_its_deadline_is_not_stuck(void **state) {
+        const struct hf_hook hook = {.size = sizeof hook,
+                                     .name = "a",
+                                     .start = succeeding,
+                                     .stop = succeeding,
+                                     .stop_deadline = 3 * SECOND};
+        struct hf_status status = {0};
+        struct hf_hooks *hooks = hooks_of(&hook, 1);
+
+        atomic_store(&time_of_test.n_jumps, 0);
+        assert_int_equal(hf_hooks_start(hooks, &status), 0);
+        test_thread = pthread_self();
+        returns_late = hooks->list[0];
+        assert_int_equal(hf_hooks_stop(hooks, &status), 0);
+        assert_int_equal(elapsed(), 3 * SECOND);
+        returns_late = NULL;
+        hf_hooks_free(hooks);
+}
+
+/* A coordinator that sees the time only 2 s after a deadline did not run meanwhile, and neither did
+ * the hook. */
+static void test_a_deadline_begins_anew_after_a_pause(void **state) {
+        static struct block blocks[2];
+
+        for (int i = 0; i < 2; i++) {
+                const hf_nsec late = 2 * SECOND - (i == 0);
+                const struct hf_hook hook = {.size = sizeof hook,
+                                             .name = "a",
+                                             .start = blocking,
+                                             .start_deadline = 7 * SECOND,
+                                             .stop_deadline = 3 * SECOND,
+                                             .ctx = &blocks[i]};
+                struct hf_hooks *hooks = hooks_of(&hook, 1);
+                struct hf_status status = {0};
+                setup(NULL);
+                block_init(&blocks[i]);
+                atomic_store(&time_of_test.late, late);
+                assert_int_equal(hf_hooks_start(hooks, &status), HF_E_TIMEOUT);
+                assert_int_equal(elapsed(), (i == 0 ? 7 : 14) * SECOND + late);
+                /* The start has had its time: the stop does not wait for it again. */
+                atomic_fetch_add(&time_of_test.now, 60 * SECOND);
+                hf_nsec from = elapsed();
+                atomic_store(&time_of_test.late, late);
+                assert_int_equal(hf_hooks_stop(hooks, &status), HF_E_STUCK);
+                assert_int_equal(elapsed() - from, (i == 0 ? 3 : 6) * SECOND + late);
+                leave_stuck(hooks);
+                release(&blocks[i]);
+        }
+}
+
 /* The test leaves stuck threads alone on purpose, so the sanitizer must not report them. */
 __attribute__((visibility("default"))) const char *__tsan_default_options(void);
 const char *__tsan_default_options(void) { return "report_thread_leaks=0"; }
@@ -350,6 +413,9 @@ int main(void) {
                                        setup),
                 cmocka_unit_test_setup(test_a_stuck_stop_names_what_has_not_returned, setup),
                 cmocka_unit_test_setup(test_each_stop_has_a_deadline_of_its_own, setup),
+                cmocka_unit_test_setup(test_a_stop_that_returns_at_its_deadline_is_not_stuck,
+                                       setup),
+                cmocka_unit_test_setup(test_a_deadline_begins_anew_after_a_pause, setup),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The elector's core: what keeps a term, and what ends it. */
 #undef NDEBUG
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -171,6 +172,28 @@ static void test_a_read_decides_where_revisions_are_opaque(void **state) {
         assert_non_null(core_fixture_find_action(&f, HF__ACT_TERM_ABORT));
 }
 
+/* The process does not run from the abort until long after the stop grace, so its controllers had
+ * no time to return. A tick that is a little late is no such pause. */
+static void test_the_stop_grace_begins_anew_after_a_pause(void **state) {
+        struct core_fixture f;
+
+        for (hf_nsec late = 2 * SEC - 1; late <= 2 * SEC; late++) {
+                core_fixture_lead(&f);
+                core_fixture_step(&f, HF__EV_STALE_TERM);
+                hf_nsec grace = f.core.config.timing.stop_grace;
+                f.now += grace + late;
+                core_fixture_step(&f, HF__EV_TICK);
+                if (late < 2 * SEC) {
+                        assert_int_equal(f.core.state, HF_STUCK);
+                        continue;
+                }
+                assert_int_equal(f.core.state, HF_ABORTING);
+                hf_nsec resumed = f.now;
+                assert_non_null(core_fixture_wait_for(&f, HF__ACT_STUCK, grace));
+                assert_int_equal(f.now, resumed + grace);
+        }
+}
+
 /* Scenarios of docs/parity.md: A04, A18. */
 static void test_a_hung_store_ends_the_term_on_time(void **state) {
         struct core_fixture f;
@@ -225,11 +248,24 @@ static void test_a_paused_leader_wakes_with_its_gate_shut(void **state) {
 
 /* Scenario of docs/parity.md: A14. */
 static void test_a_stale_term_ends_the_term(void **state) {
+        static const struct {
+                int error;
+                const char *why;
+        } cases[] = {{HF_E_STALE_TERM, "a write was refused: the term is stale"},
+                     {HF_E_UNFENCED, "the server did not confirm the fence of a write"},
+                     {-ENOMEM, "its controllers could not start"},
+                     {0, "the embedder ended it"}};
         struct core_fixture f;
 
-        core_fixture_lead(&f);
-        core_fixture_step(&f, HF__EV_STALE_TERM);
-        assert_int_equal(f.actions.list[0].type, HF__ACT_GATE_SHUT);
+        for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+                core_fixture_lead(&f);
+                f.event.result = cases[i].error;
+                core_fixture_step(&f, HF__EV_STALE_TERM);
+                assert_int_equal(f.actions.list[0].type, HF__ACT_GATE_SHUT);
+                assert_string_equal(core_fixture_find_action(&f, HF__ACT_TERM_ABORT)->text,
+                                    cases[i].why);
+                assert_string_equal(f.core.last_end, cases[i].why);
+        }
 }
 
 static void set_odd_rv(struct hf__record *record, const char *rv) {
@@ -381,6 +417,7 @@ int main(void) {
                 cmocka_unit_test(test_a_renewal_of_a_deleted_lease_ends_the_term),
                 cmocka_unit_test(test_own_and_older_watch_events_change_nothing),
                 cmocka_unit_test(test_a_read_decides_where_revisions_are_opaque),
+                cmocka_unit_test(test_the_stop_grace_begins_anew_after_a_pause),
                 cmocka_unit_test(test_a_hung_store_ends_the_term_on_time),
                 cmocka_unit_test(test_refused_renewals_are_retried_faster_before_the_deadline),
                 cmocka_unit_test(test_a_paused_leader_wakes_with_its_gate_shut),

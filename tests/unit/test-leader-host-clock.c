@@ -52,20 +52,21 @@ static struct {
         struct fake_api *api;
         struct fake_api_client *client;
         struct hf_electors *electors;
-        atomic_bool is_leading, has_stopped, jumps_at_drain;
+        atomic_bool is_leading, has_stopped;
+        _Atomic hf_nsec jump_at_drain; /* 0 = none */
 } f;
 
-/* A controller that returns when it is drained. With jumps_at_drain the clock then jumps by 15 s,
- * and the controller stays until the main thread has looked at the clock again. */
+/* A controller that returns when it is drained. With jump_at_drain the clock then jumps, and the
+ * controller stays until the main thread has looked at the clock again. */
 static int run(struct hf_term *term, void *ctx) {
         pthread_mutex_lock(&f.api->mu);
         atomic_store(&f.is_leading, true);
         pthread_cond_broadcast(&f.api->changed);
         pthread_mutex_unlock(&f.api->mu);
         (void)hf_cancel_wait(hf_term_drain(term), HF_NSEC_NEVER);
-        if (!atomic_load(&f.jumps_at_drain))
+        if (atomic_load(&f.jump_at_drain) == 0)
                 return 0;
-        atomic_fetch_add(&offset, 15 * HF_NSEC_PER_SEC);
+        atomic_fetch_add(&offset, atomic_load(&f.jump_at_drain));
         unsigned from = atomic_load(&n_main_waits);
         while (atomic_load(&n_main_waits) < from + 3 && !atomic_load(&f.has_stopped))
                 (void)hf_cancel_wait(hf_cancel_never(), hf_now(hf_clock_system()) + SLICE);
@@ -77,7 +78,7 @@ static void setup(hf_nsec from) {
         main_thread = pthread_self();
         atomic_store(&f.is_leading, false);
         atomic_store(&f.has_stopped, false);
-        atomic_store(&f.jumps_at_drain, false);
+        atomic_store(&f.jump_at_drain, 0);
         f.api = fake_api_new();
         f.api->host.clock = &host_clock;
         f.client = fake_api_client_new(f.api);
@@ -152,7 +153,7 @@ static void test_the_hook_has_the_time_of_electors_that_were_added_later(void **
         assert_int_equal(hf_hooks_new(&f.api->host, &f.client->base, &hooks), 0);
         assert_int_equal(hf_controllers_install(hooks, f.electors, NULL, 0, NULL), 0);
         add_elector(60 * HF_NSEC_PER_SEC);
-        atomic_store(&f.jumps_at_drain, true);
+        atomic_store(&f.jump_at_drain, 15 * HF_NSEC_PER_SEC);
         assert_int_equal(hf_hooks_start(hooks, NULL), 0);
         elector_fixture_await(f.api, leads, NULL, __LINE__);
         pthread_mutex_lock(&hooks->mu);
@@ -167,11 +168,33 @@ static void test_the_hook_has_the_time_of_electors_that_were_added_later(void **
         teardown();
 }
 
+/* The machine is suspended for an hour while the controllers drain. Every deadline of the stop has
+ * passed when it resumes, but the threads that the stop waits for had no time. */
+static void test_a_stop_goes_on_after_a_suspension(void **state) {
+        struct hf_status status = {0};
+        struct hf_hooks *hooks = NULL;
+
+        setup(0);
+        assert_int_equal(hf_hooks_new(&f.api->host, &f.client->base, &hooks), 0);
+        assert_int_equal(hf_controllers_install(hooks, f.electors, NULL, 0, NULL), 0);
+        add_elector(10 * HF_NSEC_PER_SEC);
+        atomic_store(&f.jump_at_drain, 3600 * HF_NSEC_PER_SEC);
+        assert_int_equal(hf_hooks_start(hooks, NULL), 0);
+        elector_fixture_await(f.api, leads, NULL, __LINE__);
+        int r = hf_hooks_stop(hooks, &status);
+        atomic_store(&f.has_stopped, true);
+        assert_stops(r, &status);
+        hf_hooks_fire_stopped(hooks);
+        hf_hooks_free(hooks);
+        teardown();
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_a_stop_ends_under_a_clock_that_is_ahead),
                 cmocka_unit_test(test_the_loop_does_not_spin_under_a_clock_that_is_behind),
                 cmocka_unit_test(test_the_hook_has_the_time_of_electors_that_were_added_later),
+                cmocka_unit_test(test_a_stop_goes_on_after_a_suspension),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -276,6 +276,26 @@ static void test_the_echo_of_an_own_write_is_dropped(void **state) {
         assert_int_equal(f.n_records, 3);
 }
 
+/* A server that does not apply the selector of the watch sends the events of other Leases too. */
+static void test_the_event_of_another_lease_is_dropped(void **state) {
+        static const char *const names[] = {"lea", "leader", "lent"};
+        char text[200];
+
+        read_lease(1, "me", 6);
+        f.lock->ops->watch(f.lock);
+        for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+                for (int type = HF_EVENT_ADDED; type <= HF_EVENT_DELETED; type++) {
+                        (void)snprintf(text, sizeof text,
+                                       "{\"metadata\":{\"name\":\"%s\",\"resourceVersion\":\"9\"},"
+                                       "\"spec\":{\"holderIdentity\":\"x\"}}",
+                                       names[i]);
+                        held_event(0, (enum hf_event_type)type, text);
+                }
+        assert_int_equal(f.n_records + f.n_lost, 0);
+        write_as_me(2, "6"); /* it is based on the Lease that was read */
+        assert_non_null(strstr(held.requests[1].body, "\"theirs\":\"kept\""));
+}
+
 static void test_an_unreadable_event_counts_as_a_lost_watch(void **state) {
         f.lock->ops->watch(f.lock);
         held_event(0, HF_EVENT_MODIFIED, "[1");
@@ -394,6 +414,7 @@ int main(void) {
                 TEST(test_an_old_event_does_not_replace_a_newer_lease),
                 TEST(test_a_deletion_is_told_with_its_revision),
                 TEST(test_the_echo_of_an_own_write_is_dropped),
+                TEST(test_the_event_of_another_lease_is_dropped),
                 TEST(test_an_unreadable_event_counts_as_a_lost_watch),
                 TEST(test_a_replaced_watch_reports_nothing_more),
                 TEST(test_the_free_cancels_everything_and_nothing_is_told_after_it),

@@ -443,6 +443,42 @@ static void test_a_key_is_with_one_worker_at_a_time(void **state) {
         teardown();
 }
 
+static int note_start(struct hf_term *term, void *ctx) {
+        pthread_mutex_lock(&f.mu);
+        f.n_done++;
+        pthread_cond_broadcast(&f.changed);
+        pthread_mutex_unlock(&f.mu);
+        (void)hf_cancel_wait(hf_term_drain(term), HF_NSEC_NEVER);
+        return 0;
+}
+
+/* A controller that comes after a reconciler needs its caches, not its end. */
+static void test_a_controller_after_it_starts_while_it_works(void **state) {
+        static const char *const after[] = {"test", NULL};
+        static const struct hf_controller controllers[] = {
+                {.size = sizeof(struct hf_controller), .name = "test", .run = run},
+                {.size = sizeof(struct hf_controller),
+                 .name = "second",
+                 .run = note_start,
+                 .after = after},
+        };
+        const struct hf__term_config config = {.controllers = controllers,
+                                               .n_controllers = 2,
+                                               .label = "ns/name",
+                                               .joined = on_joined};
+
+        setup(1);
+        f.hold_until = 2; /* with one worker: until the test releases it */
+        fake_api_put_thing(f.apis[0], "a", "one", "1");
+        assert_int_equal(hf__term_new(&host, &config, &f.work), 0);
+        await_inside(1);
+        await_done(1); /* the second controller: the key is held */
+        let_go();
+        end_term();
+        assert_seen("a/one ");
+        teardown();
+}
+
 /* ---- ends ---- */
 
 static void hold_three(void) {
@@ -603,6 +639,7 @@ int main(void) {
                 cmocka_unit_test(test_bad_configurations_are_refused),
                 cmocka_unit_test(test_workers_share_the_keys),
                 cmocka_unit_test(test_a_key_is_with_one_worker_at_a_time),
+                cmocka_unit_test(test_a_controller_after_it_starts_while_it_works),
                 cmocka_unit_test(test_drain_finishes_what_is_queued),
                 cmocka_unit_test(test_abort_drops_what_is_queued),
                 cmocka_unit_test(test_a_term_can_end_while_it_waits_for_its_informers),

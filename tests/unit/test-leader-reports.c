@@ -181,6 +181,29 @@ static void test_a_controller_that_does_not_return_is_reported(void **state) {
         clocked_elector_free();
 }
 
+/* While the loop is in on_change, the controllers return, and then more than the stop grace passes.
+ */
+static void return_and_pause(enum hf_leader_state state) {
+        if (state != HF_ABORTING)
+                return;
+        clocked_elector_let_end();
+        PATIENCE_AWAIT(hf__term_is_joined(clocked.elector->term));
+        hand_clock_move(21 * SEC);
+}
+
+/* The loop runs late, but the controllers have returned in time. */
+static void test_a_controller_that_has_returned_is_not_stuck(void **state) {
+        clocked_elector_init();
+        clocked.in_change = return_and_pause;
+        clocked_elector_start(&plain);
+        clocked_await_term();
+        hf_elector_end_term(clocked.elector);
+        PATIENCE_AWAIT(clocked_is(HF_FOLLOWING) || clocked_is(HF_STUCK));
+        assert_true(clocked_is(HF_FOLLOWING));
+        assert_true(clocked_metric(SERIES("stuck")) == 0);
+        finish();
+}
+
 static bool health_says(const char *words) {
         char text[600] = "";
 
@@ -229,6 +252,47 @@ static void test_health_names_the_failure_of_a_silent_lock(void **state) {
         for (int i = 0; i < 2; i++)
                 clocked_move(10 * SEC);
         assert_true(health_says("leaderElection-lock ok"));
+        finish();
+}
+
+/* A follower had nothing to release. */
+static void test_a_stop_says_whether_the_lease_is_held(void **state) {
+        struct hf_status status = {0};
+
+        clocked_elector_init();
+        clocked_put_lease("x", "");
+        clocked_elector_start(&plain);
+        CLOCKED_AWAIT(strcmp(clocked_info().holder, "x") == 0);
+        clocked_elector_stop();
+        assert_true(clocked_logged("6 kube-system/lead: stopped, this process does not hold the "
+                                   "Lease\n"));
+        clocked_elector_free();
+
+        start_leading(&plain);
+        fake_api_client_refuse(clocked.client, HF_E_UNAVAILABLE, 0);
+        clocked_elector_let_end();
+        assert_int_equal(hf_electors_stop_begin(clocked.electors, NULL, NULL, NULL), 0);
+        PATIENCE_AWAIT(clocked_is(HF_RELEASING));
+        hand_clock_move(60 * SEC);
+        PATIENCE_AWAIT(hf_electors_stop_poll(clocked.electors, &status) != HF_E_BUSY);
+        assert_int_equal(hf_electors_stop_poll(clocked.electors, &status), HF_E_TIMEOUT);
+        assert_true(clocked_logged("6 kube-system/lead: stopped, the Lease may name this process "
+                                   "until it expires\n"));
+        clocked_elector_free();
+}
+
+/* Returns when the stop waits for it, which nobody does before its drain. */
+static int return_late(struct hf_term *term, void *ctx) {
+        (void)hf_cancel_wait(hf_term_drain(term), HF_NSEC_NEVER);
+        hand_clock_await_deadline(100 * SEC, 130 * SEC);
+        return 0;
+}
+
+/* The clock stands still, so only its return ends the wait. */
+static void test_a_stop_notices_the_last_controller_of_the_instance(void **state) {
+        static const struct clocked_options local = {.local = return_late};
+
+        start_leading(&local);
         finish();
 }
 
@@ -324,9 +388,12 @@ int main(void) {
                 cmocka_unit_test(test_renewals_keep_the_term_and_are_measured),
                 cmocka_unit_test(test_the_end_of_a_term_is_measured_from_its_drain),
                 cmocka_unit_test(test_a_controller_that_does_not_return_is_reported),
+                cmocka_unit_test(test_a_controller_that_has_returned_is_not_stuck),
                 cmocka_unit_test(test_a_failure_is_a_warning_once_until_a_success),
                 cmocka_unit_test(test_health_names_the_failure_of_a_silent_lock),
+                cmocka_unit_test(test_a_stop_says_whether_the_lease_is_held),
                 cmocka_unit_test(test_a_read_during_a_term_is_counted),
+                cmocka_unit_test(test_a_stop_notices_the_last_controller_of_the_instance),
                 cmocka_unit_test(test_on_change_is_called_once_for_each_change),
                 cmocka_unit_test(test_a_twin_is_warned_of),
                 cmocka_unit_test(test_events_are_about_the_record_that_began_the_term),

@@ -17,6 +17,7 @@
 
 #include <holdfast/shards.h>
 
+#include "counted_key_index.h"
 #include "leader/shards_core.h"
 #include "time_units.h"
 
@@ -66,6 +67,15 @@ struct world {
         unsigned n_changes; /* of the membership */
         bool lags;          /* a change may be seen any time later; false: within 500 ms */
 };
+
+static bool saw_member(struct hf__shards_core *core, uint64_t key, const char *holder,
+                       int64_t renew_us, hf_nsec now) {
+        struct hf__record record = {.exists = true, .renew_us = renew_us};
+
+        (void)snprintf(record.holder, sizeof record.holder, "%s", holder);
+        (void)snprintf(record.rv, sizeof record.rv, "%lld", (long long)renew_us);
+        return hf__shards_core_saw_member(core, key, &record, now);
+}
 
 static uint64_t random_below(struct world *w, uint64_t n) {
         w->rng ^= w->rng << 13;
@@ -152,9 +162,8 @@ static void look(struct world *w, struct process *p) {
         for (unsigned i = 0; i < w->n_members; i++)
                 if (p->seen_member[i] != w->members[i].version && sees(w)) {
                         p->seen_member[i] = w->members[i].version;
-                        (void)hf__shards_core_saw_member(&p->core, w->member_keys[i],
-                                                         w->members[i].holder,
-                                                         w->members[i].version, w->now);
+                        (void)saw_member(&p->core, w->member_keys[i], w->members[i].holder,
+                                         w->members[i].version, w->now);
                 }
         for (int i = 0; i < N_SHARDS; i++) {
                 struct contender *c = &p->contenders[i];
@@ -414,28 +423,27 @@ static void test_a_member_must_renew(void **state) {
         hf_nsec now = 100 * SEC;
 
         assert_int_equal(hf__shards_core_init(&core, "a", 2, LEASE, RETRY), 0);
-        assert_false(hf__shards_core_saw_member(&core, dead, "b", 1, now));
-        assert_false(hf__shards_core_saw_member(&core, self, "a", 1, now));
-        assert_false(hf__shards_core_saw_member(&core, dead, "b", 1, now + SEC)); /* listed again */
+        assert_false(saw_member(&core, dead, "b", 1, now));
+        assert_false(saw_member(&core, self, "a", 1, now));
+        assert_false(saw_member(&core, dead, "b", 1, now + SEC)); /* listed again */
         (void)hf__shards_core_decide(&core, now);
         assert_false(core.shards[0].contends);
-        assert_true(hf__shards_core_saw_member(&core, self, "a", 2, now + RETRY));
+        assert_true(saw_member(&core, self, "a", 2, now + RETRY));
         assert_int_equal(hf__shards_core_decide(&core, now + RETRY), now + RETRY + RETRY / 2);
         assert_false(core.shards[0].contends);
         now += 2 * RETRY;
         assert_int_equal(hf__shards_core_decide(&core, now), now - RETRY + LEASE);
         assert_true(core.shards[0].contends && core.shards[1].contends);
         /* b was alive after all, so it gets one of the two shards. */
-        assert_true(hf__shards_core_saw_member(&core, dead, "b", 2, now));
+        assert_true(saw_member(&core, dead, "b", 2, now));
         now += RETRY;
         (void)hf__shards_core_decide(&core, now);
         assert_int_equal(core.shards[0].contends + core.shards[1].contends, 1);
         /* It expires, comes back, and counts from its next renewal on. */
         now += LEASE;
-        assert_true(hf__shards_core_saw_member(&core, self, "a", 3, now - SEC) ||
-                    core.members[0].live || core.members[1].live);
-        assert_false(hf__shards_core_saw_member(&core, dead, "b", 3, now + SEC));
-        assert_true(hf__shards_core_saw_member(&core, dead, "b", 4, now + SEC + RETRY));
+        (void)saw_member(&core, self, "a", 3, now - SEC);
+        assert_false(saw_member(&core, dead, "b", 3, now + SEC));
+        assert_true(saw_member(&core, dead, "b", 4, now + SEC + RETRY));
         hf__shards_core_done(&core);
 }
 
@@ -448,10 +456,10 @@ static void test_a_member_expires_after_a_lease_duration(void **state) {
                 hf_nsec now = 100 * SEC;
 
                 assert_int_equal(hf__shards_core_init(&core, "a", 2, LEASE, RETRY), 0);
-                (void)hf__shards_core_saw_member(&core, self, "a", 1, now);
-                (void)hf__shards_core_saw_member(&core, other, "b", 1, now);
-                (void)hf__shards_core_saw_member(&core, other, "b", 2, now + RETRY);
-                (void)hf__shards_core_saw_member(&core, self, "a", 2, now + 2 * RETRY);
+                (void)saw_member(&core, self, "a", 1, now);
+                (void)saw_member(&core, other, "b", 1, now);
+                (void)saw_member(&core, other, "b", 2, now + RETRY);
+                (void)saw_member(&core, self, "a", 2, now + 2 * RETRY);
                 now += RETRY + LEASE + (way - 1); /* b's end, and just before and after it */
                 hf_nsec due = hf__shards_core_decide(&core, now);
                 assert_int_equal(core.shards[0].contends + core.shards[1].contends,
@@ -461,27 +469,42 @@ static void test_a_member_expires_after_a_lease_duration(void **state) {
         }
 }
 
-/* A shard that is being handed over counts for its successor. Otherwise another member would get
- * one too many. */
+/* The members in the order of their keys, by a walk like that of a decision. */
+static unsigned list_members(const struct hf__shards_core *core, const char *ret_identities[3]) {
+        const struct hf__shards_member *member;
+        struct hf__key_iter iter;
+        unsigned n = 0;
+
+        hf__key_iter_init(&iter, &core->members);
+        while ((member = (const struct hf__shards_member *)hf__key_iter_next(&iter)))
+                ret_identities[n++] = member->identity;
+        return n;
+}
+
 static void test_a_member_whose_lease_is_deleted_is_forgotten(void **state) {
         struct hf__shards_core core;
         const char *const names[] = {"a", "b", "c"};
+        const char *before[3], *after[3];
 
         assert_int_equal(hf__shards_core_init(&core, "a", 2, LEASE, RETRY), 0);
         for (int i = 0; i < 3; i++)
-                (void)hf__shards_core_saw_member(&core, hf__shards_key(names[i]), names[i], 1, SEC);
-        assert_int_equal(core.n_members, 3);
-        const struct hf__shards_member first = core.members[0], last = core.members[2];
-        hf__shards_core_lost_member(&core, core.members[1].key);
-        assert_int_equal(core.n_members, 2);
-        assert_int_equal(core.members[0].key, first.key);
-        assert_int_equal(core.members[1].key, last.key);
-        assert_string_equal(core.members[1].identity, last.identity);
-        hf__shards_core_lost_member(&core, 4711); /* no member has this Lease */
-        assert_int_equal(core.n_members, 2);
+                (void)saw_member(&core, hf__shards_key(names[i]), names[i], 1, SEC);
+        assert_int_equal(list_members(&core, before), 3);
+        assert_true(hf__shards_key(before[0]) < hf__shards_key(before[1]));
+        assert_true(hf__shards_key(before[1]) < hf__shards_key(before[2]));
+        assert_false(hf__shards_core_lost_member(&core, hf__shards_key(before[1]))); /* not live */
+        assert_int_equal(list_members(&core, after), 2);
+        assert_string_equal(after[0], before[0]);
+        assert_string_equal(after[1], before[2]);
+        assert_false(hf__shards_core_lost_member(&core, 4711)); /* no member has this Lease */
+        (void)saw_member(&core, hf__shards_key("a"), "a", 2, SEC);
+        assert_true(hf__shards_core_lost_member(&core, hf__shards_key("a")));
+        assert_int_equal(core.members.n, 1);
         hf__shards_core_done(&core);
 }
 
+/* A shard that is being handed over counts for its successor. Otherwise another member would get
+ * one too many. */
 static void test_a_shard_counts_for_its_successor(void **state) {
         struct hf__shards_core core;
         const char *names[] = {"a", "b"};
@@ -491,8 +514,7 @@ static void test_a_shard_counts_for_its_successor(void **state) {
                 assert_int_equal(hf__shards_core_init(&core, names[self], 3, LEASE, RETRY), 0);
                 for (int i = 0; i < 2; i++)
                         for (int k = 1; k <= 2; k++)
-                                (void)hf__shards_core_saw_member(&core, hf__shards_key(names[i]),
-                                                                 names[i], k, now);
+                                (void)saw_member(&core, hf__shards_key(names[i]), names[i], k, now);
                 assert_true(hf__shards_core_saw_shard(&core, 0, "a", ""));
                 assert_true(hf__shards_core_saw_shard(&core, 1, "", "b"));
                 assert_true(hf__shards_core_saw_shard(&core, 2, "", "b"));
@@ -505,37 +527,107 @@ static void test_a_shard_counts_for_its_successor(void **state) {
         }
 }
 
+static bool finds(struct hf__shards_core *core, hf_nsec now, uint64_t key) {
+        const struct hf__shards_member *found = hf__shards_core_find_garbage(core, now);
+
+        assert_true(!found || found->key == key);
+        return found != NULL;
+}
+
 /* One live member finds the Leases of those that ended long ago. */
 static void test_old_members_are_garbage(void **state) {
         struct hf__shards_core core;
-        uint64_t self = hf__shards_key("a"), dead = hf__shards_key("b"), found = 0;
+        uint64_t self = hf__shards_key("a"), dead = hf__shards_key("b"),
+                 other = hf__shards_key("c");
         hf_nsec now = 100 * SEC;
 
         assert_int_equal(hf__shards_core_init(&core, "a", 1, LEASE, RETRY), 0);
-        (void)hf__shards_core_saw_member(&core, dead, "b", 1, now);
+        (void)saw_member(&core, dead, "b", 1, now);
         for (int i = 1; i <= 31; i++)
-                (void)hf__shards_core_saw_member(&core, self, "a", i, now + (i - 1) * RETRY);
+                (void)saw_member(&core, self, "a", i, now + (i - 1) * RETRY);
         now += 4 * LEASE;
-        assert_false(hf__shards_core_find_garbage(&core, now - 1, &found));
-        assert_true(hf__shards_core_find_garbage(&core, now, &found));
-        assert_true(found == dead);
+        assert_false(finds(&core, now, dead)); /* nothing was decided yet */
+        (void)hf__shards_core_decide(&core, now);
+        assert_false(finds(&core, now - 1, dead));
+        assert_true(finds(&core, now, dead));
         /* It is still there: the delete has failed. */
-        assert_false(hf__shards_core_find_garbage(&core, now + LEASE - 1, &found));
-        (void)hf__shards_core_saw_member(&core, self, "a", 32, now + LEASE - 1);
+        assert_false(finds(&core, now + LEASE - 1, dead));
+        (void)saw_member(&core, self, "a", 32, now + LEASE - 1);
         now += LEASE;
-        found = 0;
-        assert_true(hf__shards_core_find_garbage(&core, now, &found));
-        assert_true(found == dead);
+        assert_true(finds(&core, now, dead));
         now += LEASE;
         /* If two members are live, one of them deletes. */
-        uint64_t other = hf__shards_key("c");
-        (void)hf__shards_core_saw_member(&core, other, "c", 1, now);
-        (void)hf__shards_core_saw_member(&core, other, "c", 2, now);
-        assert_int_equal(hf__shards_core_find_garbage(&core, now, &found), self < other);
+        (void)saw_member(&core, other, "c", 1, now);
+        (void)saw_member(&core, other, "c", 2, now);
+        (void)saw_member(&core, self, "a", 33, now - 1);
+        (void)hf__shards_core_decide(&core, now);
+        assert_int_equal(finds(&core, now, dead), self < other);
         core.self = other;
-        assert_int_equal(hf__shards_core_find_garbage(&core, now, &found), other < self);
-        hf__shards_core_lost_member(&core, dead);
-        assert_false(hf__shards_core_find_garbage(&core, now, &found));
+        (void)hf__shards_core_decide(&core, now);
+        assert_int_equal(finds(&core, now, dead), other < self);
+        (void)hf__shards_core_lost_member(&core, dead);
+        assert_false(finds(&core, now, dead));
+        hf__shards_core_done(&core);
+}
+
+/* A Lease whose delete fails leaves the turn to the others. One that was written again is young
+ * again, and its newest revision is the one to delete. */
+static void test_garbage_takes_turns(void **state) {
+        struct hf__shards_core core;
+        uint64_t self = hf__shards_key("a"), first = 1, second = 2, third = 3;
+        hf_nsec now = 100 * SEC;
+
+        assert_int_equal(hf__shards_core_init(&core, "a", 1, LEASE, RETRY), 0);
+        (void)saw_member(&core, first, "", 1, now);
+        (void)saw_member(&core, second, "", 1, now + 1);
+        now += 5 * LEASE;
+        (void)saw_member(&core, self, "a", 1, now);
+        (void)saw_member(&core, self, "a", 2, now);
+        (void)hf__shards_core_decide(&core, now);
+        core.cleans = true; /* as the first live one */
+        assert_true(finds(&core, now, first));
+        assert_true(finds(&core, now + 1, second));
+        assert_false(finds(&core, now + LEASE - 1, first));
+        assert_true(finds(&core, now + LEASE, first));
+        assert_false(finds(&core, now + LEASE, second));
+        assert_true(finds(&core, now + LEASE + 1, second));
+        assert_false(saw_member(&core, first, "", 7, now + LEASE + 2));
+        (void)saw_member(&core, third, "", 1, now + LEASE + 3);
+        now += LEASE + 2;
+        (void)saw_member(&core, self, "a", 3, now + 2);
+        assert_true(finds(&core, now + LEASE, second));
+        assert_false(hf__shards_core_lost_member(&core, second));
+        assert_false(finds(&core, now + 4 * LEASE - 1, first));
+        const struct hf__shards_member *found =
+                hf__shards_core_find_garbage(&core, now + 4 * LEASE);
+        assert_true(found && found->key == first);
+        assert_string_equal(found->rv, "7");
+        assert_true(finds(&core, now + 4 * LEASE + 1, third));
+        assert_false(finds(&core, now + 4 * LEASE + 1, third));
+        hf__shards_core_done(&core);
+}
+
+/* Whoever may write Leases can make any number of them without a holder. Each costs a process a
+ * search in a tree, to see it, to find it as garbage and to forget it; nothing goes through all. */
+static void test_released_leases_cost_little(void **state) {
+        enum { N = 50000 };
+        struct hf__shards_core core;
+        hf_nsec now = 100 * SEC;
+        unsigned n_found = 0;
+        uint64_t before = counted_key_index_comparisons();
+
+        assert_int_equal(hf__shards_core_init(&core, "a", 1, LEASE, RETRY), 0);
+        for (uint64_t i = 0; i < N; i++) {
+                uint64_t key = i * UINT64_C(0x9e3779b97f4a7c15) | 1;
+                assert_false(saw_member(&core, key, "", 1, now));
+        }
+        now += 4 * LEASE;
+        core.cleans = true;
+        for (const struct hf__shards_member *found;
+             (found = hf__shards_core_find_garbage(&core, now)); n_found++)
+                assert_false(hf__shards_core_lost_member(&core, found->key));
+        assert_int_equal(n_found, N);
+        assert_true(counted_key_index_comparisons() - before < (uint64_t)N * 200);
         hf__shards_core_done(&core);
 }
 
@@ -565,6 +657,8 @@ int main(void) {
                 cmocka_unit_test(test_a_member_whose_lease_is_deleted_is_forgotten),
                 cmocka_unit_test(test_a_shard_counts_for_its_successor),
                 cmocka_unit_test(test_old_members_are_garbage),
+                cmocka_unit_test(test_garbage_takes_turns),
+                cmocka_unit_test(test_released_leases_cost_little),
                 cmocka_unit_test(test_a_start_divides_the_shards),
                 cmocka_unit_test(test_a_new_process_takes_its_share),
                 cmocka_unit_test(test_only_the_shards_of_the_one_that_ends_move),

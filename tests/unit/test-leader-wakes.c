@@ -72,6 +72,49 @@ static void test_a_refused_write_ends_the_term(void **state) {
         finish();
 }
 
+/* The server of this term does not know fences, although the elector needs them. */
+static void test_a_fence_that_is_not_confirmed_ends_the_term(void **state) {
+        start_writer(&plain);
+        pthread_mutex_lock(&clocked.api->mu);
+        clocked.client->ignores_fences = true;
+        pthread_mutex_unlock(&clocked.api->mu);
+        tell_controller();
+        PATIENCE_AWAIT(clocked_is(HF_FOLLOWING));
+        assert_string_equal(clocked_info().last_end,
+                            "the server did not confirm the fence of a write");
+        finish();
+}
+
+/* Asks twice for the end of the term, so that another message follows the first at once. While the
+ * loop is in on_change for the first, the fence refuses a write, and the controller returns. */
+static void refuse_and_return(enum hf_leader_state state) {
+        if (state == HF_LEADING) {
+                pthread_mutex_lock(&clocked.mu);
+                PATIENCE_AWAIT_LOCKED(&clocked.changed, &clocked.mu, clocked.n_running == 1);
+                pthread_mutex_unlock(&clocked.mu);
+                for (int i = 0; i < 2; i++)
+                        assert_int_equal(hf_elector_step_down(clocked.elector), 0);
+        } else if (state == HF_DRAINING) {
+                clocked_put_lease("x", "");
+                tell_controller();
+                PATIENCE_AWAIT(clocked_metric(REFUSED) == 1);
+                PATIENCE_AWAIT(hf__term_is_joined(clocked.elector->term));
+        }
+}
+
+/* The refusal comes first: a release must not rely on what was known before it. */
+static void test_a_refusal_precedes_the_return_of_the_controllers(void **state) {
+        clocked_elector_init();
+        is_told = false;
+        clocked.run = write_when_told;
+        clocked.in_change = refuse_and_return;
+        fake_api_client_hold_events(clocked.client, true);
+        clocked_elector_start(&plain);
+        PATIENCE_AWAIT(clocked_info().n_terms == 1 && clocked_is(HF_FOLLOWING));
+        assert_string_equal(clocked_info().last_end, "a write was refused: the term is stale");
+        finish();
+}
+
 static void test_the_end_that_the_embedder_requests_comes(void **state) {
         clocked_elector_init();
         clocked_elector_start(&plain);
@@ -83,6 +126,7 @@ static void test_the_end_that_the_embedder_requests_comes(void **state) {
         assert_true(clocked_info().since == hand_clock_now());
         clocked_elector_let_end();
         PATIENCE_AWAIT(clocked_is(HF_FOLLOWING));
+        assert_string_equal(clocked_info().last_end, "the embedder ended it");
         finish();
 }
 
@@ -125,6 +169,7 @@ static void test_a_term_without_threads_ends(void **state) {
         assert_true(clocked_logged("3 kube-system/lead: the controllers of term 2 cannot start, so "
                                    "the term ends: "));
         assert_true(clocked_metric("leader_election_master_status{name=\"lead\"}") == 0);
+        assert_string_equal(clocked_info().last_end, "its controllers could not start");
         finish();
 }
 
@@ -315,6 +360,8 @@ static void test_a_standby_may_end_before_the_holder(void **state) { follow_a_ho
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_a_refused_write_ends_the_term),
+                cmocka_unit_test(test_a_fence_that_is_not_confirmed_ends_the_term),
+                cmocka_unit_test(test_a_refusal_precedes_the_return_of_the_controllers),
                 cmocka_unit_test(test_the_end_that_the_embedder_requests_comes),
                 cmocka_unit_test(test_the_last_response_releases_the_lease),
                 cmocka_unit_test(test_a_term_without_threads_ends),

@@ -87,6 +87,9 @@ static void test_only_progress_of_etcd_itself_is_passed_on(void **state) {
         (void)watch();
         assert_ptr_equal(held_etcd_latest()->channel, held_etcd_channel("hfd-etcd"));
         assert_true(held_etcd_latest()->request.deadline == HF_NSEC_NEVER);
+        assert_true(held_etcd_latest()->request.head_timeout == 5 * SEC);
+        assert_true(held_etcd_latest()->request.probe_after == 2 * SEC);
+        assert_true(held_etcd_latest()->request.probe_time == 3 * SEC);
         assert_string_equal(held_etcd_latest()->request.header_name, "hasleader");
         response.created = true;
         assert_int_equal(send_watch(&response), 0);

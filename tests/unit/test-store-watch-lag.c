@@ -82,6 +82,36 @@ static void test_a_write_that_fails_is_repeated_less_and_less_often(void **state
         assert_in_range(n, 5, 12);
 }
 
+/* Each waits twice as long as the one before, but not longer than 16 s. */
+static void test_the_waits_between_writes_double(void **state) {
+        static const int waits[] = {1, 2, 4, 8, 16, 16, 16};
+        struct hfd_watch_lag lag = opened(0);
+        hf_nsec now = 0;
+
+        hfd_watch_lag_replied(&lag, 15, 0, 0);
+        for (size_t i = 0; i < sizeof waits / sizeof *waits; i++) {
+                assert_true(hfd_watch_lag_due(&lag) == now + waits[i] * SEC);
+                now += waits[i] * SEC;
+                assert_int_equal(hfd_watch_lag_decide(&lag, now), HFD_WATCH_LAG_WRITE_PROGRESS);
+        }
+}
+
+/* The wait before the next reopening is short again if none was necessary for a minute. */
+static void test_a_minute_without_a_reopening_ends_the_row(void **state) {
+        for (int late = 0; late < 2; late++) {
+                struct hfd_watch_lag lag = opened(0);
+                hf_nsec again = 61 * SEC - !late; /* the first reopening is at 1 s */
+
+                hfd_watch_lag_replied(&lag, 15, 12, 0);
+                assert_int_equal(hfd_watch_lag_decide(&lag, SEC), HFD_WATCH_LAG_REOPEN);
+                hfd_watch_lag_closed(&lag);
+                hfd_watch_lag_opened(&lag, SEC);
+                hfd_watch_lag_reached(&lag, 15, 2 * SEC);
+                hfd_watch_lag_replied(&lag, 20, 20, again);
+                assert_true(hfd_watch_lag_due(&lag) == again + (late ? 1 : 2) * SEC);
+        }
+}
+
 static void test_a_quiet_watch_is_probed(void **state) {
         struct hfd_watch_lag lag = opened(0);
         int n = 0;
@@ -325,6 +355,8 @@ int main(void) {
                 cmocka_unit_test(test_a_revision_that_was_certainly_written_reopens_the_watch),
                 cmocka_unit_test(test_a_revision_of_anybody_asks_for_progress),
                 cmocka_unit_test(test_a_write_that_fails_is_repeated_less_and_less_often),
+                cmocka_unit_test(test_the_waits_between_writes_double),
+                cmocka_unit_test(test_a_minute_without_a_reopening_ends_the_row),
                 cmocka_unit_test(test_a_quiet_watch_is_probed),
                 cmocka_unit_test(test_a_reply_puts_the_probe_off),
                 cmocka_unit_test(test_a_new_watch_puts_the_probe_off),
