@@ -144,3 +144,11 @@ bool hf__cel_unicode_is_printed(uint32_t character) {
         }
         return (NOT_PRINTED >> (hf__cel_category_runs[low] & 0xff) & 1) == 0;
 }
+
+bool hf__cel_unicode_is_space(uint32_t character) {
+        return (character >= 9 && character <= 13) || character == ' ' || character == 0x85 ||
+               character == 0xa0 || character == 0x1680 ||
+               (character >= 0x2000 && character <= 0x200a) || character == 0x2028 ||
+               character == 0x2029 || character == 0x202f || character == 0x205f ||
+               character == 0x3000;
+}
