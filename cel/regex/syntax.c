@@ -87,6 +87,7 @@ static struct hf__cel_regex_node *new_node(struct parser *p, enum hf__cel_regex_
         memset(node, 0, sizeof *node);
         node->kind = kind;
         node->copies = 1;
+        node->nullable = kind == HF__CEL_REGEX_EMPTY || kind == HF__CEL_REGEX_ASSERTION;
         return node;
 }
 
@@ -599,6 +600,7 @@ static void repeat_child(struct parser *p, struct sequence *sequence, const char
         repeat->min = min;
         repeat->max = max;
         repeat->copies = (uint16_t)copies;
+        repeat->nullable = min == 0 || child->nullable;
         *sequence->last = repeat;
         sequence->repeated = start;
 }
@@ -628,8 +630,11 @@ static struct hf__cel_regex_node *parse_sequence(struct parser *p) {
         }
         if (!node || p->r != 0)
                 return NULL;
-        for (const struct hf__cel_regex_node *child = node->child; child; child = child->next)
+        node->nullable = true;
+        for (const struct hf__cel_regex_node *child = node->child; child; child = child->next) {
+                node->nullable = node->nullable && child->nullable;
                 node->copies = child->copies > node->copies ? child->copies : node->copies;
+        }
         return node;
 }
 
@@ -644,6 +649,7 @@ static struct hf__cel_regex_node *parse_choice(struct parser *p) {
                         return NULL;
                 *place = child;
                 place = &child->next;
+                node->nullable = node->nullable || child->nullable;
                 node->copies = child->copies > node->copies ? child->copies : node->copies;
                 if (!take_text(p, "|"))
                         break;

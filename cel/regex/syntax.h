@@ -42,6 +42,7 @@ struct hf__cel_regex_node {
         uint32_t min;                     /* of a REPEAT */
         uint32_t max;                     /* of a REPEAT; HF__CEL_NO_MAX: no limit */
         bool lazy;                        /* of a REPEAT: fewer rounds are preferred */
+        bool nullable;                    /* it matches the empty text, or asserts something */
         uint16_t copies; /* of a character, as the repetitions in the node ask for */
 };
 

@@ -58,6 +58,18 @@ static void test_a_repetition_applies_to_what_was_last(void **state) {
         CEL_CHECK(cases);
 }
 
+/* A round that matches the empty text ends the repetition, as in RE2 and Perl. */
+static void test_an_empty_round_ends_a_repetition(void **state) {
+        static const struct cel_case cases[] = {
+                {"'aa'.find('(|a)*') + 'aa'.find('(|a)+') + 'aa'.find('(|a){2,}')", "= ''"},
+                {"'aa'.find('(a|)*') + 'aa'.find('(a|)+')", "= 'aaaa'"},
+                {"'aab'.find('(|a)*b') + 'aa'.find('(|a)*?') + 'aa'.find('(a*)*')", "= 'aabaa'"},
+                {"'aaa'.find('a{2,}') + 'aaa'.find('a{2,}?') + 'a'.find('a{2,}')", "= 'aaaaa'"},
+        };
+
+        CEL_CHECK(cases);
+}
+
 static void test_an_escape_takes_any_character_but_letters_and_digits(void **state) {
         static const struct cel_case cases[] = {
                 {"'a b'.matches('^a\\\\ b$') && 'a\\tb'.matches('^a\\\\\\tb$')", "= true"},
@@ -372,6 +384,7 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_patterns_match_as_re2_does),
                 cmocka_unit_test(test_a_repetition_applies_to_what_was_last),
+                cmocka_unit_test(test_an_empty_round_ends_a_repetition),
                 cmocka_unit_test(test_an_escape_takes_any_character_but_letters_and_digits),
                 cmocka_unit_test(test_classes_of_unicode),
                 cmocka_unit_test(test_refuses_what_re2_refuses),
