@@ -378,6 +378,21 @@ static void test_quantities_urls_and_formats_have_functions(void **state) {
                 "url('https://a/?x=1&y=%20+&x=2&z').getQuery() == "
                 "{'x': ['1', '2'], 'y': ['  '], 'z': ['']}",
                 "url('https://a/') == url('https://a/') && url('/a').getHost() == ''",
+                /* Without a fragment, and with the escapes that Go chooses. */
+                "url('https://a/b c/%41?d=e#f').getEscapedPath() == '/b%20c/A'",
+                "url('https://a/%41?d=e#f').getEscapedPath() == '/%41' && isURL('/a?b#%zz')",
+                "url('https://a/?d=e#f').getQuery() == {'d': ['e']} && isURL('*')",
+                "url('http://a%C3%A9/').getHost() == 'a\xc3\xa9' && !isURL('*?a')",
+                "url('http://[fe80::1%25e%20]:8/').getHost() == '[fe80::1%e ]:8'",
+                "url('http://[fe80::1%25e%20]:8/').getHostname() == 'fe80::1%e '",
+                "url('//a:1/b').getHost() == 'a:1' && url('///a').getEscapedPath() == '///a'",
+                "url('*').getEscapedPath() == '*' && url('mailto:a?b').getEscapedPath() == ''",
+                "url('HTTP://a%3Ab@c/d e#f g') == url('http://a%3ab@c/d%20e#f%20g')",
+                "url('/a?') != url('/a') && url('file:///a') != url('file:/a')",
+                "!isURL('http://[1.2.3.4]/') && !isURL('http://a[::1]/') && isURL('x://a:1:2')",
+                "!isURL('http://[::1%25]/') && !isURL('http://a:1:2/') && !isURL('http://[x]/')",
+                "!isURL('http://[::1%25%41%zz]') && !isURL('http://u\xc3\xa9@a/') && "
+                "isURL('http://u%41@a')",
                 "!format.dns1123Label().validate('a-1').hasValue()",
                 "format.dns1123Label().validate('a.b').value() == ['must not contain dots']",
                 "format.dns1123Label().validate('A').value()[0].startsWith('a lowercase RFC 1123 "
