@@ -122,6 +122,9 @@ bool hf__cel_set_add_unicode(struct hf__cel_set_maker *maker, struct hf__cel_set
                 /* The assigned characters are all except those of Cn, the unassigned ones. */
                 memcpy(text, "Cn", 3);
         }
+        /* Go has no table of what differs from the cased letters only in case: U+0345, a mark. */
+        if (strcmp(text, "Lc") == 0 || strcmp(text, "Casedletter") == 0)
+                fold = false;
         *ret_known = find_class(text, &class);
         return *ret_known && add_class(maker, &other, &class, fold) &&
                hf__cel_set_finish(maker, &other, negated) &&

@@ -107,6 +107,8 @@ static void test_classes_of_unicode(void **state) {
                 {"'\u03c3\u03c2'.matches(r'(?i)^\u03a3+$') && 'a'.matches(r'(?i)^\\p{Lu}$')",
                  "= true"},
                 {"'\u0130'.matches(r'(?i)^i$') || 'a'.matches(r'(?i)^\\P{Lu}$')", "= false"},
+                {"'\u0345'.matches(r'(?i)\\p{LC}|\\p{cased_letter}')", "= false"},
+                {"'\u0345'.matches(r'(?i)\\p{Ll}') && '\u0345'.matches(r'(?i)\\P{LC}')", "= true"},
                 {"s.matches(r'\\p{Foo}')", "? 1:11: invalid matches argument"},
                 {"s.matches(s + r'\\p{Old_Italic}')",
                  "! error parsing regexp: invalid character class range: `\\p{Old_Italic}`"},
