@@ -366,6 +366,21 @@ static void test_quantities_urls_and_formats_have_functions(void **state) {
                 "quantity('9223372036854775807').add(1) == quantity('9223372036854775807')",
                 "quantity('2k').asInteger() == 2000 && !quantity('1.5').isInteger()",
                 "quantity('1.5').asApproximateFloat() == 1.5",
+                /* As Go computes it: three times a tenth. */
+                "quantity('0.3').asApproximateFloat() == 3.0 * 0.1",
+                "quantity('1e30').asApproximateFloat() == 1e30",
+                "quantity('-1.5Gi').asApproximateFloat() == -1610612736.0",
+                "quantity('12345678901234567890123Ki').asApproximateFloat() > 9.2e18",
+                /* Digits after the point are not reduced, nor are long numbers kept. */
+                "!quantity('1.0').isInteger() && !quantity('1.0').sub(quantity('1.0')).isInteger()",
+                "!quantity('0.5').add(quantity('0.5')).isInteger() && quantity('0').isInteger()",
+                "!quantity('1.5Ki').isInteger() && quantity('-3Ki').asInteger() == -3072",
+                "quantity('0.0').add(7).asInteger() == 7 && quantity('1E').isInteger()",
+                "!quantity('10E').isInteger() && quantity('1e3').asInteger() == 1000",
+                "!quantity('1234567890123456789').isInteger() && "
+                "quantity('123456789012345678').isInteger()",
+                "!quantity('9e18').add(quantity('9e18')).isInteger() && "
+                "quantity('1k').sub(1).asInteger() == 999",
                 "isURL('https://a.b:80/c') && isURL('/path') && isURL('mailto:x') && isURL('*')",
                 "!isURL('') && !isURL('a/b') && !isURL(':x') && !isURL('http://a b/')",
                 "!isURL('http://a:x/') && !isURL('http://[::1/') && !isURL('/%zz')",
