@@ -140,6 +140,10 @@ static const char *parse_quantity(struct hf__cel_value text, struct hfd_quantity
         if (n > 0)
                 memcpy(copy, text.as.text, n);
         copy[n] = 0;
+        /* A text of CEL may contain NULs, which must not end it: no quantity has an 'x' either. */
+        for (size_t i = 0; i < n; i++)
+                if (copy[i] == 0)
+                        copy[i] = 'x';
         wrong = hfd_quantity_parse(copy, ret_quantity);
         if (!wrong)
                 *ret_amount = read_amount(copy, ret_quantity->form);
