@@ -355,6 +355,8 @@ static void test_values_have_the_types_of_their_schemas(void **state) {
 static void test_quantities_urls_and_formats_have_functions(void **state) {
         static const char *const rules[] = {
                 "isQuantity('1.5Gi') && !isQuantity('1x')",
+                "isQuantity('Ki') && isQuantity('0Pi') && !isQuantity('Pi') && "
+                "!isQuantity('-e-10')",
                 "!isQuantity('1\\\\x00') && !isQuantity('1\\\\x00Gi')",
                 "quantity('1Ki') == quantity('1024') && quantity('1k') != quantity('1Ki')",
                 "quantity('500m').isLessThan(quantity('1')) && quantity('2').isGreaterThan("

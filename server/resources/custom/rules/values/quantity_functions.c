@@ -145,9 +145,13 @@ static const char *parse_quantity(struct hf__cel_value text, struct hfd_quantity
                 if (copy[i] == 0)
                         copy[i] = 'x';
         wrong = hfd_quantity_parse(copy, ret_quantity);
-        if (!wrong)
-                *ret_amount = read_amount(copy, ret_quantity->form);
-        return wrong;
+        if (wrong)
+                return wrong;
+        *ret_amount = read_amount(copy, ret_quantity->form);
+        /* Go takes a number without digits for zero only where it keeps the amount. */
+        if (!ret_amount->kept && strcspn(copy, "0123456789") >= strcspn(copy, "eEinumkKMGTP"))
+                return "unable to parse numeric part of quantity";
+        return NULL;
 }
 
 static struct hf__cel_value call_quantity(struct hf__cel_run *run, const struct hf__cel_value *args,
