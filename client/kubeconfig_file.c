@@ -108,6 +108,7 @@ int hf__kubeconfig_file_read(const char *path, struct hf__kubeconfig_file *file,
  * does. Modifies the list. */
 static int read_list(char *list, struct hf__kubeconfig_file *files, size_t *n_files,
                      struct hf_status *reterr_status) {
+        struct hf__kubeconfig_file file;
         int r = 0;
 
         for (char *path = list, *rest; r == 0 && path; path = rest) {
@@ -116,15 +117,17 @@ static int read_list(char *list, struct hf__kubeconfig_file *files, size_t *n_fi
                         *rest++ = '\0';
                 if (!path[0])
                         continue;
-                if (*n_files == HF__KUBECONFIG_FILES_MAX)
-                        return hf_fail(reterr_status, HF_E_INVALID,
-                                       "KUBECONFIG names more than %u files that exist",
-                                       HF__KUBECONFIG_FILES_MAX);
-                r = hf__kubeconfig_file_read(path, &files[*n_files], reterr_status);
-                if (r == 0)
-                        ++*n_files;
-                else if (r == -ENOENT)
+                r = hf__kubeconfig_file_read(path, &file, reterr_status);
+                if (r == 0 && *n_files == HF__KUBECONFIG_FILES_MAX) {
+                        hf__kubeconfig_file_done(&file);
+                        r = hf_fail(reterr_status, HF_E_INVALID,
+                                    "KUBECONFIG names more than %u files that exist",
+                                    HF__KUBECONFIG_FILES_MAX);
+                } else if (r == 0) {
+                        files[(*n_files)++] = file;
+                } else if (r == -ENOENT) {
                         r = 0;
+                }
         }
         return r;
 }

@@ -11,7 +11,9 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/utf8.h"
 #include "cel/functions/tables.h"
+#include "cel/regex/unicode.h"
 #include "cel/values/authorizer.h"
 #include "cel/values/run.h"
 
@@ -127,9 +129,13 @@ static struct hf__cel_value check_value(struct hf__cel_run *run, const struct ch
 
 /* Kubernetes trims the text before it asks whether it is empty. */
 static bool is_blank(struct hf__cel_value text) {
-        for (size_t i = 0; i < text.n; i++)
-                if (!memchr(" \t\n\v\f\r", text.as.text[i], 6))
+        for (size_t i = 0, length; i < text.n; i += length) {
+                uint32_t c = 0;
+
+                length = hf__utf8_decode(text.as.text + i, text.n - i, &c);
+                if (length == 0 || !hf__cel_unicode_is_space(c))
                         return false;
+        }
         return true;
 }
 

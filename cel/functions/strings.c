@@ -14,6 +14,7 @@
 
 #include "base/utf8.h"
 #include "cel/functions/tables.h"
+#include "cel/regex/unicode.h"
 
 /* The byte at which character `index` begins; the length of the text for the one after the last.
  * SIZE_MAX: there is none. */
@@ -223,13 +224,6 @@ static struct hf__cel_value call_upper(struct hf__cel_run *run, const struct hf_
         return change_case(run, args[0], 'a', 'z');
 }
 
-/* White space as Unicode defines it, because Go's strings.TrimSpace uses that definition. */
-static bool is_space(uint32_t c) {
-        return (c >= 9 && c <= 13) || c == ' ' || c == 0x85 || c == 0xa0 || c == 0x1680 ||
-               (c >= 0x2000 && c <= 0x200a) || c == 0x2028 || c == 0x2029 || c == 0x202f ||
-               c == 0x205f || c == 0x3000;
-}
-
 static struct hf__cel_value call_trim(struct hf__cel_run *run, const struct hf__cel_value *args,
                                       unsigned n) {
         const char *text = args[0].as.text;
@@ -243,7 +237,7 @@ static struct hf__cel_value call_trim(struct hf__cel_run *run, const struct hf__
                 size_t length = hf__utf8_decode(text + i, args[0].n - i, &c);
 
                 length = length > 0 ? length : 1;
-                if (!is_space(c)) {
+                if (!hf__cel_unicode_is_space(c)) {
                         start = start == SIZE_MAX ? i : start;
                         end = i + length;
                 }

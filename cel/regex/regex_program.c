@@ -92,22 +92,40 @@ static void write_choice(struct writer *w, const struct hf__cel_regex_node *node
         }
 }
 
-/* Writes a repetition without an upper limit, as a loop. */
-static void write_loop(struct writer *w, const struct hf__cel_regex_node *node) {
+/* Writes the child at least once, as a loop that ends with a split to its beginning. */
+static void write_plus(struct writer *w, const struct hf__cel_regex_node *node) {
+        uint32_t start = w->n;
+
+        write_node(w, node->child);
+        if (w->n > start)
+                set_other(emit_split(w), !node->lazy, start);
+}
+
+/* Writes the child any number of times, as a loop. In x*, a round in which x matches the empty text
+ * ends the repetition, and that way is preferred to x's further alternatives. A split before x
+ * would find itself visited after such a round, so (x+)? is written, as Go does. */
+static void write_star(struct writer *w, const struct hf__cel_regex_node *node) {
         uint32_t start = w->n;
         struct hf__cel_instruction *split = emit_split(w);
 
-        write_node(w, node->child);
-        emit_instruction(w, HF__CEL_DO_JUMP)->x = start;
+        if (node->child->nullable) {
+                write_plus(w, node);
+        } else {
+                write_node(w, node->child);
+                emit_instruction(w, HF__CEL_DO_JUMP)->x = start;
+        }
         set_other(split, node->lazy, w->n);
 }
 
-/* Writes the child `min` times, and then the optional rounds, or a loop if there is no maximum. */
+/* Writes the child `min` times, and then the optional rounds; or, if there is no maximum, a loop in
+ * place of the last time. */
 static void write_repeat(struct writer *w, const struct hf__cel_regex_node *node) {
+        bool loop = node->max == HF__CEL_NO_MAX;
         uint32_t splits = UINT32_MAX; /* the last split; its other way is the one before */
-        uint32_t optional = node->max == HF__CEL_NO_MAX ? 0 : node->max - node->min;
+        uint32_t needed = loop && node->min > 0 ? node->min - 1 : node->min;
+        uint32_t optional = loop ? 0 : node->max - node->min;
 
-        for (uint32_t i = 0; i < node->min && !w->full; i++) {
+        for (uint32_t i = 0; i < needed && !w->full; i++) {
                 uint32_t before = w->n;
 
                 write_node(w, node->child);
@@ -115,8 +133,10 @@ static void write_repeat(struct writer *w, const struct hf__cel_regex_node *node
                         break; /* the child needs no instruction, so its repetitions must not take
                                   time */
         }
-        if (node->max == HF__CEL_NO_MAX)
-                write_loop(w, node);
+        if (loop && node->min > 0)
+                write_plus(w, node);
+        else if (loop)
+                write_star(w, node);
         /* Each optional round begins with a split, which also goes to the end of all rounds. Until
          * the end is known, the splits form a list. */
         for (uint32_t i = 0; i < optional && !w->full; i++) {
@@ -185,7 +205,7 @@ static uint64_t size_of(const struct hf__cel_regex_node *node) {
         case HF__CEL_REGEX_REPEAT:
                 size = size_of(node->child);
                 if (node->max == HF__CEL_NO_MAX)
-                        size = size * (node->min + UINT64_C(1)) + 2;
+                        size = size * (node->min > 0 ? node->min : 1) + 2;
                 else
                         size = size * node->max + node->max - node->min;
                 break;

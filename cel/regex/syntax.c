@@ -8,10 +8,10 @@
  * node, or NULL after an error, which is in p->r and p->message. Functions called take_ consume a
  * part of the pattern and return whether it was there.
  *
- * Invariants: the recursion is at most DEPTH_MAX groups deep. Whatever can need more time or memory
- * than in proportion to the pattern counts as work, and that has a limit (check_work). A pattern
- * that RE2 does not accept is refused with the words of Go's regexp package, because Kubernetes
- * shows these.
+ * Invariants: the recursion is at most DEPTH_MAX groups deep, and the tree has at most ROUNDS_MAX
+ * repetitions for each group. Whatever can need more time or memory than in proportion to the
+ * pattern counts as work, and that has a limit (check_work). A pattern that RE2 does not accept is
+ * refused with the words of Go's regexp package, because Kubernetes shows these.
  */
 #include "cel/regex/syntax.h"
 
@@ -31,7 +31,9 @@
 /* Groups within groups. Go allows 1000 levels. The functions here recurse on the stack of a worker
  * thread, which is small, and patterns in practice have only a few levels. */
 #define DEPTH_MAX  100
-#define STEP_BYTES 16 /* that are written or read in a step of work */
+#define ROUNDS_MAX 2   /* repetitions of the same part, without a group between: a*(?i)* */
+#define STEP_BYTES 16  /* that are written or read in a step of work */
+#define SHOWN_MAX  200 /* bytes of a pattern that a message shows */
 
 /* The flags of (?imsU). */
 struct flags {
@@ -60,8 +62,11 @@ static struct hf__cel_regex_node *parse_choice(struct parser *p);
  * returns NULL, which a caller can return as a node or as false. */
 static void *refuse_pattern(struct parser *p, const char *what, const char *from,
                             const char *until) {
-        int n = until - from > 200 ? 200 : (int)(until - from);
+        int n = until - from > SHOWN_MAX ? SHOWN_MAX : (int)(until - from);
 
+        /* A text that is cut ends with a whole character. */
+        while (n > 0 && from + n < until && ((unsigned char)from[n] & 0xc0) == 0x80)
+                n--;
         if (p->r == 0) {
                 snprintf(p->message, p->max_message, "error parsing regexp: %s: `%.*s`", what, n,
                          from);
@@ -81,6 +86,8 @@ static struct hf__cel_regex_node *new_node(struct parser *p, enum hf__cel_regex_
         }
         memset(node, 0, sizeof *node);
         node->kind = kind;
+        node->copies = 1;
+        node->nullable = kind == HF__CEL_REGEX_EMPTY || kind == HF__CEL_REGEX_ASSERTION;
         return node;
 }
 
@@ -143,21 +150,40 @@ static struct hf__cel_regex_node *new_assertion(struct parser *p, enum hf__cel_a
         return node;
 }
 
-/* Reads the digits after "\x". false: malformed. */
-static bool take_hex(struct parser *p, uint32_t *ret_c) {
-        bool braces = take_text(p, "{");
-        unsigned digits = 0;
+static bool is_alphanumeric(char c) {
+        return (c >= '0' && c <= '9') || ((c | 0x20) >= 'a' && (c | 0x20) <= 'z');
+}
 
-        *ret_c = 0;
-        while (p->at < p->end && hf__hex_digit(*p->at) >= 0 && (braces || digits < 2)) {
-                *ret_c = *ret_c * 16 + (uint32_t)hf__hex_digit(*p->at++);
-                digits++;
+/* Reads a character, which must be a hexadecimal digit. false: it is none, or the pattern ends. */
+static bool take_hex_digit(struct parser *p, uint32_t *ret_digit) {
+        uint32_t c = p->at < p->end ? take_character(p) : 0;
+        int digit = c < 0x80 ? hf__hex_digit((char)c) : -1;
+
+        *ret_digit = digit >= 0 ? (uint32_t)digit : 0;
+        return digit >= 0;
+}
+
+/* Reads the digits after "\x": two, or any number of them in braces. False: malformed. As in Go,
+ * whose message shows what was read, two characters are read before they are judged. */
+static bool take_hex(struct parser *p, uint32_t *ret_c) {
+        size_t n_digits = 0;
+        uint32_t digit;
+
+        if (!take_text(p, "{")) {
+                bool is_high = take_hex_digit(p, ret_c);
+                bool is_low = take_hex_digit(p, &digit);
+
+                *ret_c = *ret_c * 16 + digit;
+                return is_high && is_low;
+        }
+        for (*ret_c = 0; !take_text(p, "}"); n_digits++) {
+                if (!take_hex_digit(p, &digit))
+                        return false;
+                *ret_c = *ret_c * 16 + digit;
                 if (*ret_c > 0x10ffff)
                         return false;
         }
-        if (braces)
-                return digits > 0 && take_text(p, "}");
-        return digits == 2;
+        return n_digits > 0;
 }
 
 /* Reads an escaped character after its backslash. false: malformed, and p->r is set. */
@@ -189,9 +215,9 @@ static bool take_escape(struct parser *p, uint32_t *ret_c) {
                         *ret_c = *ret_c * 8 + (uint32_t)(*p->at++ - '0');
                 return true;
         }
-        /* Punctuation stands for itself. An escaped letter or digit that is unknown is refused. */
-        if ((unsigned char)c < 0x80 && c > ' ' && hf__hex_digit(c) < 0 &&
-            !((c | 0x20) >= 'a' && (c | 0x20) <= 'z')) {
+        /* Punctuation, blanks and control characters stand for themselves. An escaped letter or
+         * digit that is unknown is refused. */
+        if ((unsigned char)c < 0x80 && !is_alphanumeric(c)) {
                 *ret_c = (unsigned char)c;
                 p->at++;
                 return true;
@@ -324,52 +350,67 @@ static struct hf__cel_regex_node *parse_class(struct parser *p) {
         return finish_set(p, node, negated);
 }
 
-/* Reads the flags of a group after "(?". They last to the end of the group that encloses them, or
- * of the group that they open. false: p->r is set. */
+/* Sets or clears the flag that a letter names. false: there is no such flag. */
+static bool set_flag(struct flags *flags, uint32_t letter, bool on) {
+        switch (letter) {
+        case 'i': flags->fold = on; return true;
+        case 'm': flags->multi_line = on; return true;
+        case 's': flags->dot_all = on; return true;
+        case 'U': flags->lazy = on; return true;
+        default: return false;
+        }
+}
+
+/* Reads the flags of a group after "(?", up to the colon or the parenthesis that ends them. They
+ * last to the end of the group that encloses them, or of the group that they open. A minus clears
+ * those after it, of which there must be one. RE2 has no look-around, because it could not be
+ * matched in linear time. false: p->r is set. */
 static bool parse_flags(struct parser *p, struct flags *flags) {
         const char *start = p->at - 2;
         bool on = true;
+        bool dangling = false; /* the last character is the minus */
 
-        for (; p->at < p->end && *p->at != ':' && *p->at != ')'; p->at++) {
-                switch (*p->at) {
-                case 'i': flags->fold = on; break;
-                case 'm': flags->multi_line = on; break;
-                case 's': flags->dot_all = on; break;
-                case 'U': flags->lazy = on; break;
-                case '-':
-                        if (!on)
-                                return refuse_pattern(p, "invalid or unsupported Perl syntax",
-                                                      start, p->at + 1);
-                        on = false;
-                        break;
-                default:
-                        return refuse_pattern(p, "invalid or unsupported Perl syntax", start,
-                                              p->at + 1);
+        while (p->at < p->end) {
+                uint32_t c = take_character(p);
+
+                if ((c == ':' || c == ')') && !dangling) {
+                        p->at--;
+                        return true;
                 }
+                if (c == '-' && on)
+                        on = false;
+                else if (!set_flag(flags, c, on))
+                        break;
+                dangling = c == '-';
         }
-        return p->at < p->end || refuse_pattern(p, "missing closing )", p->start, p->end);
+        return refuse_pattern(p, "invalid or unsupported Perl syntax", start, p->at);
 }
 
-/* Reads the name of a group, (?P<name>...), after the question mark. It is checked and forgotten:
- * no function of CEL returns the text that a group has matched. False: there is no name, or p->r is
- * set. */
+/* Reads the name of a group, (?P<name>...) or (?<name>...), after the question mark. It is checked
+ * and forgotten: no function of CEL returns the text that a group has matched. False: there is no
+ * name, or p->r is set. */
 static bool skip_group_name(struct parser *p) {
         const char *start = p->at - 2;
         const char *name;
+        const char *close;
 
-        if (!take_text(p, "P<") && !take_text(p, "<"))
+        /* Without anything after the bracket, Go takes the text for flags. */
+        if (p->end - p->at < (peek_text(p, "P") ? 3 : 2) ||
+            (!take_text(p, "P<") && !take_text(p, "<")))
                 return false;
-        for (name = p->at; p->at < p->end && *p->at != '>'; p->at++)
-                if (hf__hex_digit(*p->at) < 0 && *p->at != '_' &&
-                    !((*p->at | 0x20) >= 'a' && (*p->at | 0x20) <= 'z'))
-                        return refuse_pattern(p, "invalid named capture", start, p->end);
-        if (p->at == name || !take_text(p, ">"))
+        name = p->at;
+        close = memchr(name, '>', (size_t)(p->end - name));
+        if (!close)
                 return refuse_pattern(p, "invalid named capture", start, p->end);
-        return true;
+        for (p->at = close + 1; name < close && (is_alphanumeric(*name) || *name == '_');)
+                name++;
+        return (name == close && close[-1] != '<') ||
+               refuse_pattern(p, "invalid named capture", start, close + 1);
 }
 
 /* Parses a group after its opening parenthesis. Flags without a group, "(?i)", change those of the
- * group that encloses them, so p->flags is restored at the end of that group only. */
+ * group that encloses them, so p->flags is restored at the end of that group only. They match
+ * nothing, and the result is NULL without an error. */
 static struct hf__cel_regex_node *parse_group(struct parser *p) {
         struct flags before = p->flags;
         struct flags flags = p->flags;
@@ -378,15 +419,11 @@ static struct hf__cel_regex_node *parse_group(struct parser *p) {
         if (take_text(p, "?") && !skip_group_name(p)) {
                 if (p->r != 0)
                         return NULL;
-                /* RE2 has no look-around, because it could not be matched in linear time. */
-                if (peek_text(p, "=") || peek_text(p, "!") || peek_text(p, "<"))
-                        return refuse_pattern(p, "invalid or unsupported Perl syntax", p->at - 2,
-                                              p->at + 1);
                 if (!parse_flags(p, &flags))
                         return NULL;
                 p->flags = flags;
                 if (take_text(p, ")"))
-                        return new_node(p, HF__CEL_REGEX_EMPTY);
+                        return NULL;
                 p->at++; /* the colon, at which parse_flags has stopped otherwise */
         }
         if (p->depth >= DEPTH_MAX)
@@ -437,9 +474,9 @@ static struct hf__cel_regex_node *parse_dot(struct parser *p) {
         return finish_set(p, node, true);
 }
 
+/* Parses what a repetition can follow. NULL without an error: flags, which are no part of what the
+ * pattern matches. */
 static struct hf__cel_regex_node *parse_atom(struct parser *p) {
-        const char *start = p->at;
-
         if (take_text(p, "("))
                 return parse_group(p);
         if (take_text(p, "["))
@@ -453,13 +490,11 @@ static struct hf__cel_regex_node *parse_atom(struct parser *p) {
                                      p->flags.multi_line ? HF__CEL_BEGIN_LINE : HF__CEL_BEGIN_TEXT);
         if (take_text(p, "$"))
                 return new_assertion(p, p->flags.multi_line ? HF__CEL_END_LINE : HF__CEL_END_TEXT);
-        if (take_text(p, "*") || take_text(p, "+") || take_text(p, "?"))
-                return refuse_pattern(p, "missing argument to repetition operator", start, p->at);
         return new_character(p, take_character(p));
 }
 
-/* Reads digits. False: there are none. A number above HF__CEL_REPEAT_MAX is not exact, but stays
- * above it. */
+/* Reads digits. False: there are none, or there is a zero before others. A number above
+ * HF__CEL_REPEAT_MAX is not exact, but stays above it. */
 static bool take_count(struct parser *p, uint32_t *ret_count) {
         const char *start = p->at;
 
@@ -467,20 +502,25 @@ static bool take_count(struct parser *p, uint32_t *ret_count) {
         for (; p->at < p->end && *p->at >= '0' && *p->at <= '9'; p->at++)
                 if (*ret_count <= HF__CEL_REPEAT_MAX)
                         *ret_count = *ret_count * 10 + (uint32_t)(*p->at - '0');
-        return p->at > start;
+        return p->at == start + 1 || (p->at > start && *start != '0');
 }
 
 /* Reads "{2}", "{2,}" or "{2,3}". Any other text is not a repetition, and is not consumed: in RE2
- * the characters of "x{" and "x{,2}" stand for themselves. */
+ * the characters of "x{", "x{,2}" and "x{02}" stand for themselves. */
 static bool take_braces(struct parser *p, uint32_t *ret_min, uint32_t *ret_max) {
         const char *start = p->at;
 
         if (take_text(p, "{") && take_count(p, ret_min)) {
                 *ret_max = *ret_min;
-                if (take_text(p, ",") && !take_count(p, ret_max))
+                if (!take_text(p, ",")) {
+                        if (take_text(p, "}"))
+                                return true;
+                } else if (take_text(p, "}")) {
                         *ret_max = HF__CEL_NO_MAX;
-                if (take_text(p, "}"))
                         return true;
+                } else if (take_count(p, ret_max) && take_text(p, "}")) {
+                        return true;
+                }
         }
         p->at = start;
         return false;
@@ -502,65 +542,100 @@ static bool take_repetition(struct parser *p, uint32_t *ret_min, uint32_t *ret_m
         return take_braces(p, ret_min, ret_max);
 }
 
-/* Parses an atom and the repetition after it. RE2 refuses a second repetition such as "x**", so the
- * parser looks for one and then goes back. */
-static struct hf__cel_regex_node *parse_repeat(struct parser *p) {
-        struct hf__cel_regex_node *node = parse_atom(p);
-        const char *start = p->at;
-        const char *after;
-        uint32_t min;
-        uint32_t max;
+/* A sequence while it is parsed. */
+struct sequence {
+        struct hf__cel_regex_node **last; /* where the last child is */
+        const char *repeated;             /* the repetition directly before, or NULL */
+        unsigned rounds;                  /* repetitions of the last child */
+};
 
-        if (node && take_repetition(p, &min, &max)) {
-                struct hf__cel_regex_node *repeat = new_node(p, HF__CEL_REGEX_REPEAT);
-
-                if (min > HF__CEL_REPEAT_MAX ||
-                    (max != HF__CEL_NO_MAX && (max > HF__CEL_REPEAT_MAX || max < min)))
-                        return refuse_pattern(p, "invalid repeat count", start, p->at);
-                if (!repeat)
-                        return NULL;
-                repeat->child = node;
-                repeat->min = min;
-                repeat->max = max;
-                /* The flag U swaps the meaning of the question mark. */
-                repeat->lazy = take_text(p, "?") != p->flags.lazy;
-                node = repeat;
-                after = p->at;
-                if (take_repetition(p, &min, &max))
-                        return refuse_pattern(p, "invalid nested repetition operator", start,
-                                              p->at);
-                p->at = after;
+/* node NULL: an error, or nothing to append. */
+static void append_child(struct sequence *sequence, struct hf__cel_regex_node *node) {
+        if (node) {
+                if (*sequence->last)
+                        sequence->last = &(*sequence->last)->next;
+                *sequence->last = node;
+                sequence->rounds = 0;
         }
-        return node;
+        sequence->repeated = NULL;
 }
 
-/* Appends a child to the list that ends at *place. Returns the place of the next child. child NULL:
- * an error, after which nothing is appended. */
-static struct hf__cel_regex_node **append_node(struct hf__cel_regex_node **place,
-                                               struct hf__cel_regex_node *child) {
-        *place = child;
-        return child ? &child->next : place;
+/* Repetitions of repetitions multiply; but a part that is left out, x{0}, has no copies. */
+static uint32_t count_copies(const struct hf__cel_regex_node *child, uint32_t min, uint32_t max) {
+        uint32_t rounds = max == HF__CEL_NO_MAX ? min : max;
+
+        if (max == 0)
+                return 1;
+        return child->copies * (rounds > 0 ? rounds : 1);
+}
+
+/* Replaces the last child with its repetition, whose operator begins at `start` and was read. The
+ * child need not stand directly before: flags and an empty \Q\E can come between. The messages and
+ * the order of the checks are Go's. */
+static void repeat_child(struct parser *p, struct sequence *sequence, const char *start,
+                         uint32_t min, uint32_t max) {
+        struct hf__cel_regex_node *child = *sequence->last;
+        struct hf__cel_regex_node *repeat = new_node(p, HF__CEL_REGEX_REPEAT);
+        uint32_t copies;
+
+        if (min > HF__CEL_REPEAT_MAX ||
+            (max != HF__CEL_NO_MAX && (max > HF__CEL_REPEAT_MAX || max < min)))
+                refuse_pattern(p, "invalid repeat count", start, p->at);
+        if (!repeat || p->r != 0)
+                return;
+        /* The flag U swaps the meaning of the question mark. */
+        repeat->lazy = take_text(p, "?") != p->flags.lazy;
+        if (sequence->repeated)
+                refuse_pattern(p, "invalid nested repetition operator", sequence->repeated, p->at);
+        if (!child) {
+                refuse_pattern(p, "missing argument to repetition operator", start, p->at);
+                return;
+        }
+        if (++sequence->rounds > ROUNDS_MAX)
+                refuse_pattern(p, "expression nests too deeply", p->start, p->end);
+        copies = count_copies(child, min, max);
+        if (copies > HF__CEL_REPEAT_MAX)
+                refuse_pattern(p, "invalid repeat count", start, p->at);
+        repeat->child = child;
+        repeat->min = min;
+        repeat->max = max;
+        repeat->copies = (uint16_t)copies;
+        repeat->nullable = min == 0 || child->nullable;
+        *sequence->last = repeat;
+        sequence->repeated = start;
 }
 
 /* Parses \Q...\E after its first two characters. */
-static struct hf__cel_regex_node **parse_quoted(struct parser *p,
-                                                struct hf__cel_regex_node **place) {
+static void parse_quoted(struct parser *p, struct sequence *sequence) {
+        sequence->repeated = NULL;
         while (has_more(p) && !take_text(p, "\\E"))
-                place = append_node(place, new_character(p, take_character(p)));
-        return place;
+                append_child(sequence, new_character(p, take_character(p)));
 }
 
 static struct hf__cel_regex_node *parse_sequence(struct parser *p) {
         struct hf__cel_regex_node *node = new_node(p, HF__CEL_REGEX_SEQUENCE);
-        struct hf__cel_regex_node **place = node ? &node->child : NULL;
+        struct sequence sequence = {.last = node ? &node->child : NULL};
+        uint32_t min;
+        uint32_t max;
 
         while (node && has_more(p) && !peek_text(p, "|") && !peek_text(p, ")")) {
+                const char *start = p->at;
+
                 if (take_text(p, "\\Q"))
-                        place = parse_quoted(p, place);
+                        parse_quoted(p, &sequence);
+                else if (take_repetition(p, &min, &max))
+                        repeat_child(p, &sequence, start, min, max);
                 else
-                        place = append_node(place, parse_repeat(p));
+                        append_child(&sequence, parse_atom(p));
         }
-        return p->r == 0 ? node : NULL;
+        if (!node || p->r != 0)
+                return NULL;
+        node->nullable = true;
+        for (const struct hf__cel_regex_node *child = node->child; child; child = child->next) {
+                node->nullable = node->nullable && child->nullable;
+                node->copies = child->copies > node->copies ? child->copies : node->copies;
+        }
+        return node;
 }
 
 static struct hf__cel_regex_node *parse_choice(struct parser *p) {
@@ -568,7 +643,14 @@ static struct hf__cel_regex_node *parse_choice(struct parser *p) {
         struct hf__cel_regex_node **place = node ? &node->child : NULL;
 
         while (node && p->r == 0) {
-                place = append_node(place, parse_sequence(p));
+                struct hf__cel_regex_node *child = parse_sequence(p);
+
+                if (!child)
+                        return NULL;
+                *place = child;
+                place = &child->next;
+                node->nullable = node->nullable || child->nullable;
+                node->copies = child->copies > node->copies ? child->copies : node->copies;
                 if (!take_text(p, "|"))
                         break;
         }

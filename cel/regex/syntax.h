@@ -28,7 +28,9 @@ enum hf__cel_assertion {
         HF__CEL_NO_WORD_EDGE,
 };
 
-#define HF__CEL_REPEAT_MAX 1000 /* the largest number in {n,m}, as in RE2 */
+/* The largest number in {n,m}, and the largest product of those of nested repetitions, as in RE2.
+ */
+#define HF__CEL_REPEAT_MAX 1000
 #define HF__CEL_NO_MAX     UINT32_MAX
 
 struct hf__cel_regex_node {
@@ -40,6 +42,8 @@ struct hf__cel_regex_node {
         uint32_t min;                     /* of a REPEAT */
         uint32_t max;                     /* of a REPEAT; HF__CEL_NO_MAX: no limit */
         bool lazy;                        /* of a REPEAT: fewer rounds are preferred */
+        bool nullable;                    /* it matches the empty text, or asserts something */
+        uint16_t copies; /* of a character, as the repetitions in the node ask for */
 };
 
 /* Parses n bytes. The nodes and their sets belong to the arena of the maker, to whose work all that

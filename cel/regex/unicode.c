@@ -122,6 +122,9 @@ bool hf__cel_set_add_unicode(struct hf__cel_set_maker *maker, struct hf__cel_set
                 /* The assigned characters are all except those of Cn, the unassigned ones. */
                 memcpy(text, "Cn", 3);
         }
+        /* Go has no table of what differs from the cased letters only in case: U+0345, a mark. */
+        if (strcmp(text, "Lc") == 0 || strcmp(text, "Casedletter") == 0)
+                fold = false;
         *ret_known = find_class(text, &class);
         return *ret_known && add_class(maker, &other, &class, fold) &&
                hf__cel_set_finish(maker, &other, negated) &&
@@ -143,4 +146,12 @@ bool hf__cel_unicode_is_printed(uint32_t character) {
                         high = middle;
         }
         return (NOT_PRINTED >> (hf__cel_category_runs[low] & 0xff) & 1) == 0;
+}
+
+bool hf__cel_unicode_is_space(uint32_t character) {
+        return (character >= 9 && character <= 13) || character == ' ' || character == 0x85 ||
+               character == 0xa0 || character == 0x1680 ||
+               (character >= 0x2000 && character <= 0x200a) || character == 0x2028 ||
+               character == 0x2029 || character == 0x202f || character == 0x205f ||
+               character == 0x3000;
 }

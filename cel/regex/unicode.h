@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* Classes of Unicode (L, Lu, Letter, Greek), and which characters Go prints as they are. Pure.
- * Thread: any. */
+/* Classes of Unicode (L, Lu, Letter, Greek), and which characters Go prints as they are or trims.
+ * Pure. Thread: any. */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -18,3 +18,5 @@ bool hf__cel_set_add_unicode(struct hf__cel_set_maker *maker, struct hf__cel_set
 /* Whether Go's strconv.IsPrint is true: a letter, mark, number, punctuation or symbol, or the ASCII
  * space. character: at most 0x10ffff. */
 bool hf__cel_unicode_is_printed(uint32_t character);
+/* Whether Go's unicode.IsSpace is true: white space as Unicode defines it. */
+bool hf__cel_unicode_is_space(uint32_t character);

@@ -565,6 +565,15 @@ static void test_expressions_ask_for_rights(void **state) {
         assert_outcome(f, "authorizer.group('').resource(' ').check('get').allowed()",
                        "expression 'authorizer.group('').resource(' ').check('get').allowed()' "
                        "resulted in error: resource must not be empty");
+        /* Kubernetes trims what Unicode calls white space. */
+        assert_outcome(f,
+                       "authorizer.path('\xc2\x85\xc2\xa0\xe2\x80\x83\xe3\x80\x80').check('get')."
+                       "allowed()",
+                       "expression "
+                       "'authorizer.path('\xc2\x85\xc2\xa0\xe2\x80\x83\xe3\x80\x80').check('get')"
+                       ".allowed()' resulted in error: path must not be empty");
+        assert_outcome(f, "authorizer.path('\xc2\xa0/\xe2\x80\x8b').check('get').errored()",
+                       "false");
         f->groups[0] = "none";
         assert_outcome(f, "authorizer.requestResource.check('get').allowed()", "false");
 }

@@ -45,6 +45,50 @@ static void test_patterns_match_as_re2_does(void **state) {
         CEL_CHECK(cases);
 }
 
+/* An operator repeats the last thing that the pattern matches, even if flags or quotes stand
+ * between. */
+static void test_a_repetition_applies_to_what_was_last(void **state) {
+        static const struct cel_case cases[] = {
+                {"'abb'.matches(r'^\\Qab\\E*$') && !'abab'.matches(r'^\\Qab\\E*$')", "= true"},
+                {"'aa'.matches(r'^a\\Q\\E{2}$') && 'aaa'.matches(r'^a+(?i)?$')", "= true"},
+                {"'aaa'.matches('^a(?i)*$') && 'aA'.matches('^a(?i)a$')", "= true"},
+                {"'a{02}'.matches('^a{02}$') && 'a{1,02}'.matches('^a{1,02}$')", "= true"},
+        };
+
+        CEL_CHECK(cases);
+}
+
+/* A round that matches the empty text ends the repetition, as in RE2 and Perl. */
+static void test_an_empty_round_ends_a_repetition(void **state) {
+        static const struct cel_case cases[] = {
+                {"'aa'.find('(|a)*') + 'aa'.find('(|a)+') + 'aa'.find('(|a){2,}')", "= ''"},
+                {"'aa'.find('(a|)*') + 'aa'.find('(a|)+')", "= 'aaaa'"},
+                {"'aab'.find('(|a)*b') + 'aa'.find('(|a)*?') + 'aa'.find('(a*)*')", "= 'aabaa'"},
+                {"'aaa'.find('a{2,}') + 'aaa'.find('a{2,}?') + 'a'.find('a{2,}')", "= 'aaaaa'"},
+        };
+
+        CEL_CHECK(cases);
+}
+
+static void test_an_escape_takes_any_character_but_letters_and_digits(void **state) {
+        static const struct cel_case cases[] = {
+                {"'a b'.matches('^a\\\\ b$') && 'a\\tb'.matches('^a\\\\\\tb$')", "= true"},
+                {"'\\x00\\x7f'.matches('^\\\\\\x00[\\\\\\x7f]$') && '_'.matches(r'^\\_$')",
+                 "= true"},
+                {"s.matches(s + r'\\y')", "! error parsing regexp: invalid escape sequence: `\\y`"},
+                {"s.matches(s + r'\\\u00e9')",
+                 "! error parsing regexp: invalid escape sequence: `\\\u00e9`"},
+                {"s.matches(s + r'\\x{g}')",
+                 "! error parsing regexp: invalid escape sequence: `\\x{g`"},
+                {"s.matches(s + r'[\\xg^]')",
+                 "! error parsing regexp: invalid escape sequence: `\\xg^`"},
+                {"s.matches(s + r'\\x4')",
+                 "! error parsing regexp: invalid escape sequence: `\\x4`"},
+        };
+
+        CEL_CHECK(cases);
+}
+
 static void test_classes_of_unicode(void **state) {
         static const struct cel_case cases[] = {
                 {"s.matches(r'^\\pL+$') && s.matches(r'^\\p{Ll}+$') && !s.matches(r'\\PL')",
@@ -63,6 +107,8 @@ static void test_classes_of_unicode(void **state) {
                 {"'\u03c3\u03c2'.matches(r'(?i)^\u03a3+$') && 'a'.matches(r'(?i)^\\p{Lu}$')",
                  "= true"},
                 {"'\u0130'.matches(r'(?i)^i$') || 'a'.matches(r'(?i)^\\P{Lu}$')", "= false"},
+                {"'\u0345'.matches(r'(?i)\\p{LC}|\\p{cased_letter}')", "= false"},
+                {"'\u0345'.matches(r'(?i)\\p{Ll}') && '\u0345'.matches(r'(?i)\\P{LC}')", "= true"},
                 {"s.matches(r'\\p{Foo}')", "? 1:11: invalid matches argument"},
                 {"s.matches(s + r'\\p{Old_Italic}')",
                  "! error parsing regexp: invalid character class range: `\\p{Old_Italic}`"},
@@ -96,11 +142,70 @@ static void test_refuses_what_re2_refuses(void **state) {
                  "! error parsing regexp: invalid escape sequence: `\\1`"},
                 {"s.matches(s + '[b-a]')",
                  "! error parsing regexp: invalid character class range: `b-a`"},
-                {"s.matches(s + '((a{100}){100}){100}')",
+                {"s.matches('' + '((a{10}){100}){6}')",
+                 "! error parsing regexp: invalid repeat count: `{6}`"},
+                {"s.matches(s + '(a{500}){3}')",
+                 "! error parsing regexp: invalid repeat count: `{3}`"},
+                {"s.matches(s + '((a{500}){0}b){3}|(a{10}){100}')", "= false"},
+                {"s.matches(s + '((((a{1000}b)+c{1000})d{1000}){1}e{1000})f{1000}')",
                  "! error parsing regexp: expression too large"},
+                {"s.matches('' + '{2}')",
+                 "! error parsing regexp: missing argument to repetition operator: `{2}`"},
+                {"s.matches('' + '(?i)*')",
+                 "! error parsing regexp: missing argument to repetition operator: `*`"},
+                {"s.matches(s + r'|\\Q\\E+?')",
+                 "! error parsing regexp: missing argument to repetition operator: `+?`"},
+                {"s.matches(s + 'a**?')",
+                 "! error parsing regexp: invalid nested repetition operator: `**?`"},
+                {"s.matches(s + 'a*(?i)*(?i)*')",
+                 "! error parsing regexp: expression nests too deeply: `helloa*(?i)*(?i)*`"},
         };
 
         CEL_CHECK(cases);
+}
+
+static void test_flags_and_names_of_groups_are_checked(void **state) {
+        static const struct cel_case cases[] = {
+                {"'aB'.matches('^(?i-s:A)B$') && 'ab'.matches('^(?<x_1>a)(?P<y>b)$')", "= true"},
+                {"s.matches(s + '(?-)')",
+                 "! error parsing regexp: invalid or unsupported Perl syntax: `(?-)`"},
+                {"s.matches(s + '(?-:a)')",
+                 "! error parsing regexp: invalid or unsupported Perl syntax: `(?-:`"},
+                {"s.matches(s + '(?i-)')",
+                 "! error parsing regexp: invalid or unsupported Perl syntax: `(?i-)`"},
+                {"s.matches(s + '(?i-m-s)')",
+                 "! error parsing regexp: invalid or unsupported Perl syntax: `(?i-m-`"},
+                {"s.matches(s + '(?i')",
+                 "! error parsing regexp: invalid or unsupported Perl syntax: `(?i`"},
+                {"s.matches(s + '(?\u00e9a)')",
+                 "! error parsing regexp: invalid or unsupported Perl syntax: `(?\u00e9`"},
+                {"s.matches(s + '(?P<a b>c)')",
+                 "! error parsing regexp: invalid named capture: `(?P<a b>`"},
+                {"s.matches(s + '(?<>c)')",
+                 "! error parsing regexp: invalid named capture: `(?<>`"},
+                {"s.matches(s + '(?<!c)')",
+                 "! error parsing regexp: invalid named capture: `(?<!c)`"},
+        };
+
+        CEL_CHECK(cases);
+}
+
+/* The message shows at most 200 bytes of the pattern, and no part of a character. */
+static void test_a_long_pattern_is_cut_between_characters(void **state) {
+        char pattern[205] = "(";
+        char message[300];
+        const struct hf__cel_regex *regex;
+        struct hf__arena arena;
+        uint64_t work;
+
+        memset(pattern + 1, 'a', 198);
+        memcpy(pattern + 199, "\xe6\x97\xa5", 4);
+        hf__arena_init(&arena);
+        assert_int_equal(hf__cel_regex_compile(&arena, pattern, strlen(pattern), &regex, message,
+                                               sizeof message, &work),
+                         HF_E_INVALID);
+        assert_non_null(strstr(message, "aaa`"));
+        hf__arena_deinit(&arena);
 }
 
 /* A class has hundreds of ranges. */
@@ -154,7 +259,7 @@ static void test_the_work_of_one_pattern_is_limited(void **state) {
                 {"(?i)[", "\\W", 4990, "]"},
                 {"(?i)[", "[:word:]", 1245, "]"},
                 {"(?i)[", "A-Z", 3000, "]"},
-                {"((a", "()", 4900, "){70}){70}"},
+                {"((a", "()", 4900, "){31}){31}"},
                 {"(?i)[", "!-\xf4\x8f\xbf\xbf", 1660, "]"},
         };
         int r;
@@ -280,8 +385,13 @@ static void test_hostile_patterns_end(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_patterns_match_as_re2_does),
+                cmocka_unit_test(test_a_repetition_applies_to_what_was_last),
+                cmocka_unit_test(test_an_empty_round_ends_a_repetition),
+                cmocka_unit_test(test_an_escape_takes_any_character_but_letters_and_digits),
                 cmocka_unit_test(test_classes_of_unicode),
                 cmocka_unit_test(test_refuses_what_re2_refuses),
+                cmocka_unit_test(test_flags_and_names_of_groups_are_checked),
+                cmocka_unit_test(test_a_long_pattern_is_cut_between_characters),
                 cmocka_unit_test(test_many_classes_are_refused),
                 cmocka_unit_test(test_the_work_of_one_pattern_is_limited),
                 cmocka_unit_test(test_the_work_grows_with_the_pattern),

@@ -16,6 +16,7 @@
 
 #include "base/strbuf.h"
 #include "client/kubeconfig.h"
+#include "client/kubeconfig_file.h"
 #include "client/yaml.h"
 
 #define HEAD                                                                                       \
@@ -305,6 +306,28 @@ static void test_several_files_are_merged(void **state) {
         assert_int_equal(rmdir(dir), 0);
 }
 
+/* A path beyond the limit counts only if its file exists. */
+static void test_missing_files_do_not_count(void **state) {
+        char dir[] = "/tmp/hf-kubeconfig-XXXXXX", list[4096] = "", path[256];
+        struct hf__kubeconfig config;
+        struct hf_status status = {0};
+        size_t n = 0;
+
+        assert_non_null(mkdtemp(dir));
+        write_file(dir, "1", HEAD CLUSTER USER "    token: t\n");
+        for (unsigned i = 0; i < HF__KUBECONFIG_FILES_MAX; i++)
+                n += (size_t)snprintf(list + n, sizeof list - n, "%s/1:", dir);
+        snprintf(list + n, sizeof list - n, "%s/gone", dir);
+        expect_server(list, "https://127.0.0.1:6443", "t");
+        snprintf(list + n, sizeof list - n, "%s/1", dir);
+        assert_int_equal(setenv("KUBECONFIG", list, 1), 0);
+        assert_int_equal(hf__kubeconfig_load(NULL, &config, &status), HF_E_INVALID);
+        assert_non_null(strstr(status.message, "more than 32 files that exist"));
+        snprintf(path, sizeof path, "%s/1", dir);
+        assert_int_equal(unlink(path), 0);
+        assert_int_equal(rmdir(dir), 0);
+}
+
 static void expect_json(const char *yaml, const char *json) {
         struct hf__strbuf out = {0};
         struct hf_status status = {0};
@@ -479,6 +502,7 @@ int main(void) {
                 cmocka_unit_test(test_errors_are_one_line),
                 cmocka_unit_test(test_files_are_relative_to_the_kubeconfig),
                 cmocka_unit_test(test_several_files_are_merged),
+                cmocka_unit_test(test_missing_files_do_not_count),
                 cmocka_unit_test(test_paths_are_relative_to_the_file_that_has_them),
                 cmocka_unit_test(test_what_is_no_text_is_refused),
                 cmocka_unit_test(test_data_is_base64_of_a_text),

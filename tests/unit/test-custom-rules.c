@@ -355,6 +355,9 @@ static void test_values_have_the_types_of_their_schemas(void **state) {
 static void test_quantities_urls_and_formats_have_functions(void **state) {
         static const char *const rules[] = {
                 "isQuantity('1.5Gi') && !isQuantity('1x')",
+                "isQuantity('Ki') && isQuantity('0Pi') && !isQuantity('Pi') && "
+                "!isQuantity('-e-10')",
+                "!isQuantity('1\\\\x00') && !isQuantity('1\\\\x00Gi')",
                 "quantity('1Ki') == quantity('1024') && quantity('1k') != quantity('1Ki')",
                 "quantity('500m').isLessThan(quantity('1')) && quantity('2').isGreaterThan("
                 "quantity('1'))",
@@ -366,6 +369,21 @@ static void test_quantities_urls_and_formats_have_functions(void **state) {
                 "quantity('9223372036854775807').add(1) == quantity('9223372036854775807')",
                 "quantity('2k').asInteger() == 2000 && !quantity('1.5').isInteger()",
                 "quantity('1.5').asApproximateFloat() == 1.5",
+                /* As Go computes it: three times a tenth. */
+                "quantity('0.3').asApproximateFloat() == 3.0 * 0.1",
+                "quantity('1e30').asApproximateFloat() == 1e30",
+                "quantity('-1.5Gi').asApproximateFloat() == -1610612736.0",
+                "quantity('12345678901234567890123Ki').asApproximateFloat() > 9.2e18",
+                /* Digits after the point are not reduced, nor are long numbers kept. */
+                "!quantity('1.0').isInteger() && !quantity('1.0').sub(quantity('1.0')).isInteger()",
+                "!quantity('0.5').add(quantity('0.5')).isInteger() && quantity('0').isInteger()",
+                "!quantity('1.5Ki').isInteger() && quantity('-3Ki').asInteger() == -3072",
+                "quantity('0.0').add(7).asInteger() == 7 && quantity('1E').isInteger()",
+                "!quantity('10E').isInteger() && quantity('1e3').asInteger() == 1000",
+                "!quantity('1234567890123456789').isInteger() && "
+                "quantity('123456789012345678').isInteger()",
+                "!quantity('9e18').add(quantity('9e18')).isInteger() && "
+                "quantity('1k').sub(1).asInteger() == 999",
                 "isURL('https://a.b:80/c') && isURL('/path') && isURL('mailto:x') && isURL('*')",
                 "!isURL('') && !isURL('a/b') && !isURL(':x') && !isURL('http://a b/')",
                 "!isURL('http://a:x/') && !isURL('http://[::1/') && !isURL('/%zz')",
@@ -378,6 +396,21 @@ static void test_quantities_urls_and_formats_have_functions(void **state) {
                 "url('https://a/?x=1&y=%20+&x=2&z').getQuery() == "
                 "{'x': ['1', '2'], 'y': ['  '], 'z': ['']}",
                 "url('https://a/') == url('https://a/') && url('/a').getHost() == ''",
+                /* Without a fragment, and with the escapes that Go chooses. */
+                "url('https://a/b c/%41?d=e#f').getEscapedPath() == '/b%20c/A'",
+                "url('https://a/%41?d=e#f').getEscapedPath() == '/%41' && isURL('/a?b#%zz')",
+                "url('https://a/?d=e#f').getQuery() == {'d': ['e']} && isURL('*')",
+                "url('http://a%C3%A9/').getHost() == 'a\xc3\xa9' && !isURL('*?a')",
+                "url('http://[fe80::1%25e%20]:8/').getHost() == '[fe80::1%e ]:8'",
+                "url('http://[fe80::1%25e%20]:8/').getHostname() == 'fe80::1%e '",
+                "url('//a:1/b').getHost() == 'a:1' && url('///a').getEscapedPath() == '///a'",
+                "url('*').getEscapedPath() == '*' && url('mailto:a?b').getEscapedPath() == ''",
+                "url('HTTP://a%3Ab@c/d e#f g') == url('http://a%3ab@c/d%20e#f%20g')",
+                "url('/a?') != url('/a') && url('file:///a') != url('file:/a')",
+                "!isURL('http://[1.2.3.4]/') && !isURL('http://a[::1]/') && isURL('x://a:1:2')",
+                "!isURL('http://[::1%25]/') && !isURL('http://a:1:2/') && !isURL('http://[x]/')",
+                "!isURL('http://[::1%25%41%zz]') && !isURL('http://u\xc3\xa9@a/') && "
+                "isURL('http://u%41@a')",
                 "!format.dns1123Label().validate('a-1').hasValue()",
                 "format.dns1123Label().validate('a.b').value() == ['must not contain dots']",
                 "format.dns1123Label().validate('A').value()[0].startsWith('a lowercase RFC 1123 "

@@ -10,7 +10,6 @@
 #include "server/resources/custom/rules/values/format_functions.h"
 
 #include <assert.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "server/resources/custom/rules/values/url_functions.h"
@@ -131,13 +130,10 @@ static void check_label_value(struct broken *out, const char *text) {
 }
 
 static void check_uri(struct broken *out, const char *text) {
-        const char *wrong = hfd_url_check(text, strlen(text));
-        char message[300];
+        char message[HFD_URL_MESSAGE_MAX];
 
-        if (!wrong)
-                return;
-        (void)snprintf(message, sizeof message, "parse \"%.200s\": %s", text, wrong);
-        add_error(out, "", message);
+        if (!hfd_url_check(text, strlen(text), message))
+                add_error(out, "", message);
 }
 
 static void check_uuid(struct broken *out, const char *text) {

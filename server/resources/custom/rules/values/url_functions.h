@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /* Kubernetes' functions of CEL for URLs: url('https://a/b').getHost(). */
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "cel/values/function.h"
@@ -8,5 +9,7 @@
 /* Static and immutable; ends with a row without a name. Thread: any. */
 extern const struct hf__cel_row hfd_url_functions[];
 
-/* Checks n bytes. Returns NULL, or why the text is no URL, in static storage. Pure. Thread: any. */
-const char *hfd_url_check(const char *text, size_t n);
+#define HFD_URL_MESSAGE_MAX 410 /* bytes with the NUL: less than a message of CEL */
+
+/* Whether n bytes are a URL. If not, the message is Go's. Pure. Thread: any. */
+bool hfd_url_check(const char *text, size_t n, char message[static HFD_URL_MESSAGE_MAX]);
