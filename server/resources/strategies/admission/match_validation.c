@@ -11,6 +11,7 @@
 
 #include "base/json.h"
 #include "base/json_index.h"
+#include "base/strbuf.h"
 #include "server/resources/causes.h"
 #include "server/resources/strategies/admission/match_schema.h"
 #include "server/resources/strategies/admission/rule_path.h"
@@ -100,17 +101,30 @@ struct seen {
                      * forgets the earlier ones */
 };
 
+/* Refuses the element i, whose path is the field, if the element `wider` is before it. Frees the
+ * text of `wider`. */
+static void refuse_after(struct hf__strbuf *wider, const char *text, size_t i, const char *field,
+                         const struct seen *seen, struct hfd_causes *causes) {
+        const struct hf__json_index_entry *entry = NULL;
+        char detail[400];
+
+        if (hfd_causes_check(causes, wider->error))
+                entry = hf__json_index_find(&seen->parts, wider->data);
+        if (entry && entry->position < i) {
+                snprintf(detail, sizeof detail, "if '%.150s' is present, must not specify %.150s",
+                         wider->data, text);
+                hfd_cause_invalid_text(causes, field, text, detail);
+        }
+        hf__strbuf_done(wider);
+}
+
 /* Checks the element i of a list of resources. "pods/status" is refused if an element before it has
- * all subresources of pods, or the status of all resources, because that includes it. Such an
- * element is not found if a name has more than 100 bytes. */
+ * all subresources of pods, or the status of all resources, because that includes it. */
 static void validate_resource(const char *text, size_t i, const char *field, struct seen *seen,
                               struct hfd_causes *causes) {
         const char *slash = strchr(text, '/');
-        size_t n = slash ? (size_t)(slash - text) : 0;
-        struct hf__json_index_entry *entry;
-        char wanted[FIELD_MAX + 2];
+        struct hf__strbuf wider = {0};
         char path[FIELD_MAX];
-        char detail[400];
 
         hfd_rule_path_at(path, field, NULL, i);
         if (!text[0]) {
@@ -123,20 +137,12 @@ static void validate_resource(const char *text, size_t i, const char *field, str
                 seen->plain = strcmp(text, "*") != 0;
                 return;
         }
-        snprintf(wanted, sizeof wanted, "%.*s/*", (int)(n < 100 ? n : 100), text);
-        entry = hf__json_index_find(&seen->parts, wanted);
-        if (entry && entry->position < i) {
-                snprintf(detail, sizeof detail, "if '%.150s' is present, must not specify %.150s",
-                         wanted, text);
-                hfd_cause_invalid_text(causes, path, text, detail);
-        }
-        snprintf(wanted, sizeof wanted, "*/%.100s", slash + 1);
-        entry = hf__json_index_find(&seen->parts, wanted);
-        if (entry && entry->position < i) {
-                snprintf(detail, sizeof detail, "if '%.150s' is present, must not specify %.150s",
-                         wanted, text);
-                hfd_cause_invalid_text(causes, path, text, detail);
-        }
+        hf__strbuf_add(&wider, text, (size_t)(slash - text));
+        hf__strbuf_puts(&wider, "/*");
+        refuse_after(&wider, text, i, path, seen, causes);
+        hf__strbuf_puts(&wider, "*");
+        hf__strbuf_puts(&wider, slash);
+        refuse_after(&wider, text, i, path, seen, causes);
 }
 
 static void validate_resources(const struct hf__json *list, const char *field,
