@@ -100,7 +100,7 @@ static struct hf__exchange *allocate_exchange(const struct hf__http_request *req
         for (size_t i = 0; i < request->n_headers; i++)
                 n_strings += strlen(request->headers[i]) + 1;
         return malloc(sizeof(struct hf__exchange) + n_headers * sizeof(struct curl_slist) +
-                      n_strings + (request->keeps_body ? 0 : request->n_body) + 1);
+                      n_strings + (request->keeps_body ? 0 : request->n_body));
 }
 
 /* One block of memory holds the exchange, curl's list of headers, the strings and the body. */
