@@ -322,7 +322,8 @@ bool hf__json_integer(const struct hf__json *json, int64_t *ret_value) {
                 *ret_value = strtoll(c->valuestring, NULL, 10);
                 return true;
         }
-        /* The comparison is strict, because 2^63 itself does not fit. It is also false for NaN. */
+        /* The comparison is strict: 2^63 does not fit, and the double -2^63 may stand for a smaller
+         * number, such as -2^63 - 1. It is also false for NaN. */
         if (!cJSON_IsNumber(c) || c->valuedouble != floor(c->valuedouble) ||
             !(fabs(c->valuedouble) < 0x1p63))
                 return false;

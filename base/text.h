@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* Small questions about characters and strings. The answers do not depend on the locale, because
- * protocols and file formats define their syntax in ASCII. Pure. Thread: any. */
+/* Small questions about characters and strings, and copies of strings. The answers do not depend on
+ * the locale, because protocols and file formats define their syntax in ASCII. Pure. Thread: any.
+ */
 #include <stdbool.h>
 #include <string.h>
 
@@ -30,4 +31,16 @@ static inline bool hf__text_is_one_of(const char *text, const char *const *list)
 /* For qsort and bsearch: compares two elements of an array of strings. */
 static inline int hf__text_compare(const void *a, const void *b) {
         return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* For a block with several texts: copies text with its NUL to *at, and advances *at past the copy,
+ * which it returns. The block has room for it. text NULL: there is no copy, and the result is NULL.
+ */
+static inline char *hf__text_copy(char **at, const char *text) {
+        char *copy = *at;
+
+        if (!text)
+                return NULL;
+        *at = stpcpy(copy, text) + 1;
+        return copy;
 }

@@ -47,6 +47,7 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
+#include "base/text.h"
 #include "base/thread.h"
 #include "leader/core_lease.h"
 #include "leader/elector_actions.h"
@@ -67,15 +68,6 @@ static double seconds(hf_nsec duration) { return (double)duration / (double)HF_N
 
 /* ---- messages from other threads ---- */
 
-static const char *append_text(char **end, const char *text) {
-        char *at = *end;
-
-        if (!text)
-                return NULL;
-        *end = stpcpy(at, text) + 1;
-        return at;
-}
-
 int hf__elector_loop_post(struct hf_elector *elector, const struct hf__elector_message *from) {
         const char *const texts[] = {from->record.holder, from->record.successor,
                                      from->record.hand_over_to, from->successor, from->why};
@@ -89,11 +81,11 @@ int hf__elector_loop_post(struct hf_elector *elector, const struct hf__elector_m
         char *end = message->texts;
         *message = *from;
         message->elector = elector;
-        message->record.holder = append_text(&end, from->record.holder);
-        message->record.successor = append_text(&end, from->record.successor);
-        message->record.hand_over_to = append_text(&end, from->record.hand_over_to);
-        message->successor = append_text(&end, from->successor);
-        message->why = append_text(&end, from->why);
+        message->record.holder = hf__text_copy(&end, from->record.holder);
+        message->record.successor = hf__text_copy(&end, from->record.successor);
+        message->record.hand_over_to = hf__text_copy(&end, from->record.hand_over_to);
+        message->successor = hf__text_copy(&end, from->successor);
+        message->why = hf__text_copy(&end, from->why);
         hf__mailbox_post_lazily(&elector->electors->mailbox, &message->message);
         return 0;
 }

@@ -3,7 +3,7 @@
  * Parses and prints the history annotation: a JSON array of entries, oldest first.
  *
  * Invariants: any program may have written the text, so every limit is checked. The printed history
- * has at most HF__LEASE_HISTORY_MAX entries, whatever was read.
+ * is within both limits, entries and bytes, whatever was read: the next reader drops a longer one.
  */
 #include "leader/lease_history.h"
 
@@ -91,11 +91,23 @@ static void print_entry(struct hf__strbuf *out, const struct hf__lease_history_e
         hf__strbuf_printf(out, ",\"gapMs\":%" PRId64 "}", entry->gap_ms);
 }
 
+static void print_list(struct hf__strbuf *out, const struct hf__lease_history_entry *list,
+                       unsigned n) {
+        hf__strbuf_putc(out, '[');
+        for (unsigned i = 0; i < n; i++) {
+                if (i > 0)
+                        hf__strbuf_putc(out, ',');
+                print_entry(out, &list[i]);
+        }
+        hf__strbuf_putc(out, ']');
+}
+
 void hf__lease_history_append(const char *text, const struct hf__record *record,
                               struct hf__strbuf *out) {
         struct hf__lease_history_entry list[HF__LEASE_HISTORY_MAX + 1];
         unsigned n = hf__lease_history_read(text, list);
         unsigned first = n == HF__LEASE_HISTORY_MAX ? 1 : 0; /* drop the oldest entry if full */
+        struct hf__strbuf printed = {0};
         struct hf__lease_history_entry *entry = &list[n];
         const char *previous = record->previous;
 
@@ -110,11 +122,16 @@ void hf__lease_history_append(const char *text, const struct hf__record *record,
         (void)snprintf(entry->holder, sizeof entry->holder, "%s", record->holder);
         (void)snprintf(entry->previous, sizeof entry->previous, "%s", previous);
         (void)snprintf(entry->cause, sizeof entry->cause, "%s", hf__cause_text(record->cause));
-        hf__strbuf_putc(out, '[');
-        for (unsigned i = first; i <= n; i++) {
-                if (i > first)
-                        hf__strbuf_putc(out, ',');
-                print_entry(out, &list[i]);
+        /* A character of an identity may have six bytes as text. One entry always fits. */
+        print_list(&printed, &list[first], n + 1 - first);
+        while (printed.n > HF__LEASE_HISTORY_MAX_BYTES && first < n) {
+                hf__strbuf_reset(&printed);
+                first++;
+                print_list(&printed, &list[first], n + 1 - first);
         }
-        hf__strbuf_putc(out, ']');
+        if (printed.error == 0)
+                hf__strbuf_add(out, printed.data, printed.n);
+        else if (out->error == 0)
+                out->error = printed.error;
+        hf__strbuf_done(&printed);
 }

@@ -17,10 +17,8 @@
 struct hf__strbuf;
 
 #define HF__LEASE_HISTORY_ANNOTATION "holdfast.dev/transitions"
-/* Entries. This many entries with two identities each, as text, must not have more bytes than the
- * limit below: the next reader drops a longer text. */
-#define HF__LEASE_HISTORY_MAX       8
-#define HF__LEASE_HISTORY_MAX_BYTES ((size_t)16 << 10) /* a longer text counts as malformed */
+#define HF__LEASE_HISTORY_MAX        8                  /* entries */
+#define HF__LEASE_HISTORY_MAX_BYTES  ((size_t)16 << 10) /* a longer text counts as malformed */
 
 /* One term. */
 struct hf__lease_history_entry {
@@ -38,6 +36,7 @@ const char *hf__cause_text(enum hf__cause cause);
  * returns their number. text NULL or malformed: 0. */
 unsigned hf__lease_history_read(const char *text, struct hf__lease_history_entry *ret_list);
 /* Appends to out the history in text (may be NULL or malformed) with a new entry for record, which
- * begins a term. -ENOMEM is left in out->error. */
+ * begins a term. The oldest entries are left out if it would exceed one of the limits. -ENOMEM is
+ * left in out->error. */
 void hf__lease_history_append(const char *text, const struct hf__record *record,
                               struct hf__strbuf *out);

@@ -56,6 +56,14 @@ static int on_socket(void *ctx, curl_socket_t fd, curlsocktype purpose) {
 HF__CLEANUP_DEFINE(url_cleanup, CURLU *, curl_url_cleanup)
 HF__CLEANUP_DEFINE(part_cleanup, char *, curl_free)
 
+static CURLcode url_result(CURLUcode code) {
+        if (code == CURLUE_OK)
+                return CURLE_OK;
+        if (code == CURLUE_OUT_OF_MEMORY)
+                return CURLE_OUT_OF_MEMORY;
+        return code == CURLUE_UNSUPPORTED_SCHEME ? CURLE_UNSUPPORTED_PROTOCOL : CURLE_URL_MALFORMAT;
+}
+
 /* Handles a server whose certificate has a name other than the URL's host. curl gets a URL with
  * that name, but still connects to the host and port of the original URL. */
 static CURLcode set_server_name(struct hf__exchange *x, CURL *easy) {
@@ -63,19 +71,26 @@ static CURLcode set_server_name(struct hf__exchange *x, CURL *easy) {
         HF__CLEANUP(part_cleanup) char *port = NULL;
         HF__CLEANUP(hf__strbuf_done) struct hf__strbuf text = {0};
         HF__CLEANUP(url_cleanup) CURLU *url = curl_url();
-        CURLcode code = CURLE_OK;
+        CURLUcode parsed = url ? CURLUE_OK : CURLUE_OUT_OF_MEMORY;
 
         /* Both are set if the request begins again. */
         curl_slist_free_all(x->connect_to);
         curl_free(x->url_override);
         x->connect_to = NULL;
         x->url_override = NULL;
-        if (!url || curl_url_set(url, CURLUPART_URL, x->request.url, CURLU_PATH_AS_IS) ||
-            curl_url_get(url, CURLUPART_HOST, &host, 0) ||
-            curl_url_get(url, CURLUPART_PORT, &port, CURLU_DEFAULT_PORT) ||
-            curl_url_set(url, CURLUPART_HOST, x->tls->server_name, 0) ||
-            curl_url_get(url, CURLUPART_URL, &x->url_override, 0))
-                return CURLE_OUT_OF_MEMORY;
+        if (parsed == CURLUE_OK)
+                parsed = curl_url_set(url, CURLUPART_URL, x->request.url, CURLU_PATH_AS_IS);
+        if (parsed == CURLUE_OK)
+                parsed = curl_url_get(url, CURLUPART_HOST, &host, 0);
+        if (parsed == CURLUE_OK)
+                parsed = curl_url_get(url, CURLUPART_PORT, &port, CURLU_DEFAULT_PORT);
+        if (parsed == CURLUE_OK)
+                parsed = curl_url_set(url, CURLUPART_HOST, x->tls->server_name, 0);
+        if (parsed == CURLUE_OK)
+                parsed = curl_url_get(url, CURLUPART_URL, &x->url_override, 0);
+        CURLcode code = url_result(parsed);
+        if (code != CURLE_OK)
+                return code;
         hf__strbuf_printf(&text, "::%s:%s", host, port);
         x->connect_to = text.error ? NULL : curl_slist_append(NULL, text.data);
         if (!x->connect_to)

@@ -33,20 +33,13 @@
 #include "base/http/avoided.h"
 #include "base/http/engine_private.h"
 #include "base/http/http_tls.h"
+#include "base/text.h"
 
 #define DEFAULT_MAX_BODY ((size_t)8 << 20)
 /* The header whose copy is wiped before its memory is freed. */
 #define AUTHORIZATION "Authorization:"
 
 /* ---- memory ---- */
-
-/* Copies a string to *end and advances *end past it. Returns the copy. */
-static char *append_copy(char **end, const char *text) {
-        char *at = *end;
-
-        *end = stpcpy(at, text) + 1;
-        return at;
-}
 
 static bool has_header(const struct hf__http_request *request, const char *name) {
         size_t n = strlen(name);
@@ -100,7 +93,7 @@ static struct hf__exchange *allocate_exchange(const struct hf__http_request *req
         for (size_t i = 0; i < request->n_headers; i++)
                 n_strings += strlen(request->headers[i]) + 1;
         return malloc(sizeof(struct hf__exchange) + n_headers * sizeof(struct curl_slist) +
-                      n_strings + (request->keeps_body ? 0 : request->n_body) + 1);
+                      n_strings + (request->keeps_body ? 0 : request->n_body));
 }
 
 /* One block of memory holds the exchange, curl's list of headers, the strings and the body. */
@@ -119,12 +112,12 @@ struct hf__exchange *hf__exchange_new(struct hf__http_engine *engine,
         *x = (struct hf__exchange){.engine = engine, .request = *request};
         x->headers = (struct curl_slist *)(x + 1);
         char *end = (char *)(x->headers + n_headers);
-        x->request.method = append_copy(&end, request->method);
-        x->request.url = append_copy(&end, request->url);
+        x->request.method = hf__text_copy(&end, request->method);
+        x->request.url = hf__text_copy(&end, request->url);
         for (size_t i = 0; i < n_headers; i++) {
                 bool is_extra = i >= request->n_headers;
-                x->headers[i].data = append_copy(&end, is_extra ? extra[i - request->n_headers]
-                                                                : request->headers[i]);
+                x->headers[i].data = hf__text_copy(&end, is_extra ? extra[i - request->n_headers]
+                                                                  : request->headers[i]);
                 x->headers[i].next = i + 1 < n_headers ? &x->headers[i + 1] : NULL;
         }
         x->request.headers = NULL;

@@ -17,6 +17,7 @@
 
 #include "base/assert_costly.h"
 #include "base/cleanup.h"
+#include "base/text.h"
 #include "base/thread.h"
 
 #define AGENT_MAX   1024 /* bytes of User-Agent, as in kube-apiserver */
@@ -121,14 +122,6 @@ void hfd_audit_record_response(struct hfd_audit_record *record, struct hf__buf *
 
 /* ---- records ---- */
 
-/* Copies a text to *at, and advances *at past its NUL. */
-static const char *store_text(char **at, const char *text) {
-        char *copy = *at;
-
-        *at = stpcpy(copy, text) + 1;
-        return copy;
-}
-
 static const char *store_uri(char **at, const struct hfd_audit_head *head) {
         char *copy = *at, *end = stpcpy(copy, head->path);
 
@@ -168,17 +161,17 @@ static void set_texts(struct hfd_audit_record *record, const struct hfd_audit_he
         const struct hfd_attributes *a = head->attributes;
         char *at = record->text;
 
-        record->id = store_text(&at, head->id);
+        record->id = hf__text_copy(&at, head->id);
         record->uri = store_uri(&at, head);
         record->agent = store_agent(&at, head->agent);
-        record->source_ips = store_text(&at, head->source_ips);
-        record->verb = store_text(&at, a->verb);
-        record->group = store_text(&at, a->group);
-        record->version = store_text(&at, head->version);
-        record->resource = store_text(&at, a->resource);
-        record->subresource = store_text(&at, a->subresource);
-        record->ns = store_text(&at, a->ns);
-        record->name = store_text(&at, a->name);
+        record->source_ips = hf__text_copy(&at, head->source_ips);
+        record->verb = hf__text_copy(&at, a->verb);
+        record->group = hf__text_copy(&at, a->group);
+        record->version = hf__text_copy(&at, head->version);
+        record->resource = hf__text_copy(&at, a->resource);
+        record->subresource = hf__text_copy(&at, a->subresource);
+        record->ns = hf__text_copy(&at, a->ns);
+        record->name = hf__text_copy(&at, a->name);
         hf__assert_costly((size_t)(at - record->text) <= text_size(head));
 }
 

@@ -11,17 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
+
 static size_t text_size(const char *text) { return text ? strlen(text) + 1 : 0; }
-
-/* Copies text to *at, and advances *at past the copy. */
-static const char *store_text(char **at, const char *text) {
-        const char *copy = *at;
-
-        if (!text)
-                return NULL;
-        *at = stpcpy(*at, text) + 1;
-        return copy;
-}
 
 struct hfd_credential *hfd_credential_new(const struct hfd_credential *from) {
         size_t n = text_size(from->ns) + text_size(from->account) + text_size(from->account_uid) +
@@ -34,11 +26,11 @@ struct hfd_credential *hfd_credential_new(const struct hfd_credential *from) {
         credential->expires = from->expires;
         credential->of_secret = from->of_secret;
         memcpy(credential->digest, from->digest, sizeof credential->digest);
-        credential->ns = store_text(&at, from->ns);
-        credential->account = store_text(&at, from->account);
-        credential->account_uid = store_text(&at, from->account_uid);
-        credential->secret = store_text(&at, from->secret);
-        credential->secret_uid = store_text(&at, from->secret_uid);
+        credential->ns = hf__text_copy(&at, from->ns);
+        credential->account = hf__text_copy(&at, from->account);
+        credential->account_uid = hf__text_copy(&at, from->account_uid);
+        credential->secret = hf__text_copy(&at, from->secret);
+        credential->secret_uid = hf__text_copy(&at, from->secret_uid);
         assert(at == credential->text + n);
         return credential;
 }

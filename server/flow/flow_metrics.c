@@ -162,28 +162,34 @@ static void write_refusals(void *ctx, struct hfd_flow_level *level, bool quiesci
                                                   m->n_refused[i]);
 }
 
+/* The labels of a class, with those of a family: three texts. */
+#define CLASS_LABELS "flow_schema=\"%s\",priority_level=\"%s\"%s"
+
 /* A bucket counts all observations up to its bound, so it includes those of the smaller ones. */
 static void write_buckets(struct hf__strbuf *text, const struct histogram_family *family,
-                          const struct hfd_histogram *histogram, const char *labels) {
+                          const struct hfd_histogram *histogram, const char *schema,
+                          const char *level) {
         const struct hfd_histogram_bounds *bounds = family->bounds;
         uint64_t n = 0;
 
         for (size_t i = 0; i < bounds->n; i++) {
                 n += histogram->counts[i];
-                hf__strbuf_printf(text, PREFIX "%s_bucket{%s,le=\"%.9g\"} %" PRIu64 "\n",
-                                  family->name, labels, (double)bounds->at[i] / bounds->unit, n);
+                hf__strbuf_printf(text,
+                                  PREFIX "%s_bucket{" CLASS_LABELS ",le=\"%.9g\"} %" PRIu64 "\n",
+                                  family->name, schema, level, family->label,
+                                  (double)bounds->at[i] / bounds->unit, n);
         }
         n += histogram->counts[bounds->n];
-        hf__strbuf_printf(text,
-                          PREFIX "%s_bucket{%s,le=\"+Inf\"} %" PRIu64 "\n" PREFIX
-                                 "%s_sum{%s} %.9g\n" PREFIX "%s_count{%s} %" PRIu64 "\n",
-                          family->name, labels, n, family->name, labels,
-                          (double)histogram->sum / bounds->unit, family->name, labels, n);
+        hf__strbuf_printf(text, PREFIX "%s_bucket{" CLASS_LABELS ",le=\"+Inf\"} %" PRIu64 "\n",
+                          family->name, schema, level, family->label, n);
+        hf__strbuf_printf(text, PREFIX "%s_sum{" CLASS_LABELS "} %.9g\n", family->name, schema,
+                          level, family->label, (double)histogram->sum / bounds->unit);
+        hf__strbuf_printf(text, PREFIX "%s_count{" CLASS_LABELS "} %" PRIu64 "\n", family->name,
+                          schema, level, family->label, n);
 }
 
 /* A class without observations is left out. Its buckets would be many lines that say nothing: most
- * schemas have only watches or only other requests, and few requests wait. Without memory for its
- * labels, a class is missing in this scrape. */
+ * schemas have only watches or only other requests, and few requests wait. */
 static void write_histogram(void *ctx, struct hfd_flow_level *level, bool quiescing) {
         const struct pass *pass = ctx;
         const struct histogram_family *family = pass->histogram;
@@ -191,17 +197,11 @@ static void write_histogram(void *ctx, struct hfd_flow_level *level, bool quiesc
         for (const struct hfd_flow_class *m = level->classes; m; m = m->next) {
                 const struct hfd_histogram *histogram =
                         (const void *)((const char *)m + family->offset);
-                struct hf__strbuf labels = {0};
                 uint64_t n = 0;
                 for (size_t i = 0; i <= family->bounds->n; i++)
                         n += histogram->counts[i];
-                if (n == 0)
-                        continue;
-                hf__strbuf_printf(&labels, "flow_schema=\"%s\",priority_level=\"%s\"%s", m->schema,
-                                  level->name, family->label);
-                if (labels.error == 0)
-                        write_buckets(pass->text, family, histogram, labels.data);
-                hf__strbuf_done(&labels);
+                if (n > 0)
+                        write_buckets(pass->text, family, histogram, m->schema, level->name);
         }
 }
 

@@ -13,19 +13,11 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/text.h"
+
 #define AUTHORIZATION "Authorization:"
 
 static size_t size_of(const char *text) { return text ? strlen(text) + 1 : 0; }
-
-/* Copies a string to *end and advances it. */
-static const char *copy_text(char **end, const char *text) {
-        char *at = *end;
-
-        if (!text)
-                return NULL;
-        *end = stpcpy(at, text) + 1;
-        return at;
-}
 
 /* The bytes behind the struct: the array of headers, then the strings, then the body. */
 static size_t count_bytes(const struct hfd_outbound_request *request) {
@@ -48,12 +40,12 @@ struct hfd_outbound_call *hfd_outbound_call_new(const struct hfd_outbound_reques
         const char **headers = (const char **)(call + 1);
         char *end = (char *)(headers + request->n_headers);
         for (size_t i = 0; i < request->n_headers; i++)
-                headers[i] = copy_text(&end, request->headers[i]);
+                headers[i] = hf__text_copy(&end, request->headers[i]);
         call->request.headers = headers;
-        call->request.method = copy_text(&end, request->method);
-        call->request.url = copy_text(&end, request->url);
-        call->request.connect_to = copy_text(&end, request->connect_to);
-        call->request.ca_pem = copy_text(&end, request->ca_pem);
+        call->request.method = hf__text_copy(&end, request->method);
+        call->request.url = hf__text_copy(&end, request->url);
+        call->request.connect_to = hf__text_copy(&end, request->connect_to);
+        call->request.ca_pem = hf__text_copy(&end, request->ca_pem);
         if (request->n_body > 0)
                 call->request.body = memcpy(end, request->body, request->n_body);
         return call;

@@ -200,6 +200,63 @@ static void test_containers_are_validated(void **state) {
                 "handler type]");
 }
 
+#define RULE "{'action':'Restart','exitCodes':{'operator':'In','values':[1]}}"
+#define FIVE RULE "," RULE "," RULE "," RULE "," RULE
+
+/* A container has a policy of its own, and rules that need it. */
+static void test_restart_policies_are_validated(void **state) {
+        struct api_fixture *f = *state;
+        char codes[256 * 5] = "0", spec[2048];
+
+        assert_int_equal(create(f, "restart",
+                                "'initContainers':[{'name':'s','image':'i','restartPolicy':"
+                                "'Always','restartPolicyRules':[{'action':'RestartAllContainers',"
+                                "'exitCodes':{'operator':'NotIn'}}]}],'containers':[{'name':'c',"
+                                "'image':'i','restartPolicy':'OnFailure','restartPolicyRules':"
+                                "[" FIVE "," FIVE "," FIVE "," FIVE "]}]"),
+                         0);
+        expect_refused(f,
+                       "'initContainers':[{'name':'n','image':'i','restartPolicy':''}],"
+                       "'containers':[{'name':'c','image':'i','restartPolicy':'Sometimes'}]",
+                       "[" AT "containers[0].restartPolicy: Unsupported value: \"Sometimes\": "
+                       "supported values: \"Always\", \"Never\", \"OnFailure\", " AT
+                       "initContainers[0].restartPolicy: Unsupported value: \"\": supported "
+                       "values: \"Always\", \"Never\", \"OnFailure\"]");
+        /* As in kube-apiserver, the rules of an init container without a policy are not read. */
+        expect_refused(f,
+                       "'initContainers':[{'name':'n','image':'i','restartPolicyRules':[{'action':"
+                       "'x'}]}],'containers':[{'name':'c','image':'i','restartPolicyRules':["
+                       "{'action':'Restart','exitCodes':{'operator':'x'}}]}]",
+                       "[" AT "containers[0].restartPolicy: Required value: must specify "
+                       "restartPolicy when restart rules are used, " AT
+                       "containers[0].restartPolicyRules[0].exitCodes.operator: Unsupported value: "
+                       "\"x\": supported values: \"In\", \"NotIn\", " AT
+                       "initContainers[0].restartPolicy: Required value: must specify "
+                       "restartPolicy when restart rules are used]");
+        expect_refused(f,
+                       "'containers':[{'name':'c','image':'i','restartPolicy':'Never',"
+                       "'restartPolicyRules':[{'action':'x'}]}]",
+                       "[" AT "containers[0].restartPolicyRules[0].action: Unsupported value: "
+                       "\"x\": supported values: \"Restart\", \"RestartAllContainers\", " AT
+                       "containers[0].restartPolicyRules[0].exitCodes: Required value: must be "
+                       "specified]");
+        expect_refused(f,
+                       "'containers':[{'name':'c','image':'i','restartPolicy':'Never',"
+                       "'restartPolicyRules':[" FIVE "," FIVE "," FIVE "," FIVE "," RULE "]}]",
+                       AT "containers[0].restartPolicyRules: Too many: 21: must have at most 20 "
+                          "items");
+        for (size_t i = 1, n = 1; i < 256; i++)
+                n += (size_t)snprintf(codes + n, sizeof codes - n, ",%zu", i);
+        (void)snprintf(spec, sizeof spec,
+                       "'containers':[{'name':'c','image':'i','restartPolicy':'Never',"
+                       "'restartPolicyRules':[{'action':'Restart','exitCodes':{'operator':'In',"
+                       "'values':[%s]}}]}]",
+                       codes);
+        expect_refused(f, spec,
+                       AT "containers[0].restartPolicyRules[0].exitCodes.values: Too many: 256: "
+                          "must have at most 255 items");
+}
+
 static void test_pods_are_validated(void **state) {
         struct api_fixture *f = *state;
 
@@ -315,6 +372,7 @@ int main(void) {
                 API_TEST(test_defaults_are_those_of_kubernetes),
                 API_TEST(test_defaults_are_stable),
                 API_TEST(test_containers_are_validated),
+                API_TEST(test_restart_policies_are_validated),
                 API_TEST(test_pods_are_validated),
                 cmocka_unit_test(test_protobuf_has_the_form_of_kubernetes),
                 API_TEST(test_protobuf_keeps_a_template),

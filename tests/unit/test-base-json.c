@@ -167,6 +167,7 @@ static void test_whole_numbers_are_exact_up_to_64_bits(void **state) {
         assert_prints(a, "[9223372036854775808,-9223372036854775808,100000000000000000000,"
                          "9007199254740992]");
         assert_false(hf__json_integer(hf__json_first(a), &value));
+        assert_false(hf__json_integer(hf__json_next(hf__json_first(a)), &value));
         hf__json_free(a);
 }
 

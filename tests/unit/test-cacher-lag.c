@@ -44,21 +44,28 @@ static struct scripted_request ask_for_key(void) {
         return request;
 }
 
-/* A transaction with n_ops writes. */
-static struct scripted_request write(size_t n_ops) {
-        struct hf__buf *value = hf__buf_copy("x", 1);
-        const struct hfd_op op = {.kind = HFD_PUT, .key = "/registry/x/y", .value = value};
+/* A transaction with this operation; NULL: with none. */
+static struct scripted_request send_txn(const struct hfd_op *op) {
         const struct hfd_compare compare = {.kind = HFD_MOD_EQUALS, .key = "/registry/x/z"};
         const struct hfd_txn txn = {.compares = &compare,
                                     .n_compares = 1,
-                                    .ops = &op,
-                                    .n_ops = n_ops};
+                                    .ops = op,
+                                    .n_ops = op ? 1 : 0};
 
         assert_int_equal(hfd_store_request_txn(scripted.cacher, &txn, hand_clock_now() + SEC,
                                                ignore, NULL),
                          0);
-        hf__buf_unref(value);
         return scripted_store_next(&scripted.store, SCRIPTED_TXN);
+}
+
+/* A transaction with n_ops puts, one or none. */
+static struct scripted_request write(size_t n_ops) {
+        struct hf__buf *value = hf__buf_copy("x", 1);
+        const struct hfd_op op = {.kind = HFD_PUT, .key = "/registry/x/y", .value = value};
+        struct scripted_request request = send_txn(n_ops > 0 ? &op : NULL);
+
+        hf__buf_unref(value);
+        return request;
 }
 
 static void expect_lag(uint64_t revisions, hf_nsec time) {
@@ -238,6 +245,8 @@ static void test_a_watched_key_shows_whether_the_watch_hangs(void **state) {
 /* ---- a store without room ---- */
 
 static void test_a_refused_write_shows_that_the_store_is_full(void **state) {
+        const struct hfd_op removal = {.kind = HFD_DELETE, .key = "/registry/x/y"};
+
         scripted_cacher_fill();
         assert_true(hfd_cacher_store_full(scripted.cacher) == 0);
         struct scripted_request request = write(1);
@@ -254,6 +263,8 @@ static void test_a_refused_write_shows_that_the_store_is_full(void **state) {
         scripted_reply_error(&request, HF_E_CONFLICT);
         request = write(1);
         scripted_reply_error(&request, HF_E_UNAVAILABLE);
+        request = send_txn(&removal); /* etcd needs no room for it */
+        scripted_reply_revision(&request, 11);
         assert_true(hfd_cacher_store_full(scripted.cacher) == at);
         request = write(1);
         scripted_reply_error(&request, -ENOSPC);

@@ -14,32 +14,12 @@
 
 #include "base/json.h"
 #include "base/strbuf.h"
+#include "gc_fixture.h"
 #include "server/controllers/base/object_client.h"
 #include "server/controllers/context/controller_context.h"
 #include "server/controllers/context/reconcile_loop.h"
 #include "server/controllers/garbage/garbage_collector.h"
 
-static struct hf__json *parsed(const char *text) {
-        struct hf__json *json = NULL;
-        assert_int_equal(hf__json_parse(text, strlen(text), &json, NULL), 0);
-        return json;
-}
-
-#define OWNER                                                                                      \
-        "{\"metadata\":{\"uid\":\"o\",\"resourceVersion\":\"7\",\"deletionTimestamp\":\"t\","      \
-        "\"finalizers\":[\"orphan\"]}}"
-#define DEPENDENT                                                                                  \
-        "{\"metadata\":{\"uid\":\"d\",\"resourceVersion\":\"5\",\"ownerReferences\":[{\"uid\":"    \
-        "\"o\"}]}}"
-
-static const struct hf_host host = {.size = sizeof host};
-static char custom_informer; /* only its address counts */
-static struct hfd_kind configmaps = {.row = {{"", "v1", "configmaps"}, "ConfigMap", true}},
-                       custom = {.row = {{"example.com", "v1", "as"}, "A", true},
-                                 .id = 1,
-                                 .is_custom = true,
-                                 .informer = (struct hf_informer *)&custom_informer,
-                                 .refs = 1};
 /* References to one owner. Only the uid "o" is right. */
 #define REFERENCE(uid)                                                                             \
         "{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"name\":\"o\",\"uid\":\"" uid "\"}"
@@ -62,7 +42,6 @@ static const char many[] =
         "true}]}}"
 
 static struct {
-        struct hfd_kind_set *set;
         const char *key; /* that is reconciled */
         struct hf_cancel *abort;
         int result;                    /* of the reconcile of the owner */
@@ -82,13 +61,6 @@ static struct {
 struct hf_cancel *__wrap_hf_term_abort(struct hf_term *term);
 struct hf_cancel *__wrap_hf_term_abort(struct hf_term *term) {
         return gc.abort ? gc.abort : hf_cancel_never();
-}
-const struct hf_host *__wrap_hf_term_host(struct hf_term *term);
-const struct hf_host *__wrap_hf_term_host(struct hf_term *term) { return &host; }
-
-bool __wrap_hfd_kinds_is_complete(struct hfd_kinds *kinds, const struct hfd_kind_set *set);
-bool __wrap_hfd_kinds_is_complete(struct hfd_kinds *kinds, const struct hfd_kind_set *set) {
-        return true;
 }
 
 size_t __wrap_hf_informer_count(struct hf_informer *informer);
@@ -127,31 +99,24 @@ int __wrap_hfd_object_client_create(struct hf_term *term, const struct hf_resour
         return 0;
 }
 
-int __wrap_hf_informer_wait_all(struct hf_informer *const *informers, size_t n,
-                                const char *revision, struct hf_cancel *token);
-int __wrap_hf_informer_wait_all(struct hf_informer *const *informers, size_t n,
-                                const char *revision, struct hf_cancel *token) {
-        return 0;
-}
-
 int __wrap_hf_informer_by_index(struct hf_informer *informer, const char *index, const char *value,
                                 each_fn each, void *ctx);
 int __wrap_hf_informer_by_index(struct hf_informer *informer, const char *index, const char *value,
                                 each_fn each, void *ctx) {
         assert_true(gc.maps || strcmp(value, "o") == 0);
-        const char *dependent = strcmp(gc.key, "0:default/waits") == 0 ? BLOCKING : DEPENDENT;
+        const char *dependent = strcmp(gc.key, "0:default/waits") == 0 ? BLOCKING : GC_DEPENDENT;
 
-        for (unsigned i = 0; informer == custom.informer && i < gc.n_dependents; i++)
+        for (unsigned i = 0; informer == gc_custom.informer && i < gc.n_dependents; i++)
                 each(ctx, "default", "d", dependent, strlen(dependent));
         return 0;
 }
 
 static struct hf__json *get_object(const char *name) {
         if (strcmp(name, "many") == 0)
-                return parsed(many);
+                return gc_parsed(many);
         if (strcmp(name, "waits") == 0)
-                return parsed(WAITING("o"));
-        return parsed(strcmp(name, "o") == 0 ? OWNER : DEPENDENT);
+                return gc_parsed(WAITING("o"));
+        return gc_parsed(strcmp(name, "o") == 0 ? GC_OWNER : GC_DEPENDENT);
 }
 
 int __wrap_hfd_object_client_get_cached(struct hf_informer *informer, const char *ns,
@@ -182,13 +147,6 @@ int __wrap_hfd_object_client_update(struct hf_term *term, const struct hf_resour
         hf__strbuf_done(&gc.update);
         hf__json_print(object, &gc.update);
         return 0;
-}
-
-int __wrap_hfd_kinds_run(struct hfd_kinds *kinds, struct hf_term *term, hfd_kinds_run_fn run,
-                         void *ctx);
-int __wrap_hfd_kinds_run(struct hfd_kinds *kinds, struct hf_term *term, hfd_kinds_run_fn run,
-                         void *ctx) {
-        return run(ctx, term, gc.set, NULL);
 }
 
 int __wrap_hf_workqueue_add(struct hf_workqueue *queue, const char *key);
@@ -234,7 +192,7 @@ int __wrap_hfd_reconcile_loop_run_set(const struct hfd_reconcile_loop *loop, str
                                       struct hf_cancel *until) {
         gc.again = 0;
         if (gc.maps) {
-                map_events(map_of(loop->ctx, &configmaps), loop->ctx);
+                map_events(map_of(loop->ctx, &gc_configmaps), loop->ctx);
                 return 0;
         }
         gc.result = loop->reconcile(loop->ctx, term, gc.key, &gc.again);
@@ -243,11 +201,10 @@ int __wrap_hfd_reconcile_loop_run_set(const struct hfd_reconcile_loop *loop, str
 
 /* A client may write thousands of references to one owner, under any uids. */
 static void test_an_owner_is_looked_up_once_for_all_references(void **state) {
-        struct hfd_kind *all[] = {&configmaps, &custom};
         static struct hfd_controller_context context;
         struct hf_cancel *fired;
 
-        assert_int_equal(hfd_kind_set_new(hf_clock_system(), all, 2, &gc.set), 0);
+        gc_make_set();
         gc.key = "0:default/many";
         gc.n_cached = gc.n_requests = gc.n_searches = gc.n_events = 0;
         gc.updated[0] = '\0';
@@ -271,15 +228,14 @@ static void test_an_owner_is_looked_up_once_for_all_references(void **state) {
         gc.abort = NULL;
         hf_cancel_unref(fired);
         hf__strbuf_done(&gc.update);
-        hfd_kind_set_unref(gc.set);
+        gc_free_set();
 }
 
 /* While an owner waits it is checked again and again, so one dependent that blocks must do. */
 static void test_the_first_blocking_dependent_ends_the_search(void **state) {
-        struct hfd_kind *all[] = {&configmaps, &custom};
         static struct hfd_controller_context context;
 
-        assert_int_equal(hfd_kind_set_new(hf_clock_system(), all, 2, &gc.set), 0);
+        gc_make_set();
         gc.key = "0:default/waits";
         gc.n_dependents = 1000;
         gc.n_parsed = 0;
@@ -287,21 +243,20 @@ static void test_the_first_blocking_dependent_ends_the_search(void **state) {
         assert_int_equal(gc.result, 0);
         assert_true(gc.again > 0);
         assert_int_equal(gc.n_parsed, 1);
-        hfd_kind_set_unref(gc.set);
+        gc_free_set();
 }
 
 /* Each write of an owner that waits would otherwise add all its dependents. */
 static void test_dependents_are_enqueued_when_the_deletion_of_their_owner_begins(void **state) {
-        struct hfd_kind *all[] = {&configmaps, &custom};
         static struct hfd_kind events;
         static struct hfd_controller_context context = {.events = &events};
 
-        assert_int_equal(hfd_kind_set_new(hf_clock_system(), all, 2, &gc.set), 0);
+        gc_make_set();
         gc.maps = true;
         gc.n_dependents = 1;
         assert_int_equal(hfd_garbage_collector_run(NULL, &context), 0);
         gc.maps = false;
-        hfd_kind_set_unref(gc.set);
+        gc_free_set();
 }
 
 int main(void) {

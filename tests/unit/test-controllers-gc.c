@@ -11,6 +11,7 @@
 
 #include "base/json.h"
 #include "base/strbuf.h"
+#include "gc_fixture.h"
 #include "server/controllers/base/object_client.h"
 #include "server/controllers/base/string_list.h"
 #include "server/controllers/context/controller_context.h"
@@ -18,12 +19,6 @@
 #include "server/controllers/garbage/garbage_collector.h"
 #include "server/controllers/garbage/gc_core.h"
 #include "server/controllers/kinds/gc_filter.h"
-
-static struct hf__json *parsed(const char *text) {
-        struct hf__json *json = NULL;
-        assert_int_equal(hf__json_parse(text, strlen(text), &json, NULL), 0);
-        return json;
-}
 
 static void expect_text(struct hf__json *json, const char *text) {
         struct hf__strbuf out = {0};
@@ -88,17 +83,17 @@ static void test_the_deletion_policy_follows_owners_and_finalizers(void **state)
 
 static void test_owner_references_are_removed(void **state) {
         (void)state;
-        struct hf__json *object = parsed("{\"metadata\":{\"name\":\"n\",\"ownerReferences\":[{"
-                                         "\"uid\":\"x\",\"blockOwnerDeletion\":true},"
-                                         "{\"uid\":\"y\"}]}}");
-        struct hf__json *uids = parsed("{\"uids\":[\"w\",\"x\"]}");
+        struct hf__json *object = gc_parsed("{\"metadata\":{\"name\":\"n\",\"ownerReferences\":[{"
+                                            "\"uid\":\"x\",\"blockOwnerDeletion\":true},"
+                                            "{\"uid\":\"y\"}]}}");
+        struct hf__json *uids = gc_parsed("{\"uids\":[\"w\",\"x\"]}");
         assert_true(hfd_gc_blocks(object));
         assert_int_equal(hfd_gc_unblock(object), 0);
         assert_false(hfd_gc_blocks(object));
         assert_int_equal(hfd_gc_drop_owners(object, uids), 0);
         expect_text(object, "{\"metadata\":{\"name\":\"n\",\"ownerReferences\":[{\"uid\":\"y\","
                             "\"blockOwnerDeletion\":false}]}}");
-        object = parsed("{\"metadata\":{\"name\":\"n\",\"ownerReferences\":[{\"uid\":\"x\"}]}}");
+        object = gc_parsed("{\"metadata\":{\"name\":\"n\",\"ownerReferences\":[{\"uid\":\"x\"}]}}");
         assert_int_equal(hfd_gc_drop_owners(object, uids), 0);
         expect_text(object, "{\"metadata\":{\"name\":\"n\"}}");
         hf__json_free(uids);
@@ -110,12 +105,12 @@ static void test_objects_deleted_in_the_foreground_wait_for_dependents(void **st
                  "{\"metadata\":{\"deletionTimestamp\":\"t\",\"finalizers\":[\"orphan\",7]}}"};
         (void)state;
         for (size_t i = 0; i < sizeof no / sizeof *no; i++) {
-                struct hf__json *object = parsed(no[i]);
+                struct hf__json *object = gc_parsed(no[i]);
                 assert_false(hfd_gc_waits(object));
                 hf__json_free(object);
         }
-        struct hf__json *object = parsed("{\"metadata\":{\"deletionTimestamp\":\"t\","
-                                         "\"finalizers\":[\"a\",\"foregroundDeletion\"]}}");
+        struct hf__json *object = gc_parsed("{\"metadata\":{\"deletionTimestamp\":\"t\","
+                                            "\"finalizers\":[\"a\",\"foregroundDeletion\"]}}");
         assert_true(hfd_gc_waits(object));
         hf__json_free(object);
 }
@@ -134,7 +129,7 @@ static void test_objects_with_owners_or_deletion_marks_are_collected(void **stat
 
 static void test_string_lists_have_no_duplicates(void **state) {
         (void)state;
-        struct hf__json *object = parsed("{}");
+        struct hf__json *object = gc_parsed("{}");
         assert_int_equal(hf__json_add_element(object, "metadata.finalizers", "a/b"), 0);
         assert_int_equal(hf__json_add_element(object, "metadata.finalizers", "a/b"), 0);
         assert_int_equal(hf__json_add_element(object, "metadata.finalizers", "c"), 0);
@@ -146,15 +141,7 @@ static void test_string_lists_have_no_duplicates(void **state) {
         expect_text(object, "{\"metadata\":{}}");
 }
 
-/* ---- the controller: the test replaces its informers, its term, its loop and its requests ---- */
-
-/* The owner is a ConfigMap; its dependent is of a custom kind. */
-#define OWNER                                                                                      \
-        "{\"metadata\":{\"uid\":\"o\",\"resourceVersion\":\"7\",\"deletionTimestamp\":\"t\","      \
-        "\"finalizers\":[\"orphan\"]}}"
-#define DEPENDENT                                                                                  \
-        "{\"metadata\":{\"uid\":\"d\",\"resourceVersion\":\"5\",\"ownerReferences\":[{\"uid\":"    \
-        "\"o\"}]}}"
+/* ---- the controller: the test and gc_fixture.c replace all that it uses ---- */
 
 /* Objects of the custom kind, one with an owner that stays and one that waits for its dependents,
  * and one with only the latter. */
@@ -167,8 +154,8 @@ static void test_string_lists_have_no_duplicates(void **state) {
 static const struct {
         const char *name, *text;
 } objects[] = {
-        {"o", OWNER},
-        {"d", DEPENDENT},
+        {"o", GC_OWNER},
+        {"d", GC_DEPENDENT},
         {"m", OWNED("m", REFERENCE("s") "," REFERENCE("w"))},
         {"x", OWNED("x", REFERENCE("w"))},
         {"s", "{\"metadata\":{\"uid\":\"s\",\"resourceVersion\":\"3\"}}"},
@@ -176,14 +163,7 @@ static const struct {
               "\"finalizers\":[\"foregroundDeletion\"]}}"},
 };
 
-static const struct hf_host host = {.size = sizeof host};
-static struct hfd_kind configmaps = {.row = {{"", "v1", "configmaps"}, "ConfigMap", true}},
-                       custom = {.row = {{"example.com", "v1", "as"}, "A", true},
-                                 .id = 1,
-                                 .is_custom = true,
-                                 .refs = 1};
 static struct {
-        struct hfd_kind_set *set;
         bool serves;     /* the version of the custom kind in the set */
         const char *key; /* of the object to be reconciled */
         int result;      /* of its reconcile */
@@ -194,28 +174,14 @@ struct hf_cancel *__wrap_hf_term_abort(struct hf_term *term);
 struct hf_cancel *__wrap_hf_term_abort(struct hf_term *term) {
         return hf_cancel_never();
 }
-const struct hf_host *__wrap_hf_term_host(struct hf_term *term);
-const struct hf_host *__wrap_hf_term_host(struct hf_term *term) { return &host; }
-
-bool __wrap_hfd_kinds_is_complete(struct hfd_kinds *kinds, const struct hfd_kind_set *set);
-bool __wrap_hfd_kinds_is_complete(struct hfd_kinds *kinds, const struct hfd_kind_set *set) {
-        return true;
-}
-
-int __wrap_hf_informer_wait_all(struct hf_informer *const *informers, size_t n,
-                                const char *revision, struct hf_cancel *token);
-int __wrap_hf_informer_wait_all(struct hf_informer *const *informers, size_t n,
-                                const char *revision, struct hf_cancel *token) {
-        return 0;
-}
 
 typedef void (*each_fn)(void *ctx, const char *ns, const char *name, const char *object, size_t n);
 int __wrap_hf_informer_by_index(struct hf_informer *informer, const char *index, const char *value,
                                 each_fn each, void *ctx);
 int __wrap_hf_informer_by_index(struct hf_informer *informer, const char *index, const char *value,
                                 each_fn each, void *ctx) {
-        if (informer == custom.informer && strcmp(value, "o") == 0)
-                each(ctx, "default", "d", DEPENDENT, strlen(DEPENDENT));
+        if (informer == gc_custom.informer && strcmp(value, "o") == 0)
+                each(ctx, "default", "d", GC_DEPENDENT, strlen(GC_DEPENDENT));
         return 0;
 }
 
@@ -225,7 +191,7 @@ int __wrap_hfd_object_client_get_cached(struct hf_informer *informer, const char
                                         const char *name, struct hf__json **ret_object) {
         for (size_t i = 0; i < sizeof objects / sizeof objects[0]; i++)
                 if (strcmp(objects[i].name, name) == 0) {
-                        *ret_object = parsed(objects[i].text);
+                        *ret_object = gc_parsed(objects[i].text);
                         return 0;
                 }
         return HF_E_NOT_FOUND;
@@ -263,13 +229,6 @@ int __wrap_hfd_object_client_delete(struct hf_term *term, const struct hf_resour
         return 0;
 }
 
-int __wrap_hfd_kinds_run(struct hfd_kinds *kinds, struct hf_term *term, hfd_kinds_run_fn run,
-                         void *ctx);
-int __wrap_hfd_kinds_run(struct hfd_kinds *kinds, struct hf_term *term, hfd_kinds_run_fn run,
-                         void *ctx) {
-        return run(ctx, term, gc.set, NULL);
-}
-
 int __wrap_hfd_reconcile_loop_run_set(const struct hfd_reconcile_loop *loop, struct hf_term *term,
                                       const struct hfd_kind_set *set, hfd_kind_map_fn map_of,
                                       struct hf_cancel *until);
@@ -297,18 +256,14 @@ static void reconcile(const char *key, bool serves, int result, const char *writ
  * taken for gone, a dependent that should stay would be deleted later, and one that has lost its
  * owners would stay until its next event. */
 static void test_objects_that_are_not_served_are_tried_again(void **state) {
-        struct hfd_kind *all[] = {&configmaps, &custom};
-        static char informer;
-
-        custom.informer = (struct hf_informer *)&informer;
-        assert_int_equal(hfd_kind_set_new(hf_clock_system(), all, 2, &gc.set), 0);
+        gc_make_set();
         reconcile("0:default/o", false, HF_E_CONFLICT, "");
         reconcile("0:default/o", true, 0, "do"); /* first the dependent, then the owner */
         reconcile("1:default/m", false, HF_E_CONFLICT, "");
         reconcile("1:default/m", true, 0, "m");
         reconcile("1:default/x", false, HF_E_CONFLICT, "");
         reconcile("1:default/x", true, 0, "-x");
-        hfd_kind_set_unref(gc.set);
+        gc_free_set();
 }
 
 int main(void) {

@@ -16,6 +16,7 @@
 #include <cmocka.h>
 
 #include "base/strbuf.h"
+#include "failing_memory.h"
 #include "patience.h"
 #include "server/flow/flow_dump.h"
 #include "server/flow/flow_level.h"
@@ -279,6 +280,15 @@ static void test_metrics_and_dumps(void **state) {
                     P "request_wait_duration_seconds_count" LABELS ",execute=\"false\"} 1\n");
         expect_text(&text, P "request_queue_length_after_enqueue_count" LABELS "} 3\n");
         expect_text(&text, P "work_estimated_seats_bucket" LABELS ",le=\"1\"} 3\n");
+        /* No class is left out for want of memory: the text is all that needs some. */
+        size_t n = text.n;
+        hf__strbuf_reset(&text);
+        hf__strbuf_reserve(&text, n + 1);
+        failing_memory_arm(0);
+        hfd_flow_metrics_write(levels, &text);
+        failing_memory_disarm();
+        assert_false(failing_memory_hit());
+        assert_int_equal(text.n, n);
         hf__strbuf_reset(&text);
 
         hfd_flow_dump_levels(levels, &text);

@@ -101,13 +101,11 @@ static void on_done(void *ctx, const struct hf__http_result *result) {
         pthread_mutex_unlock(&f.mu);
 }
 
-static uint64_t submit_as(struct response *a, const char *method, enum hf__http_version version,
-                          struct hf__http_tls *tls, const char *path, hf_nsec within) {
-        char url[128];
+static uint64_t submit_to(struct response *a, const char *method, enum hf__http_version version,
+                          struct hf__http_tls *tls, const char *url, hf_nsec within) {
         uint64_t id = 0;
 
         *a = (struct response){0};
-        snprintf(url, sizeof url, "https://127.0.0.1:%u%s", f.relay.port, path);
         struct hf__http_request request = {
                 .method = method,
                 .url = url,
@@ -119,6 +117,14 @@ static uint64_t submit_as(struct response *a, const char *method, enum hf__http_
         };
         assert_int_equal(hf__http_submit(f.engine, &request, &id), 0);
         return id;
+}
+
+static uint64_t submit_as(struct response *a, const char *method, enum hf__http_version version,
+                          struct hf__http_tls *tls, const char *path, hf_nsec within) {
+        char url[128];
+
+        snprintf(url, sizeof url, "https://127.0.0.1:%u%s", f.relay.port, path);
+        return submit_to(a, method, version, tls, url, within);
 }
 
 static uint64_t submit(struct response *a, struct hf__http_tls *tls, const char *path,
@@ -229,6 +235,25 @@ static void test_the_server_name_replaces_the_urls_host_in_tls_only(void **state
         a = get(&config, "/host");
         assert_int_equal(a.outcome, 0);
         assert_string_equal(a.body, authority); /* the configured name is used for TLS only */
+        fixture_stop();
+}
+
+static void test_a_malformed_url_is_invalid_with_a_server_name_too(void **state) {
+        struct hf__http_tls_config config = {.insecure = true};
+        const char *const names[] = {NULL, "holdfast.test"};
+
+        fixture_start("127.0.0.1", 3600);
+        for (size_t i = 0; i < 2; i++) {
+                struct hf__http_tls *tls = NULL;
+                struct response a;
+
+                config.server_name = names[i];
+                assert_int_equal(hf__http_tls_new(&config, &tls), 0);
+                submit_to(&a, "GET", HF__HTTP_ANY, tls, "https://[bad", 30 * HF_NSEC_PER_SEC);
+                hf__http_tls_unref(tls);
+                wait_done(&a);
+                assert_int_equal(a.outcome, HF_E_INVALID);
+        }
         fixture_stop();
 }
 
@@ -461,6 +486,7 @@ int main(void) {
                 cmocka_unit_test(test_a_write_that_was_sent_does_not_end_as_refused),
                 cmocka_unit_test(test_an_expired_server_is_refused),
                 cmocka_unit_test(test_the_server_name_replaces_the_urls_host_in_tls_only),
+                cmocka_unit_test(test_a_malformed_url_is_invalid_with_a_server_name_too),
                 cmocka_unit_test(test_the_client_certificate_is_sent),
                 cmocka_unit_test(test_requests_share_a_connection),
                 cmocka_unit_test(test_many_streams_share_few_connections),

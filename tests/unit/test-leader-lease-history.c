@@ -83,6 +83,29 @@ static void test_the_newest_eight_entries_are_kept(void **state) {
         free(text);
 }
 
+/* Control characters have six bytes each as text, and quotes two. So eight entries have more bytes
+ * than a reader accepts. */
+static void test_long_entries_displace_older_ones(void **state) {
+        struct hf__lease_history_entry list[HF__LEASE_HISTORY_MAX];
+        char *text = NULL, holder[HF_IDENTITY_MAX + 1], previous[HF_IDENTITY_MAX + 1];
+
+        memset(holder, '"', HF_IDENTITY_MAX);
+        memset(previous, '\1', HF_IDENTITY_MAX);
+        previous[HF_IDENTITY_MAX] = '\0';
+        for (int i = 0; i < 20; i++) {
+                snprintf(holder + HF_IDENTITY_MAX - 2, 3, "%02d", i);
+                struct hf__record record = begins(HF__CAUSE_EXPIRED, holder, previous);
+                char *next = append(text, &record);
+                free(text);
+                text = next;
+                assert_true(strlen(text) <= HF__LEASE_HISTORY_MAX_BYTES);
+                unsigned n = hf__lease_history_read(text, list);
+                assert_int_equal(n, i < 7 ? i + 1 : 7);
+                assert_string_equal(list[n - 1].holder, holder);
+        }
+        free(text);
+}
+
 static void test_a_longer_foreign_history_is_truncated(void **state) {
         struct hf__lease_history_entry list[HF__LEASE_HISTORY_MAX];
         struct hf__strbuf text = {0};
@@ -230,6 +253,7 @@ int main(void) {
                 cmocka_unit_test(test_the_first_entry_is_written),
                 cmocka_unit_test(test_a_history_survives_the_round_trip),
                 cmocka_unit_test(test_the_newest_eight_entries_are_kept),
+                cmocka_unit_test(test_long_entries_displace_older_ones),
                 cmocka_unit_test(test_a_longer_foreign_history_is_truncated),
                 cmocka_unit_test(test_a_malformed_history_is_replaced),
                 cmocka_unit_test(test_a_huge_history_is_not_parsed),

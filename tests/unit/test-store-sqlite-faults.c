@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/types.h>
 
 #include <cmocka.h>
 
@@ -28,6 +29,15 @@
 
 static const struct hf_host host = {.size = sizeof(struct hf_host)};
 static struct hfd_store *store;
+
+/* The linker redirects getrandom here. */
+static bool has_no_random;
+
+ssize_t __real_getrandom(void *to, size_t n, unsigned flags);
+ssize_t __wrap_getrandom(void *to, size_t n, unsigned flags);
+ssize_t __wrap_getrandom(void *to, size_t n, unsigned flags) {
+        return has_no_random ? -1 : __real_getrandom(to, n, flags);
+}
 
 /* ---- the calls ---- */
 
@@ -467,6 +477,20 @@ static void test_a_file_that_cannot_be_read_is_not_opened(void **state) {
         store->ops->free(store);
 }
 
+/* A new file needs a random number. The reason is not one of SQLite's. */
+static void test_a_missing_random_number_is_named(void **state) {
+        struct hf_status status = {0};
+
+        has_no_random = true;
+        int r = open_store("random.db", &status);
+        has_no_random = false;
+        assert_int_equal(r, -EIO);
+        assert_non_null(
+                strstr(status.message, "random.db cannot be used: there are no random numbers"));
+        assert_int_equal(open_store("random.db", &status), 0);
+        store->ops->free(store);
+}
+
 /* Different failures have different errors: a full disk, a damaged file, and so on. */
 static void test_the_errors_of_sqlite_are_told_apart(void **state) {
         static const struct {
@@ -511,6 +535,7 @@ int main(void) {
                 cmocka_unit_test(test_a_watch_that_cannot_read_ends),
                 cmocka_unit_test(test_a_watch_of_the_past_that_cannot_read_ends),
                 cmocka_unit_test(test_a_file_that_cannot_be_read_is_not_opened),
+                cmocka_unit_test(test_a_missing_random_number_is_named),
                 cmocka_unit_test(test_the_errors_of_sqlite_are_told_apart),
         };
         return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -91,6 +91,7 @@ struct tracked_request {
         struct hf_metric *metric;
         struct hfd_store_identity_snapshot identity; /* before the request was sent */
         bool writes;                                 /* a transaction with operations */
+        bool puts;                                   /* one of them is a put */
 };
 
 /* hfd_cacher_free may free the cacher as soon as the last request is untracked. */
@@ -119,7 +120,7 @@ static void on_tracked_reply(void *ctx, const struct hfd_store_reply *reply) {
         if (reply->error != HF_E_UNAVAILABLE && reply->error != HF_E_TIMEOUT &&
             reply->error != HF_E_CANCELED)
                 hfd_store_requests_heard(request->cacher, now);
-        hfd_store_room_replied(&request->cacher->requests->room, request->writes, reply, now);
+        hfd_store_room_replied(&request->cacher->requests->room, request->puts, reply, now);
         hfd_store_identity_check(request->cacher, request->identity, reply);
         hfd_store_lag_replied(request->cacher, request->identity, request->writes, reply);
         request->done(request->ctx, reply);
@@ -196,6 +197,8 @@ int hfd_store_request_txn(struct hfd_cacher *cacher, const struct hfd_txn *txn, 
 
         if (request)
                 request->writes = txn->n_ops > 0;
+        for (size_t i = 0; request && i < txn->n_ops; i++)
+                request->puts = request->puts || txn->ops[i].kind == HFD_PUT;
         return request ? check_started(request,
                                        cacher->store->ops->txn(cacher->store, txn, deadline,
                                                                on_tracked_reply, request))

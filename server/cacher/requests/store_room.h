@@ -15,10 +15,10 @@
 /* What the cacher remembers. Zeroed: the store has room. */
 struct hfd_store_room {
         /* The boot time at which a write was last refused for lack of room; 0 = none was refused
-         * since the last write that succeeded. */
+         * since the last put that succeeded. */
         atomic_llong refused_at;
 };
 
-/* Called for every reply. writes: the request was a transaction with operations. */
-void hfd_store_room_replied(struct hfd_store_room *room, bool writes,
+/* Called for every reply. puts: the request was a transaction with a put. */
+void hfd_store_room_replied(struct hfd_store_room *room, bool puts,
                             const struct hfd_store_reply *reply, hf_nsec now);

@@ -132,6 +132,8 @@ static void compare_page(struct audit *audit, const struct hfd_store_reply *repl
                 struct hfd_cacher *cacher = audit->cacher;
                 const struct hfd_resource *resource =
                         hfd_object_key_parse(cacher->prefix, cacher->table, kv->key, &path);
+                /* Memory may have run out, too. That concerns only kinds without a slot, of which
+                 * nothing is cached, so it makes no difference; the next audit finds the key. */
                 if (!resource)
                         continue;
                 audit->n_keys++;

@@ -14,6 +14,7 @@
 
 #include "base/assert_costly.h"
 #include "base/percent.h"
+#include "base/text.h"
 #include "server/filters/request/query.h"
 
 /* Whether a decoded segment is "." or "..". */
@@ -183,14 +184,6 @@ static bool is_reading(const char *verb) {
         return false;
 }
 
-/* Copies text to *at, and advances *at past the copy. */
-static const char *store_text(char **at, const char *text) {
-        const char *copy = *at;
-
-        *at = stpcpy(*at, text) + 1;
-        return copy;
-}
-
 size_t hfd_request_info_text_size(const struct hfd_request_path *path) {
         return strlen(path->group) + strlen(path->version) + strlen(path->resource) +
                strlen(path->subresource) + strlen(path->ns) + strlen(path->name) + 6; /* NULs */
@@ -207,11 +200,11 @@ void hfd_request_info_init(struct hfd_request_info *info, const char *method,
                                           .is_resource = path->is_resource,
                                           .watch = strcmp(verb, "watch") == 0,
                                           .mutating = !is_reading(verb)};
-        info->group = store_text(&at, path->group);
-        info->version = store_text(&at, path->version);
-        info->resource = store_text(&at, path->resource);
-        info->subresource = store_text(&at, path->subresource);
-        info->ns = store_text(&at, path->ns);
-        info->name = store_text(&at, path->name); /* last: request_memo.c relies on it */
+        info->group = hf__text_copy(&at, path->group);
+        info->version = hf__text_copy(&at, path->version);
+        info->resource = hf__text_copy(&at, path->resource);
+        info->subresource = hf__text_copy(&at, path->subresource);
+        info->ns = hf__text_copy(&at, path->ns);
+        info->name = hf__text_copy(&at, path->name); /* last: request_memo.c relies on it */
         hf__assert_costly(at == text + hfd_request_info_text_size(path));
 }

@@ -65,12 +65,6 @@ static void end_job_no_memory(struct job *job) {
 
 /* ---- issuing ---- */
 
-static const char *text_at(const struct job *job, const char *path) {
-        const char *text = hf__json_text(hf__json_path(job->object, path));
-
-        return text ? text : "";
-}
-
 static int64_t wanted_seconds(const struct job *job) {
         int64_t seconds = SECONDS_DEFAULT;
 
@@ -134,7 +128,8 @@ static void issue_token(struct job *job) {
                 {.ns = job->ns,
                  .account = job->account,
                  .account_uid = job->account_uid,
-                 .secret = bound ? text_at(job, "spec.boundObjectRef.name") : NULL,
+                 .secret = bound ? hf__json_string_or_empty(job->object, "spec.boundObjectRef.name")
+                                 : NULL,
                  .secret_uid = bound ? job->secret_uid : NULL,
                  .issued = now,
                  .expires = now + seconds,
@@ -219,7 +214,7 @@ static void on_secret(struct hfd_request *get, const struct hfd_response *got) {
         struct job *job = (struct job *)get;
         /* kube-apiserver's conflict has the kind in place of the resource here. */
         const struct hfd_resource secret = {.plural = "Secret", .group = ""};
-        const char *wanted = text_at(job, "spec.boundObjectRef.uid");
+        const char *wanted = hf__json_string_or_empty(job->object, "spec.boundObjectRef.uid");
         struct hfd_response response = {0};
         char why[256];
 
@@ -233,15 +228,18 @@ static void on_secret(struct hfd_request *get, const struct hfd_response *got) {
                        "the UID in the bound object reference (%.100s) does not match the UID in "
                        "record. The object might have been deleted and then recreated",
                        wanted);
-        hfd_response_conflict(&response, &secret, text_at(job, "spec.boundObjectRef.name"), why);
+        hfd_response_conflict(&response, &secret,
+                              hf__json_string_or_empty(job->object, "spec.boundObjectRef.name"),
+                              why);
         end_job(job, &response);
 }
 
 /* Reads the object that the token shall be bound to. */
 static void bind_token(struct job *job) {
-        const char *version = text_at(job, "spec.boundObjectRef.apiVersion"),
-                   *kind = text_at(job, "spec.boundObjectRef.kind"),
-                   *name = text_at(job, "spec.boundObjectRef.name");
+        const char *version =
+                           hf__json_string_or_empty(job->object, "spec.boundObjectRef.apiVersion"),
+                   *kind = hf__json_string_or_empty(job->object, "spec.boundObjectRef.kind"),
+                   *name = hf__json_string_or_empty(job->object, "spec.boundObjectRef.name");
         const char *slash = strchr(version, '/');
         struct hfd_response response = {0};
 
@@ -302,7 +300,8 @@ static void on_account(struct hfd_request *get, const struct hfd_response *got) 
 
 /* A name in the body must be that of the path. False: response is the failure. */
 static bool check_names(const struct job *job, struct hfd_response *response) {
-        const char *name = text_at(job, "metadata.name"), *ns = text_at(job, "metadata.namespace");
+        const char *name = hf__json_string_or_empty(job->object, "metadata.name"),
+                   *ns = hf__json_string_or_empty(job->object, "metadata.namespace");
         struct hfd_causes causes;
 
         hfd_causes_init(&causes);

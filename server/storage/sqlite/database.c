@@ -224,13 +224,15 @@ static int exec_text(struct hfd_sqlite_db *db, const char *text) {
 /* Creates the tables of an empty file. Looks at the version inside the transaction, so that only
  * one of two processes creates them. After an error the transaction is still open: the caller
  * closes the connection, which rolls the transaction back. */
-static int create_schema(struct hfd_sqlite_db *db) {
+static int create_schema(struct hfd_sqlite_db *db, const char *path,
+                         struct hf_status *reterr_status) {
         int64_t version = 0;
         uint64_t history = 0;
         char text[128];
 
         if (getrandom(&history, sizeof history, 0) != (ssize_t)sizeof history)
-                return SQLITE_ERROR;
+                return hf_fail(reterr_status, -EIO,
+                               "%s cannot be used: there are no random numbers", path);
         history = (history >> 1) | 1; /* not 0, and positive in SQLite */
         int code = exec_text(db, "BEGIN IMMEDIATE");
         if (code == SQLITE_OK)
@@ -245,7 +247,9 @@ static int create_schema(struct hfd_sqlite_db *db) {
                 if (code == SQLITE_OK)
                         code = exec_text(db, text);
         }
-        return code == SQLITE_OK ? exec_text(db, "COMMIT") : code;
+        if (code == SQLITE_OK)
+                code = exec_text(db, "COMMIT");
+        return code == SQLITE_OK ? 0 : fail_open(db, path, reterr_status);
 }
 
 /* Checks that the file is a store, or empty, before anything is written to it. */
@@ -330,8 +334,8 @@ int hfd_sqlite_db_fill(struct hfd_sqlite_db *db, const char *path,
                 r = fail_open(db, path, reterr_status);
         if (r == 0)
                 r = set_wal(db, path, reterr_status);
-        if (r == 0 && empty && create_schema(db) != SQLITE_OK)
-                r = fail_open(db, path, reterr_status);
+        if (r == 0 && empty)
+                r = create_schema(db, path, reterr_status);
         return r;
 }
 

@@ -196,12 +196,6 @@ int hfd_write_certificate_prepare(struct hfd_write *w, const struct hf__json *ol
 
 /* ---- validation ---- */
 
-static const char *text_at(const struct hf__json *object, const char *path) {
-        const char *text = hf__json_string(object, path);
-
-        return text ? text : "";
-}
-
 /* The PEM text of a member, which the caller frees; NULL: there is none, or it is not base64. 0 or
  * -ENOMEM. */
 static int decode_member(const struct hf__json *object, const char *path, char **ret_pem,
@@ -229,19 +223,21 @@ static const char *fault_of_member(const struct hf__json *object, const char *pa
 static void validate_request(const struct hf__json *object, struct hfd_causes *causes) {
         const char *fault = fault_of_member(object, "spec.request", hfd_pki_request_fault);
 
-        if (fault && !*fault && strcmp(text_at(object, "spec.signerName"), CLIENT_SIGNER) == 0)
+        if (fault && !*fault &&
+            strcmp(hf__json_string_or_empty(object, "spec.signerName"), CLIENT_SIGNER) == 0)
                 fault = fault_of_member(object, "spec.request", hfd_pki_request_subject_fault);
         if (!fault)
                 hfd_causes_no_memory(causes);
         else if (*fault)
-                hfd_cause_invalid_text(causes, "spec.request", text_at(object, "spec.request"),
-                                       fault);
+                hfd_cause_invalid_text(causes, "spec.request",
+                                       hf__json_string_or_empty(object, "spec.request"), fault);
 }
 
 static void validate_certificate(const struct hf__json *object, const struct hf__json *old,
                                  struct hfd_causes *causes) {
         static const char field[] = "status.certificate";
-        const char *text = text_at(object, field), *before = text_at(old, field);
+        const char *text = hf__json_string_or_empty(object, field),
+                   *before = hf__json_string_or_empty(old, field);
 
         if (strcmp(text, before) == 0)
                 return;
@@ -339,7 +335,7 @@ bool hfd_write_may_certify(struct hfd_write *w, const struct hf__json *old) {
 
         if (!is_certificate_request(w))
                 return true;
-        const char *signer = text_at(w->object, "spec.signerName");
+        const char *signer = hf__json_string_or_empty(w->object, "spec.signerName");
         int asks = old ? 0 : asks_for_masters(w->object, signer);
         int changes =
                 old && request->subresource == HFD_SUB_STATUS ? changes_result(w->object, old) : 0;

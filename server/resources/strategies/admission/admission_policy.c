@@ -32,13 +32,6 @@ static const char spaces[] = " \t\n\v\f\r";
 
 static bool is_blank(const char *text) { return text[strspn(text, spaces)] == 0; }
 
-/* The member as a text; "" if it is absent or no text. Borrowed. */
-static const char *text_of(const struct hf__json *object, const char *name) {
-        const char *text = hf__json_string(object, name);
-
-        return text ? text : "";
-}
-
 /* ---- defaults ---- */
 
 int hfd_admission_policy_prepare(struct hf__json *object, const struct hf__json *old) {
@@ -124,7 +117,7 @@ static void validate_api_version(struct validation *v, const char *text) {
  * for a label, so it stays invalid. */
 static void validate_param_kind(struct validation *v) {
         const struct hf__json *json = hf__json_get(v->spec, "paramKind");
-        const char *kind = text_of(json, "kind");
+        const char *kind = hf__json_string_or_empty(json, "kind");
         char lower[HFD_DNS_LABEL_MAX + 2];
         char detail[400];
         size_t n = 0;
@@ -132,7 +125,7 @@ static void validate_param_kind(struct validation *v) {
         v->has_params = json != NULL;
         if (!json)
                 return;
-        validate_api_version(v, text_of(json, "apiVersion"));
+        validate_api_version(v, hf__json_string_or_empty(json, "apiVersion"));
         for (; kind[n] && n + 1 < sizeof lower; n++)
                 lower[n] = kind[n] >= 'A' && kind[n] <= 'Z' ? (char)(kind[n] | 0x20) : kind[n];
         lower[n] = 0;
@@ -187,8 +180,8 @@ static bool is_identifier(const char *text) {
 /* Adds the variable to the set, so that later expressions can use it. */
 static void validate_variable(struct validation *v, const struct hf__json *variable,
                               const char *field) {
-        const char *name = text_of(variable, "name");
-        const char *text = text_of(variable, "expression");
+        const char *name = hf__json_string_or_empty(variable, "name");
+        const char *text = hf__json_string_or_empty(variable, "expression");
         const struct hfd_expression *expression;
         char path[PATH_MAX_BYTES];
         int r;
@@ -262,8 +255,8 @@ static void validate_conditions(struct validation *v, const struct hf__json *old
 
 /* The message of a validation, or the expression that makes it. */
 static void validate_message(struct validation *v, const struct hf__json *json, const char *field) {
-        const char *expression = text_of(json, "messageExpression");
-        const char *message = text_of(json, "message");
+        const char *expression = hf__json_string_or_empty(json, "messageExpression");
+        const char *message = hf__json_string_or_empty(json, "message");
         const char *start = message + strspn(message, spaces);
         size_t n = strlen(start);
         char path[PATH_MAX_BYTES];
@@ -287,7 +280,7 @@ static void validate_message(struct validation *v, const struct hf__json *json, 
  * its message (validate_message). */
 static void validate_validation(struct validation *v, const struct hf__json *json,
                                 const char *field) {
-        const char *expression = text_of(json, "expression");
+        const char *expression = hf__json_string_or_empty(json, "expression");
         const char *reason = hf__json_string(json, "reason");
         char path[PATH_MAX_BYTES];
 
@@ -310,10 +303,10 @@ static void validate_validation(struct validation *v, const struct hf__json *jso
  * in kube-apiserver, a value that is too long has the cause "Required value". */
 static void validate_annotation(struct validation *v, const struct hf__json *json,
                                 const char *field) {
-        const char *name = text_of(hf__json_get(v->object, "metadata"), "name");
-        const char *text = text_of(json, "valueExpression");
+        const char *name = hf__json_string_or_empty(hf__json_get(v->object, "metadata"), "name");
+        const char *text = hf__json_string_or_empty(json, "valueExpression");
         const char *start = text + strspn(text, spaces);
-        const char *key = text_of(json, "key");
+        const char *key = hf__json_string_or_empty(json, "key");
         char qualified[600];
         char path[PATH_MAX_BYTES];
 
@@ -348,14 +341,15 @@ static void validate_annotations(struct validation *v) {
         if (!hfd_causes_check(v->causes, hf__json_index_init(&keys, list, "key")))
                 return;
         for (const struct hf__json *m = hf__json_first(list); m; m = hf__json_next(m), i++) {
-                struct hf__json_index_entry *entry = hf__json_index_find(&keys, text_of(m, "key"));
+                struct hf__json_index_entry *entry =
+                        hf__json_index_find(&keys, hf__json_string_or_empty(m, "key"));
                 char key_path[PATH_MAX_BYTES];
 
                 hfd_rule_path_at(path, "spec.auditAnnotations", NULL, i);
                 validate_annotation(v, m, path);
                 if (entry && entry->position < i)
                         hfd_cause_duplicate_text(v->causes, hfd_rule_path(key_path, path, "key"),
-                                                 text_of(m, "key"));
+                                                 hf__json_string_or_empty(m, "key"));
         }
         hf__json_index_done(&keys);
 }
@@ -395,9 +389,9 @@ void hfd_validating_policy_validate_status(const struct hf__json *object,
         for (const struct hf__json *m = hf__json_first(hf__json_path(object, list)); m;
              m = hf__json_next(m), i++) {
                 hfd_rule_path_at(path, list, NULL, i);
-                if (!text_of(m, "warning")[0])
+                if (!hf__json_string_or_empty(m, "warning")[0])
                         hfd_cause_required(causes, hfd_rule_path(member, path, "warning"), NULL);
-                if (is_blank(text_of(m, "fieldRef")))
+                if (is_blank(hf__json_string_or_empty(m, "fieldRef")))
                         hfd_cause_required(causes, hfd_rule_path(member, path, "fieldRef"), NULL);
         }
 }
@@ -426,7 +420,7 @@ static void validate_change(struct validation *v, const struct hf__json *mutatio
         const char *name = apply ? "applyConfiguration" : "jsonPatch";
         const char *other = apply ? "jsonPatch" : "applyConfiguration";
         const struct hf__json *change = hf__json_get(mutation, name);
-        const char *text = text_of(change, "expression");
+        const char *text = hf__json_string_or_empty(change, "expression");
         char path[PATH_MAX_BYTES];
         char member[PATH_MAX_BYTES];
 
@@ -454,7 +448,7 @@ static void validate_change(struct validation *v, const struct hf__json *mutatio
 /* Only the two forms are known, and each has its own first letter. */
 static void validate_mutation(struct validation *v, const struct hf__json *mutation,
                               const char *field) {
-        const char *type = text_of(mutation, "patchType");
+        const char *type = hf__json_string_or_empty(mutation, "patchType");
         char path[PATH_MAX_BYTES];
 
         hfd_rule_path(path, field, "patchType");
@@ -487,7 +481,7 @@ void hfd_mutating_policy_validate(const struct hf__json *object, const struct hf
                                    "mutations must contain at least one item");
         for (const struct hf__json *m = hf__json_first(list); m; m = hf__json_next(m), i++)
                 validate_mutation(&v, m, hfd_rule_path_at(path, "spec.mutations", NULL, i));
-        reinvocation = text_of(v.spec, "reinvocationPolicy");
+        reinvocation = hf__json_string_or_empty(v.spec, "reinvocationPolicy");
         if (!reinvocation[0])
                 hfd_cause_required(causes, "spec.reinvocationPolicy", NULL);
         else if (strcmp(reinvocation, "Never") != 0 && strcmp(reinvocation, "IfNeeded") != 0)

@@ -11,6 +11,7 @@
 
 #include "base/json.h"
 #include "base/json_index.h"
+#include "base/strbuf.h"
 #include "server/resources/causes.h"
 #include "server/resources/strategies/admission/match_schema.h"
 #include "server/resources/strategies/admission/rule_path.h"
@@ -19,11 +20,6 @@
 
 #define FIELD_MAX HFD_RULE_PATH_MAX
 #define LIST_MAX  300 /* bytes of a list in a cause */
-
-/* "" if json is NULL or no text. */
-static const char *text_of(const struct hf__json *json) {
-        return hf__json_is_string(json) ? hf__json_text(json) : "";
-}
 
 /* "Invalid value" with the whole list as the value, cut to LIST_MAX. */
 static void invalid_list(struct hfd_causes *causes, const char *field, const struct hf__json *list,
@@ -63,9 +59,9 @@ static void validate_requirement(const struct hf__json *term, const char *field,
                 hfd_cause_invalid_text(causes, hfd_rule_path(path, field, "key"), key ? key : "",
                                        hfd_qualified_name_rule);
         for (const struct hf__json *m = hf__json_first(values); m; m = hf__json_next(m), i++)
-                if (!hfd_is_label_value(text_of(m)))
+                if (!hfd_is_label_value(hf__json_text_or_empty(m)))
                         hfd_cause_invalid_text(causes, hfd_rule_path_at(path, field, "values", i),
-                                               text_of(m), hfd_label_value_rule);
+                                               hf__json_text_or_empty(m), hfd_label_value_rule);
 }
 
 void hfd_match_selector_validate(const struct hf__json *selector, const char *field,
@@ -100,17 +96,30 @@ struct seen {
                      * forgets the earlier ones */
 };
 
+/* Refuses the element i, whose path is the field, if the element `wider` is before it. Frees the
+ * text of `wider`. */
+static void refuse_after(struct hf__strbuf *wider, const char *text, size_t i, const char *field,
+                         const struct seen *seen, struct hfd_causes *causes) {
+        const struct hf__json_index_entry *entry = NULL;
+        char detail[400];
+
+        if (hfd_causes_check(causes, wider->error))
+                entry = hf__json_index_find(&seen->parts, wider->data);
+        if (entry && entry->position < i) {
+                snprintf(detail, sizeof detail, "if '%.150s' is present, must not specify %.150s",
+                         wider->data, text);
+                hfd_cause_invalid_text(causes, field, text, detail);
+        }
+        hf__strbuf_done(wider);
+}
+
 /* Checks the element i of a list of resources. "pods/status" is refused if an element before it has
- * all subresources of pods, or the status of all resources, because that includes it. Such an
- * element is not found if a name has more than 100 bytes. */
+ * all subresources of pods, or the status of all resources, because that includes it. */
 static void validate_resource(const char *text, size_t i, const char *field, struct seen *seen,
                               struct hfd_causes *causes) {
         const char *slash = strchr(text, '/');
-        size_t n = slash ? (size_t)(slash - text) : 0;
-        struct hf__json_index_entry *entry;
-        char wanted[FIELD_MAX + 2];
+        struct hf__strbuf wider = {0};
         char path[FIELD_MAX];
-        char detail[400];
 
         hfd_rule_path_at(path, field, NULL, i);
         if (!text[0]) {
@@ -123,20 +132,12 @@ static void validate_resource(const char *text, size_t i, const char *field, str
                 seen->plain = strcmp(text, "*") != 0;
                 return;
         }
-        snprintf(wanted, sizeof wanted, "%.*s/*", (int)(n < 100 ? n : 100), text);
-        entry = hf__json_index_find(&seen->parts, wanted);
-        if (entry && entry->position < i) {
-                snprintf(detail, sizeof detail, "if '%.150s' is present, must not specify %.150s",
-                         wanted, text);
-                hfd_cause_invalid_text(causes, path, text, detail);
-        }
-        snprintf(wanted, sizeof wanted, "*/%.100s", slash + 1);
-        entry = hf__json_index_find(&seen->parts, wanted);
-        if (entry && entry->position < i) {
-                snprintf(detail, sizeof detail, "if '%.150s' is present, must not specify %.150s",
-                         wanted, text);
-                hfd_cause_invalid_text(causes, path, text, detail);
-        }
+        hf__strbuf_add(&wider, text, (size_t)(slash - text));
+        hf__strbuf_puts(&wider, "/*");
+        refuse_after(&wider, text, i, path, seen, causes);
+        hf__strbuf_puts(&wider, "*");
+        hf__strbuf_puts(&wider, slash);
+        refuse_after(&wider, text, i, path, seen, causes);
 }
 
 static void validate_resources(const struct hf__json *list, const char *field,
@@ -149,7 +150,7 @@ static void validate_resources(const struct hf__json *list, const char *field,
         if (!hfd_causes_check(causes, hf__json_index_init(&seen.parts, list, NULL)))
                 return;
         for (const struct hf__json *m = hf__json_first(list); m; m = hf__json_next(m), i++)
-                validate_resource(text_of(m), i, field, &seen, causes);
+                validate_resource(hf__json_text_or_empty(m), i, field, &seen, causes);
         hf__json_index_done(&seen.parts);
         validate_alone(list, "*/*", field, "if '*/*' is present, must not specify other resources",
                        causes);
@@ -174,11 +175,11 @@ static void validate_operations(const struct hf__json *rule, const char *field,
                 bool found = false;
 
                 for (size_t k = 0; k < sizeof known / sizeof known[0]; k++)
-                        found = found || strcmp(text_of(m), known[k]) == 0;
+                        found = found || strcmp(hf__json_text_or_empty(m), known[k]) == 0;
                 if (!found)
                         hfd_cause_unsupported_text(causes,
                                                    hfd_rule_path_at(path, field, "operations", i),
-                                                   text_of(m),
+                                                   hf__json_text_or_empty(m),
                                                    "\"*\", \"CONNECT\", \"CREATE\", \"DELETE\", "
                                                    "\"UPDATE\"");
         }
@@ -202,7 +203,7 @@ void hfd_match_rule_validate(const struct hf__json *rule, const char *field,
         validate_alone(versions, "*", hfd_rule_path(path, field, "apiVersions"),
                        "if '*' is present, must not specify other API versions", causes);
         for (const struct hf__json *m = hf__json_first(versions); m; m = hf__json_next(m), i++)
-                if (!text_of(m)[0])
+                if (!hf__json_text_or_empty(m)[0])
                         hfd_cause_required(causes, hfd_rule_path_at(path, field, "apiVersions", i),
                                            NULL);
         validate_resources(hf__json_get(rule, "resources"), hfd_rule_path(path, field, "resources"),
@@ -237,7 +238,7 @@ static void validate_names(const struct hf__json *rule, const char *field,
         if (!hfd_causes_check(causes, hf__json_index_init(&names, list, NULL)))
                 return;
         for (const struct hf__json *m = hf__json_first(list); m; m = hf__json_next(m), i++) {
-                const char *name = text_of(m);
+                const char *name = hf__json_text_or_empty(m);
                 struct hf__json_index_entry *entry = hf__json_index_find(&names, name);
 
                 hfd_rule_path_at(path, field, "resourceNames", i);

@@ -23,19 +23,13 @@ int hfd_admission_binding_prepare(struct hf__json *object, const struct hf__json
         return hfd_match_resources_prepare(hf__json_path(object, "spec.matchResources"));
 }
 
-static const char *text_of(const struct hf__json *object, const char *name) {
-        const char *text = hf__json_string(object, name);
-
-        return text ? text : "";
-}
-
 /* The params are one object with a name, or all objects that a selector selects. ref NULL: the
  * policy uses no params. */
 static void validate_param_ref(const struct hf__json *ref, struct hfd_causes *causes) {
         static const char exclusive[] = "name and selector are mutually exclusive";
         const struct hf__json *selector = hf__json_get(ref, "selector");
-        const char *name = text_of(ref, "name");
-        const char *action = text_of(ref, "parameterNotFoundAction");
+        const char *name = hf__json_string_or_empty(ref, "name");
+        const char *action = hf__json_string_or_empty(ref, "parameterNotFoundAction");
 
         if (!ref)
                 return;
@@ -91,7 +85,7 @@ static void validate_actions(const struct hf__json *list, struct hfd_causes *cau
 }
 
 static void validate_common(const struct hf__json *spec, struct hfd_causes *causes) {
-        const char *name = text_of(spec, "policyName");
+        const char *name = hf__json_string_or_empty(spec, "policyName");
 
         if (!name[0])
                 hfd_cause_required(causes, "spec.policyName", NULL);

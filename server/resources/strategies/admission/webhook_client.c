@@ -100,26 +100,21 @@ static void check_path(const char *path, const char *field, struct hfd_causes *c
         }
 }
 
-static const char *text_of(const struct hf__json *object, const char *key) {
-        const char *text = hf__json_string(object, key);
-
-        return text ? text : "";
-}
-
 void hfd_webhook_service_validate(const struct hf__json *service, const char *field,
                                   struct hfd_causes *causes) {
         char value[32], path[HFD_RULE_PATH_MAX];
         int64_t port = 0;
 
         /* kube-apiserver confuses the two paths here, and clients see its messages. */
-        if (!*text_of(service, "namespace"))
+        if (!*hf__json_string_or_empty(service, "namespace"))
                 hfd_cause_required(causes, hfd_rule_path(path, field, "name"), "");
-        if (!*text_of(service, "name"))
+        if (!*hf__json_string_or_empty(service, "name"))
                 hfd_cause_required(causes, hfd_rule_path(path, field, "namespace"), "");
         (void)hf__json_i64(service, "port", &port);
         (void)snprintf(value, sizeof value, "%lld", (long long)port);
         if (port < 1 || port > 65535)
                 hfd_cause_invalid(causes, hfd_rule_path(path, field, "port"), value,
                                   "port is not valid: must be between 1 and 65535, inclusive");
-        check_path(text_of(service, "path"), hfd_rule_path(path, field, "path"), causes);
+        check_path(hf__json_string_or_empty(service, "path"), hfd_rule_path(path, field, "path"),
+                   causes);
 }

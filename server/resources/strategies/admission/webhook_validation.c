@@ -34,11 +34,6 @@ struct options {
         bool same_conditions;  /* the match conditions are as they were, so they stay unchecked */
 };
 
-/* "" if json is NULL or no text. */
-static const char *text_of(const struct hf__json *json) {
-        return hf__json_is_string(json) ? hf__json_text(json) : "";
-}
-
 /* ---- the old object ---- */
 
 /* Whether a request with dryRun can be sent to the webhook. */
@@ -64,7 +59,8 @@ static bool has_same_names(const struct hf__json *hooks, struct hfd_causes *caus
         for (const struct hf__json *m = hf__json_first(hooks); m && !same;
              m = hf__json_next(m), i++) {
                 struct hf__json_index_entry *entry =
-                        hf__json_index_find(&names, text_of(hf__json_get(m, "name")));
+                        hf__json_index_find(&names,
+                                            hf__json_text_or_empty(hf__json_get(m, "name")));
                 same = entry && entry->position < i;
         }
         hf__json_index_done(&names);
@@ -196,12 +192,15 @@ static void validate_versions(const struct hf__json *hook, bool unknown, const c
                 return;
         for (const struct hf__json *m = hf__json_first(versions); m && i < VERSIONS_MAX;
              m = hf__json_next(m), i++) {
-                struct hf__json_index_entry *entry = hf__json_index_find(&seen, text_of(m));
+                struct hf__json_index_entry *entry =
+                        hf__json_index_find(&seen, hf__json_text_or_empty(m));
                 hfd_rule_path_at(path, field, NULL, i);
                 if (entry && entry->position < i)
-                        hfd_cause_invalid_text(causes, path, text_of(m), "duplicate version");
-                else if (!hfd_is_dns1035_label(text_of(m)))
-                        hfd_cause_invalid_text(causes, path, text_of(m), hfd_dns1035_label_rule);
+                        hfd_cause_invalid_text(causes, path, hf__json_text_or_empty(m),
+                                               "duplicate version");
+                else if (!hfd_is_dns1035_label(hf__json_text_or_empty(m)))
+                        hfd_cause_invalid_text(causes, path, hf__json_text_or_empty(m),
+                                               hfd_dns1035_label_rule);
         }
         hf__json_index_done(&seen);
         if (unknown || knows_review(hook))
@@ -216,8 +215,8 @@ static void validate_hook(const struct hf__json *hook, const struct options *opt
         char path[FIELD_MAX];
         size_t i = 0;
 
-        validate_name(text_of(hf__json_get(hook, "name")), hfd_rule_path(path, field, "name"),
-                      causes);
+        validate_name(hf__json_text_or_empty(hf__json_get(hook, "name")),
+                      hfd_rule_path(path, field, "name"), causes);
         for (const struct hf__json *m = hf__json_first(hf__json_get(hook, "rules")); m;
              m = hf__json_next(m), i++)
                 hfd_match_rule_validate(m, hfd_rule_path_at(path, field, "rules", i), causes);
@@ -254,7 +253,7 @@ void hfd_webhooks_validate_object(const struct hf__json *object, const struct hf
                 return;
         for (const struct hf__json *m = hf__json_first(hooks); m && causes->n < HFD_CAUSES_MAX;
              m = hf__json_next(m), i++) {
-                const char *name = text_of(hf__json_get(m, "name"));
+                const char *name = hf__json_text_or_empty(hf__json_get(m, "name"));
                 struct hf__json_index_entry *entry = hf__json_index_find(&names, name);
                 validate_hook(m, &options, hfd_rule_path_at(field, "webhooks", NULL, i), &work,
                               causes);

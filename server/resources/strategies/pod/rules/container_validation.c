@@ -253,6 +253,8 @@ static void validate_list(const struct pod *pod, const struct hf__json *list, co
                 const char *name = hfd_text_of(m, "name");
                 hfd_field_index(path, field, i);
                 validate_container(pod, m, path);
+                if (init)
+                        hfd_container_restart_validate(m, path, true, pod->causes);
                 if (*name && (is_repeated(own, name, i) ||
                               (init && hf__json_index_find(&pod->containers, name))))
                         hfd_cause_duplicate_text(pod->causes,
@@ -261,10 +263,12 @@ static void validate_list(const struct pod *pod, const struct hf__json *list, co
                  * kube-apiserver, the cause names the first container. */
                 if (init)
                         hfd_host_ports_validate(m, true, field, pod->causes);
-                if (init)
+                if (init) {
                         validate_init_container(pod, m, path);
-                else
+                } else {
                         hfd_handlers_validate(m, path, pod->grace, pod->causes);
+                        hfd_container_restart_validate(m, path, false, pod->causes);
+                }
                 i++;
         }
         if (!init)

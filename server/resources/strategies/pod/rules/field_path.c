@@ -19,9 +19,7 @@
 #define PORT_MAX      65535
 
 const char *hfd_text_of(const struct hf__json *object, const char *key) {
-        const char *text = hf__json_text(hf__json_get(object, key));
-
-        return text ? text : "";
+        return hf__json_text_or_empty(hf__json_get(object, key));
 }
 
 bool hfd_is_padded(const char *text) {

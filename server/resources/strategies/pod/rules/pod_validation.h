@@ -57,6 +57,10 @@ void hfd_host_ports_validate(const struct hf__json *first, bool only_first, cons
  * out, as in kube-apiserver, so that those of pods call it. */
 void hfd_image_validate(const struct hf__json *container, const char *field,
                         struct hfd_causes *causes);
+/* restart_validation.c: restartPolicy and restartPolicyRules of a container, or of an init
+ * container. field: the path of the container */
+void hfd_container_restart_validate(const struct hf__json *container, const char *field, bool init,
+                                    struct hfd_causes *causes);
 /* variable_validation.c: env and envFrom of a container */
 void hfd_variables_validate(const struct hf__json *container, const char *field,
                             struct hfd_causes *causes);
