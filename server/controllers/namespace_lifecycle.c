@@ -5,7 +5,9 @@
  *
  *      1. A client deletes the namespace: the server marks it with a deletionTimestamp, and from
  *         then on creates nothing in it.
- *      2. For every namespaced kind, all objects in it are deleted as a collection.
+ *      2. For every namespaced kind, all objects in it are deleted as a collection: pods first.
+ *         While pods remain, nothing else is deleted, because they use it, and NetworkPolicies
+ *         still have to hold for them.
  *      3. If objects remain, because they have finalizers or their deletion failed, the conditions
  *         of the namespace describe them. Each deletion of such an object enqueues the namespace
  *         again.
@@ -269,17 +271,35 @@ static int check_kinds(const struct lifecycle *lifecycle, struct hf_term *term,
         return r;
 }
 
+static bool is_pods(const struct hfd_kind *kind) {
+        return !*kind->row.resource.group && strcmp(kind->row.resource.plural, "pods") == 0;
+}
+
+/* Does step 2 for the pods, or, if none remain, for the other kinds. */
+static int empty_kinds(const struct hfd_kind_set *set, struct hf_term *term, struct hf__json *ns,
+                       struct hfd_namespace_report *report) {
+        int r = 0;
+
+        for (size_t i = 0; r == 0 && i < set->n; i++)
+                if (is_pods(set->kinds[i]))
+                        r = empty_kind(term, set->kinds[i], ns, report);
+        if (r != 0 || report->n_remaining > 0)
+                return r;
+        for (size_t i = 0; r == 0 && i < set->n; i++)
+                if (set->kinds[i]->row.namespaced && !is_pods(set->kinds[i]))
+                        r = empty_kind(term, set->kinds[i], ns, report);
+        return r;
+}
+
 /* Does steps 2 to 4 of the list at the top of this file. */
 static int empty_namespace(const struct lifecycle *lifecycle, struct hf_term *term,
                            struct hf__json *ns, const char *name, hf_nsec *ret_again) {
-        const struct hfd_kind_set *set = lifecycle->set;
         struct hfd_namespace_report report = {0};
         bool complete;
         int r = check_kinds(lifecycle, term, ns, &complete);
 
-        for (size_t i = 0; r == 0 && i < set->n; i++)
-                if (set->kinds[i]->row.namespaced)
-                        r = empty_kind(term, set->kinds[i], ns, &report);
+        if (r == 0)
+                r = empty_kinds(lifecycle->set, term, ns, &report);
         bool clean = hfd_namespace_report_is_clean(&report);
         if (r == 0 && clean && complete) {
                 r = finalize_namespace(term, ns, name);

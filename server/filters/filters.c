@@ -29,6 +29,7 @@
 #include "server/filters/priority.h"
 #include "server/filters/request_context.h"
 #include "server/filters/status_response.h"
+#include "server/filters/timeout.h"
 #include "server/flow/flow_levels.h"
 
 /* How long requests may still wait for seats when the server shuts down. Other instances serve
@@ -254,7 +255,7 @@ static bool run_chain(struct hfd_request_context *context, struct hfd_user *user
         if (!check_request_info(context))
                 return false;
         begin_audit(context, user);
-        if (!hfd_impersonation_filter(context, user))
+        if (!hfd_timeout_filter(context) || !hfd_impersonation_filter(context, user))
                 return false;
         hfd_priority_filter(context, context->filters->flow, user);
         return hfd_authorization_filter(context, user) &&

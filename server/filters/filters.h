@@ -7,6 +7,7 @@
  *      authentication   determines the user (401)
  *      request_info     parses what is requested (400 invalid path, 405 unknown method)
  *      audit            begins a record, unless the audit policy's level is None
+ *      timeout          checks the parameter `timeout` (400)
  *      impersonation    replaces the user (400, 403)
  *      priority         finds the FlowSchema and the priority level, and names them in the response
  *      authorization    checks the rights of the user (403)

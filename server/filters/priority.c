@@ -134,9 +134,9 @@ static unsigned width_of(const struct hfd_request_context *context) {
                               hfd_flow_level_max_width(context->seats.level));
 }
 
-/* Until when the request may wait for seats. A `timeout` that is malformed, not positive or longer
- * than REQUEST_TIMEOUT counts as absent, and so does that of a watch. If it is malformed, the
- * handler refuses the request later. */
+/* Until when the request may wait for seats. A `timeout` that is not positive, or longer than
+ * REQUEST_TIMEOUT, counts as absent, and so does that of a watch. One that is malformed was refused
+ * before. */
 static hf_nsec deadline_of(const struct hfd_request_context *context, hf_nsec received) {
         const char *query = hfd_http_request_query(context->request);
         hf_nsec timeout = 0;

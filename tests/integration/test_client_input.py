@@ -57,6 +57,7 @@ def test_a_client_may_shorten_the_deadline(api):
         assert api.request(method, f"{CONFIGMAPS}?timeout=1ns")[0] in (503, 504)
         assert api.get(f"{CONFIGMAPS}/late")[0] == 200
         assert api.request(method, f"{CONFIGMAPS}?timeout=soon")[0] == 400
+    assert api.get("/version?timeout=soon")[0] == 400
     assert api.get(f"{CONFIGMAPS}/late?timeout=0s")[0] == 200
     assert api.request("DELETE", f"{CONFIGMAPS}?timeout=1m&timeoutSeconds=20")[0] == 200
     assert api.get(f"{CONFIGMAPS}/late")[0] == 404

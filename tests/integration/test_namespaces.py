@@ -99,6 +99,26 @@ def test_conditions_say_what_remains(cluster, server):
     cluster.witness.wait_for("its end", is_namespace("held", "DELETE"))
 
 
+def test_pods_go_first(cluster):
+    """A pod that has not ended may still use the other objects."""
+    a = cluster.instance("a", "--runtime-config=api/workloads=true").wait_ready()
+    make(a, "n")
+    assert fill(a, "n", "used")[0] == 201
+    pod = {"metadata": {"name": "p", "finalizers": ["test/holds"]}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+    assert a.request("POST", f"{NAMESPACES}/n/pods", pod)[0] == 201
+    assert a.request("DELETE", f"{NAMESPACES}/n")[0] == 200
+    said = conditions(cluster.witness.wait_for("the condition", lambda e: conditions(e).get("NamespaceContentRemaining", {}).get("status")
+                                               == "True"))
+    assert said["NamespaceContentRemaining"]["message"] == "Some resources are remaining: pods. has 1 resource instances"
+    assert said["NamespaceDeletionContentFailure"]["status"] == "False"
+    assert "deletionTimestamp" in json.loads(a.get(f"{NAMESPACES}/n/pods/p")[1])["metadata"]
+    assert a.get(f"{NAMESPACES}/n/configmaps/used")[0] == 200 and given("n") <= contents(cluster, "n")
+    release(a, f"{NAMESPACES}/n/pods/p")
+    cluster.witness.wait_for("its end", is_namespace("n", "DELETE"))
+    gone = {e["key"]: e["rev"] for e in cluster.witness.seen() if e["type"] == "DELETE"}
+    assert gone["/registry/pods/n/p"] < gone["/registry/configmaps/n/used"]
+
+
 def test_no_creation_survives_the_deletion(cluster, server):
     """Eight clients create objects while the namespace is deleted. Each creation is either
     refused or deleted with the namespace."""

@@ -204,6 +204,28 @@ static void test_bad_paths_and_methods_are_refused(void **state) {
                     "404 page not found\n", "nosniff");
 }
 
+/* No handler of documents reads the query. */
+static void test_a_malformed_timeout_is_refused(void **state) {
+        static const char *const good[] = {"timeout=", "timeout=0", "timeout=3m", "timeout=-1s",
+                                           "timeout"};
+
+        expect_status(send(fake_request_new_admin("GET", "/version", "x=1&timeout=soon")), 400,
+                      "BadRequest",
+                      "invalid timeout specified in the request URL - time: invalid duration "
+                      "\"soon\"");
+        expect_status(send(fake_request_new_admin("DELETE", "/api/v1/namespaces/n", "timeout=-")),
+                      400, "BadRequest",
+                      "invalid timeout specified in the request URL - time: invalid duration "
+                      "\"-\"");
+        for (size_t i = 0; i < sizeof good / sizeof good[0]; i++)
+                expect_text(send(fake_request_new_admin("GET", "/nothing", good[i])), 404,
+                            "404 page not found\n", "nosniff");
+        struct hfd_http_request *watch =
+                send(fake_request_new_admin("GET", "/api/v1/nodes", "watch=1&timeout=soon"));
+        assert_int_equal(watch->code, 200);
+        fake_request_free(watch);
+}
+
 /* GET /nothing with one or two headers; name may be NULL. */
 static struct hfd_http_request *impersonate(const char *name, const char *value, const char *header,
                                             bool admin) {
@@ -566,6 +588,8 @@ int main(void) {
                 cmocka_unit_test_setup_teardown(test_refusals_have_the_messages_of_kubernetes,
                                                 set_up, tear_down),
                 cmocka_unit_test_setup_teardown(test_bad_paths_and_methods_are_refused, set_up,
+                                                tear_down),
+                cmocka_unit_test_setup_teardown(test_a_malformed_timeout_is_refused, set_up,
                                                 tear_down),
                 cmocka_unit_test_setup_teardown(
                         test_a_shortage_of_memory_does_not_mean_bad_credentials, set_up, tear_down),

@@ -5,12 +5,14 @@
  * all objects and needs much memory for a moment, but runs are rare. So the stack and the
  * allocator's cache of the thread are given back after each run.
  *
- * Invariants: the thread sleeps without a time limit while nothing changes. After each run it
- * pauses PAUSE_FACTOR times as long as the run took, so that frequent changes do not keep a
+ * Invariants: the thread sleeps without a time limit while nothing changes. Each run earns it a
+ * pause of PAUSE_FACTOR times as long as the run took, so that frequent changes do not keep a
  * processor busy. The pause is at most pause_max, so that no change is delayed for long. It is at
  * least PAUSE_MIN, unless pause_max is less, because each run reads all objects, and an instance
- * that starts with an empty store creates its default objects one after the other. If memory ran
- * out, it pauses RETRY instead.
+ * that starts with an empty store creates its default objects one after the other. Pauses may be
+ * owed, up to CREDIT: a few changes after a quiet time, such as a role and then its binding, are
+ * seen at once, because their client often uses them at once. If memory ran out, the thread pauses
+ * RETRY instead.
  */
 #include "server/cacher/feed/feed.h"
 
@@ -28,6 +30,7 @@
 
 #define PAUSE_FACTOR 4
 #define PAUSE_MIN    (10 * HF_NSEC_PER_MSEC)
+#define CREDIT       (100 * HF_NSEC_PER_MSEC)
 #define RETRY        HF_NSEC_PER_SEC /* after memory ran out */
 
 struct hfd_feed {
@@ -102,9 +105,21 @@ static int run_make(void *ctx) {
         return feed->config.make(feed->config.ctx, feed->config.cacher);
 }
 
+/* The pause that a run earns. */
+static hf_nsec pause_after(const struct hfd_feed *feed, hf_nsec took) {
+        hf_nsec pause = took * PAUSE_FACTOR;
+
+        if (pause < PAUSE_MIN)
+                pause = PAUSE_MIN;
+        if (pause > feed->config.pause_max)
+                pause = feed->config.pause_max;
+        return pause;
+}
+
 static void *feed_main(void *ctx) {
         struct hfd_feed *feed = ctx;
         const struct hf_clock *clock = hf_host_clock(feed->host);
+        hf_nsec paid = 0; /* when all pauses are over, if there are no more runs */
 
         pthread_mutex_lock(&feed->mu);
         while (!feed->stopping) {
@@ -116,19 +131,16 @@ static void *feed_main(void *ctx) {
                 pthread_mutex_unlock(&feed->mu);
                 hf_nsec began = hf_now(clock);
                 int r = hf__thread_run(feed->host, feed->config.thread, run_make, feed);
-                hf_nsec ended = hf_now(clock), pause = (ended - began) * PAUSE_FACTOR;
-                if (pause < PAUSE_MIN)
-                        pause = PAUSE_MIN;
-                if (pause > feed->config.pause_max)
-                        pause = feed->config.pause_max;
+                hf_nsec ended = hf_now(clock), took = ended - began;
+                paid = (paid > began ? paid : began) + took + pause_after(feed, took);
                 if (r == -ENOMEM) {
                         hf_log(&feed->host->log, HF_LOG_WARNING, feed->config.component,
                                "memory ran out: reading the objects again in a second");
-                        pause = RETRY;
+                        paid = ended + RETRY + CREDIT;
                 }
                 pthread_mutex_lock(&feed->mu);
                 feed->changed |= r == -ENOMEM;
-                pause_locked(feed, ended + pause);
+                pause_locked(feed, paid - CREDIT);
         }
         pthread_mutex_unlock(&feed->mu);
         return NULL;

@@ -136,6 +136,16 @@ static int set_host_ports(struct hf__json *spec, const char *list) {
         return r;
 }
 
+/* As in Kubernetes, a pod that asks for less than no time to stop gets a second. In a template the
+ * number stays. 0 or -ENOMEM. */
+static int mend_grace(struct hf__json *spec) {
+        static const char key[] = "terminationGracePeriodSeconds";
+        int64_t seconds;
+
+        return hf__json_i64(spec, key, &seconds) && seconds < 0 ? hf__json_set_i64(spec, key, 1)
+                                                                : 0;
+}
+
 /* The order counts: requests come from limits before the QoS class is computed from both. A create
  * begins without status, so a second call for the same new pod computes the class anew: a
  * LimitRange may have added requests (registry/write/checks/limit_ranges.c). The two kept members
@@ -155,6 +165,8 @@ int hfd_pod_prepare(struct hf__json *object, const struct hf__json *old) {
         struct hf__json *spec = hf__json_get(object, "spec");
         if (r == 0)
                 r = hfd_pod_spec_default(spec);
+        if (r == 0)
+                r = mend_grace(spec);
         if (r == 0)
                 r = set_requests(hf__json_get(spec, "containers"));
         if (r == 0)

@@ -218,8 +218,9 @@ static void validate_container(const struct pod *pod, const struct hf__json *con
                            hfd_field_path(path, field, "resources"), causes);
         validate_resize_policy(hf__json_get(container, "resizePolicy"),
                                hfd_field_path(path, field, "resizePolicy"), pod);
-        hfd_app_armor_validate(hf__json_get(container, "securityContext"),
-                               hfd_field_path(path, field, "securityContext"), causes);
+        hfd_field_path(path, field, "securityContext");
+        hfd_security_ids_validate(hf__json_get(container, "securityContext"), path, causes);
+        hfd_app_armor_validate(hf__json_get(container, "securityContext"), path, causes);
 }
 
 /* Only an init container with restartPolicy Always, a sidecar, may have probes and a lifecycle. */

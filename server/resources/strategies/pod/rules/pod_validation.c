@@ -7,8 +7,8 @@
  * show them and tests compare them. Only rules that pods and templates share are here; those that
  * only pods have are in workloads/pods/pod_update.c.
  *
- * Affinities, security contexts (except profiles of AppArmor) and spread constraints are not
- * checked: Holdfast runs no pods, so a mistake in them shows only in the program that does.
+ * Affinities, spread constraints and most members of security contexts are not checked: Holdfast
+ * runs no pods, so a mistake in them shows only in the program that does.
  */
 #include "server/resources/strategies/pod/rules/pod_validation.h"
 
@@ -57,8 +57,9 @@ void hfd_pod_spec_validate(const struct hf__json *spec, const char *field,
         hfd_require_one_of(spec, field, "dnsPolicy", dns_policies, causes);
         hfd_labels_validate(hf__json_get(spec, "nodeSelector"),
                             hfd_field_path(path, field, "nodeSelector"), causes);
-        hfd_app_armor_validate(hf__json_get(spec, "securityContext"),
-                               hfd_field_path(path, field, "securityContext"), causes);
+        hfd_field_path(path, field, "securityContext");
+        hfd_pod_security_validate(hf__json_get(spec, "securityContext"), path, causes);
+        hfd_app_armor_validate(hf__json_get(spec, "securityContext"), path, causes);
         validate_names(spec, field, of_node, causes);
         hfd_require_range(spec, field, "activeDeadlineSeconds", 1, INT32_MAX,
                           "must be between 1 and 2147483647, inclusive", causes);

@@ -61,6 +61,12 @@ void hfd_image_validate(const struct hf__json *container, const char *field,
  * container. field: the path of the container */
 void hfd_container_restart_validate(const struct hf__json *container, const char *field, bool init,
                                     struct hfd_causes *causes);
+/* security_validation.c: users and groups of a security context; the one of a pod has sysctls, too
+ */
+void hfd_security_ids_validate(const struct hf__json *context, const char *field,
+                               struct hfd_causes *causes);
+void hfd_pod_security_validate(const struct hf__json *context, const char *field,
+                               struct hfd_causes *causes);
 /* variable_validation.c: env and envFrom of a container */
 void hfd_variables_validate(const struct hf__json *container, const char *field,
                             struct hfd_causes *causes);

@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/* The parameter `timeout` of a request: how long its client waits for the response. */
+#include <stdbool.h>
+
+struct hfd_request_context;
+
+/* True: the request may go on. False: its timeout is malformed, and a response was sent. A watch
+ * has no such parameter. Thread: the worker of the request. */
+bool hfd_timeout_filter(struct hfd_request_context *context);
