@@ -157,7 +157,6 @@ static void test_a_watch_repeats_changes_of_one_revision_that_may_be_seen_in_par
         assert_true(hfd_event_history_resume(history, 30, &i));
 }
 
-/* An interruption raises the floor. Changes in the ring neither raise it further nor lower it. */
 /* Whether the change with this number can be found, and its index is right. */
 static bool finds(uint64_t number, size_t index) {
         size_t i = SIZE_MAX;
@@ -205,6 +204,19 @@ static void test_a_revision_that_is_there_in_part_is_not_found(void **state) {
         assert_true(finds(3, 2));
 }
 
+static uint16_t tag(const char *text) { return hfd_history_tag(text, strlen(text)); }
+
+/* Namespaces often differ only in the last characters. */
+static void test_tags_depend_on_every_byte(void **state) {
+        assert_int_equal(tag(""), 0);
+        assert_int_not_equal(tag("tenant00"), tag("tenant01"));
+        assert_int_not_equal(tag("tenant00"), tag("tenant10"));
+        assert_int_not_equal(tag("config-map-00-01"), tag("config-map-00-02"));
+        assert_int_not_equal(tag("xconfig"), tag("yconfig"));
+        assert_int_not_equal(tag("a1"), tag("a2"));
+}
+
+/* An interruption raises the floor. Changes in the ring neither raise it further nor lower it. */
 static void test_an_interruption_raises_the_floor(void **state) {
         add(10, 1);
         add(20, 2);
@@ -538,6 +550,7 @@ int main(void) {
                 CASE(test_a_watch_repeats_changes_of_one_revision_that_may_be_seen_in_part),
                 CASE(test_a_number_is_never_used_again),
                 CASE(test_a_revision_that_is_there_in_part_is_not_found),
+                CASE(test_tags_depend_on_every_byte),
                 CASE(test_an_interruption_raises_the_floor),
                 CASE(test_the_ring_grows_and_shrinks),
                 CASE(test_without_memory_a_history_begins_anew),

@@ -206,7 +206,7 @@ uint16_t hfd_history_tag(const char *text, size_t n) {
                 text += n_word;
                 n -= n_word;
         }
-        return (uint16_t)tag;
+        return (uint16_t)(tag >> 48); /* these bits depend on every byte */
 }
 
 static void set_tags(struct hfd_change *change) {
