@@ -200,14 +200,7 @@ static void add_stepped(struct hf_elector *elector) {
         elector->electors->stepped = elector;
 }
 
-static void look_at_term(struct hf_elector *elector);
-
-/* The return of the controllers comes before any other event: if the loop runs late, the stop grace
- * may be over, and this step would take them for stuck. Only a refusal by the fence comes earlier,
- * because a release must not rely on what was known before it. */
-static void step_core(struct hf_elector *elector, struct hf__core_event *event) {
-        if (event->type != HF__EV_JOINED && event->type != HF__EV_STALE_TERM)
-                look_at_term(elector);
+static void take_step(struct hf_elector *elector, struct hf__core_event *event) {
         struct hf__kept_texts *texts = &elector->electors->texts;
         struct hf__kept_texts_step step;
         struct hf__core_actions actions;
@@ -238,11 +231,6 @@ static void step_core(struct hf_elector *elector, struct hf__core_event *event) 
         hf__elector_actions_carry_out(elector, &actions, now);
 }
 
-static void step_core_simple(struct hf_elector *elector, enum hf__core_event_type type) {
-        struct hf__core_event event = {.type = type};
-        step_core(elector, &event);
-}
-
 /* ---- the end of a term ---- */
 
 static bool is_term_joined(const struct hf_elector *elector) {
@@ -268,7 +256,7 @@ static void join_term(struct hf_elector *elector) {
         hf_metric_observe(elector->metrics->stop_seconds,
                           seconds(hf_now(clock_of(elector)) - elector->ending_at));
         elector->ending_at = 0;
-        step_core(elector, &event);
+        take_step(elector, &event);
 }
 
 /* Ends the term if its client or the embedder has asked for that. */
@@ -277,7 +265,7 @@ static void end_stale_term(struct hf_elector *elector) {
 
         event.result = atomic_exchange(&elector->stale_error, 0);
         if (atomic_exchange(&elector->end_requested, false) || event.result != 0)
-                step_core(elector, &event);
+                take_step(elector, &event);
 }
 
 /* If the controllers have returned, reports that to the core. */
@@ -287,6 +275,21 @@ static void look_at_term(struct hf_elector *elector) {
         end_stale_term(elector);
         if (is_term_joined(elector))
                 join_term(elector);
+}
+
+/* ---- steps ---- */
+
+/* The return of the controllers comes before any other event: if the loop runs late, the stop grace
+ * may be over, and this step would take them for stuck. Only a refusal by the fence comes earlier,
+ * because a release must not rely on what was known before it. */
+static void step_core(struct hf_elector *elector, struct hf__core_event *event) {
+        look_at_term(elector);
+        take_step(elector, event);
+}
+
+static void step_core_simple(struct hf_elector *elector, enum hf__core_event_type type) {
+        struct hf__core_event event = {.type = type};
+        step_core(elector, &event);
 }
 
 /* ---- replies and events ---- */
