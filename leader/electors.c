@@ -182,19 +182,19 @@ static bool await_change_locked(struct hf_electors *electors, hf_nsec *until, hf
 
 /* Waits for the controllers of class HF_EVERY_INSTANCE, as await_change_locked does. True: all have
  * returned. */
-static bool wait_for_instances(struct hf_electors *electors, hf_nsec until, hf_nsec duration) {
+static bool wait_for_instances(struct hf_electors *electors, hf_nsec *until, hf_nsec duration) {
         pthread_mutex_lock(&electors->mu);
         bool joined = all_instances_joined(electors);
-        while (!joined && await_change_locked(electors, &until, duration))
+        while (!joined && await_change_locked(electors, until, duration))
                 joined = all_instances_joined(electors);
         pthread_mutex_unlock(&electors->mu);
         return joined;
 }
 
-/* Drains the HF_EVERY_INSTANCE controllers until boot time `until`, which is `duration` after the
- * stop began, then aborts them. If one has not returned a stop grace later, no controller's memory
- * is freed, and `instance` remains set. */
-static void stop_instances(struct hf_electors *electors, hf_nsec until, hf_nsec duration) {
+/* Drains the HF_EVERY_INSTANCE controllers until boot time *until, which is `duration` after the
+ * stop began (or after a pause, await_change_locked), then aborts them. If one has not returned a
+ * stop grace later, no controller's memory is freed, and `instance` remains set. */
+static void stop_instances(struct hf_electors *electors, hf_nsec *until, hf_nsec duration) {
         hf_nsec grace = 0;
         for (size_t i = 0; i < electors->n; i++) {
                 struct hf_elector *elector = electors->list[i];
@@ -208,8 +208,8 @@ static void stop_instances(struct hf_electors *electors, hf_nsec until, hf_nsec 
                         if (electors->list[i]->instance)
                                 hf__term_fire_abort(electors->list[i]->instance,
                                                     HF_CANCEL_DEADLINE);
-                hf_nsec now = hf_now(hf_host_clock(electors->host));
-                if (!wait_for_instances(electors, now + grace, grace))
+                hf_nsec end = hf_now(hf_host_clock(electors->host)) + grace;
+                if (!wait_for_instances(electors, &end, grace))
                         return;
         }
         for (size_t i = 0; i < electors->n; i++)
@@ -291,7 +291,8 @@ int hf_electors_start(struct hf_electors *electors, struct hf_status *reterr_sta
         hf__taken_names_done(&electors->names);
         int r = start_electors(electors);
         if (r != 0) {
-                stop_instances(electors, hf_now(hf_host_clock(electors->host)), 0);
+                hf_nsec until = hf_now(hf_host_clock(electors->host));
+                stop_instances(electors, &until, 0);
                 (void)hf_fail(reterr_status, r, "the electors cannot start: %s", hf_strerror(r));
         }
         set_state(electors, r == 0 ? HF__ELECTORS_RUNNING : HF__ELECTORS_STOPPED);
@@ -314,9 +315,11 @@ static hf_nsec stop_bound(const struct hf_electors *electors) {
         return longest;
 }
 
-static bool wait_for_loop(struct hf_electors *electors, hf_nsec until, hf_nsec duration) {
+/* Until *until, as await_change_locked does. What is waited for next has the same deadline, so one
+ * pause moves it once. */
+static bool wait_for_loop(struct hf_electors *electors, hf_nsec *until, hf_nsec duration) {
         pthread_mutex_lock(&electors->mu);
-        while (!electors->loop_over && await_change_locked(electors, &until, duration))
+        while (!electors->loop_over && await_change_locked(electors, until, duration))
                 ;
         bool over = electors->loop_over;
         pthread_mutex_unlock(&electors->mu);
@@ -395,8 +398,8 @@ int hf_electors_stop(struct hf_electors *electors, struct hf_status *reterr_stat
         assert(!atomic_load(&electors->stop_requested));
         atomic_store(&electors->stop_requested, true);
         hf__electors_wake(electors);
-        bool loop_over = wait_for_loop(electors, until, duration);
-        stop_instances(electors, until, duration);
+        bool loop_over = wait_for_loop(electors, &until, duration);
+        stop_instances(electors, &until, duration);
         if (loop_over) {
                 (void)hf__thread_join(electors->thread);
                 for (size_t i = 0; i < electors->n; i++)

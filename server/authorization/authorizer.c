@@ -206,11 +206,14 @@ static size_t check_some(struct hfd_authorizer *authorizer, struct hfd_watch_rig
 
         pthread_mutex_lock(&authorizer->mu);
         *ret_done = false;
-        for (size_t i = 0; i < CHECKS && !*ret_done; i++) {
+        for (size_t n_checks = 0; n_checks < CHECKS && !*ret_done;) {
                 struct hfd_watch_right *right = authorizer->oldest;
                 *ret_done = !right || right->checked == authorizer->index;
                 if (*ret_done)
                         break;
+                /* The check of an impersonation may ask for some hundred rights (groups and extra
+                 * values), so the lock is held for one of them only. */
+                n_checks += right->sender ? CHECKS : 1;
                 unlink_locked(authorizer, right);
                 if (may_watch_locked(authorizer, right)) {
                         append_locked(authorizer, right);

@@ -260,6 +260,45 @@ static void test_a_certificate_is_valid_as_long_as_its_chain(void **state) {
         x509_identity_deinit(&id);
 }
 
+/* Whether the peer's certificate counts as valid until the end of this one. */
+static bool expires_with(struct tls_client *c, const X509 *cert) {
+        char text[64];
+        struct tm tm;
+
+        assert_int_equal(ASN1_TIME_to_tm(X509_get0_notAfter(cert), &tm), 1);
+        (void)snprintf(text, sizeof text, "expires=%lld.", (long long)timegm(&tm));
+        bool found = says(c, CREDENTIAL, text);
+        tls_client_drop(c, c->n_in);
+        return found;
+}
+
+/* A renewed CA has the name and the key of the old one. Open connections do not end with the old
+ * one. */
+static void test_a_renewed_ca_extends_open_connections(void **state) {
+        struct x509_identity id = x509_identity_make("alice", "ops", &f.ca, false, 7200);
+        X509 *renewed = X509_dup(f.ca.cert);
+        BIO *bio = BIO_new(BIO_s_mem());
+        struct hf_status status = {0};
+        struct tls_client c;
+        char *pem;
+
+        assert_true(renewed && bio);
+        assert_non_null(X509_gmtime_adj(X509_getm_notAfter(renewed), 9000));
+        assert_true(X509_sign(renewed, f.ca.key, EVP_sha256()) > 0);
+        assert_int_equal(PEM_write_bio_X509(bio, renewed), 1);
+        assert_int_equal(BIO_write(bio, "", 1), 1);
+        (void)BIO_get_mem_data(bio, &pem);
+        assert_int_equal(tls_client_open(&c, hfd_http_port(f.http), NULL, &id, 0), 0);
+        assert_true(expires_with(&c, f.ca.cert));
+        assert_int_equal(hfd_http_reload(f.http, f.server.cert_pem, f.server.key_pem, pem, &status),
+                         0);
+        assert_true(expires_with(&c, id.cert));
+        tls_client_close(&c);
+        x509_identity_deinit(&id);
+        X509_free(renewed);
+        BIO_free(bio);
+}
+
 static void test_http1_requests_finish_after_accepting_stops(void **state) {
         struct tls_client idle, busy, streaming;
         struct hfd_http_request *held, *stream;
@@ -561,6 +600,8 @@ int main(void) {
                         test_a_reload_verifies_the_clients_of_open_connections, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_a_certificate_is_valid_as_long_as_its_chain,
                                                 setup, teardown),
+                cmocka_unit_test_setup_teardown(test_a_renewed_ca_extends_open_connections, setup,
+                                                teardown),
                 cmocka_unit_test_setup_teardown(test_reload_changes_new_handshakes, setup,
                                                 teardown),
                 cmocka_unit_test_setup_teardown(test_http1_requests_finish_after_accepting_stops,

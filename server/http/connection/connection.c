@@ -45,11 +45,12 @@
 #include "server/http/connection/tls.h"
 
 /* Limits for one call of hfd_connection_serve, so that the other connections are served too. */
-#define MAX_READS     8
-#define MAX_WRITES    4
-#define NOTSENT_LOWAT (128 * 1024) /* bytes */
-#define RECORD_MAX    (16 * 1024)  /* bytes in one record of TLS */
-#define LINGER_BUFFER (32 * 1024)  /* bytes; Linux allocates twice as much */
+#define MAX_READS       8
+#define MAX_WRITES      4
+#define NOTSENT_LOWAT   (128 * 1024) /* bytes */
+#define RECORD_MAX      (16 * 1024)  /* bytes in one record of TLS */
+#define LINGER_BUFFER   (32 * 1024)  /* bytes; Linux allocates twice as much */
+#define VERIFY_INTERVAL HF_NSEC_PER_SEC
 
 /* A peer that vanishes without a word is noticed within a minute: by probes after 30 s without
  * traffic or, while bytes are not acknowledged, by TCP_USER_TIMEOUT. */
@@ -81,6 +82,18 @@ static SSL_CTX *ref_tls(struct hfd_http *http) {
         return tls;
 }
 
+/* Whether time may have changed the result: the chain has expired, though another one may verify
+ * (of a CA that was renewed with its key), or the certificate was refused, perhaps because a clock
+ * was wrong. Then it is verified at most once per VERIFY_INTERVAL. */
+static bool is_due(const struct hfd_connection *connection) {
+        const struct hf_clock *clock = hf_host_clock(connection->worker->http->host);
+        const struct hfd_origin *origin = connection->origin;
+
+        return (atomic_load(&origin->refused) ||
+                clock->real(clock->ctx) / HF_NSEC_PER_SEC > atomic_load(&origin->expires)) &&
+               connection->worker->now >= connection->verify_at;
+}
+
 /* As in kube-apiserver, a certificate of a CA that is trusted no more names no user, also on a
  * connection that is open already. A watch that has begun goes on. After a shortage of memory, the
  * next request verifies the certificate again. */
@@ -88,15 +101,21 @@ void hfd_connection_verify_again(struct hfd_connection *connection) {
         struct hfd_http *http = connection->worker->http;
         struct hfd_origin *origin = connection->origin;
         unsigned n = atomic_load(&http->n_reloads);
+        int64_t expires = 0;
 
-        if (connection->n_reloads == n || origin->kind != HFD_PEER_VERIFIED)
+        if (origin->kind != HFD_PEER_VERIFIED ||
+            (connection->n_reloads == n && !is_due(connection)))
                 return;
         SSL_CTX *tls = ref_tls(http); /* of reload n, or of a later one */
-        int r = hfd_tls_verify_again(connection->ssl, tls);
+        int r = hfd_tls_verify_again(connection->ssl, tls, &expires);
         SSL_CTX_free(tls);
+        if (r == 0)
+                atomic_store(&origin->expires, expires);
         atomic_store(&origin->refused, r != 0);
-        if (r != -ENOMEM)
-                connection->n_reloads = n;
+        if (r == -ENOMEM)
+                return;
+        connection->n_reloads = n;
+        connection->verify_at = connection->worker->now + VERIFY_INTERVAL;
 }
 
 static void link_connection(struct hfd_worker *worker, struct hfd_connection *connection) {

@@ -67,6 +67,7 @@ struct hfd_connection {
         bool tls_wants_write; /* the handshake waits until the socket is writable */
         bool bad_cert;        /* the client certificate does not verify */
         unsigned n_reloads;   /* the reloads before the client certificate was last verified */
+        hf_nsec verify_at;    /* without a reload, it is not verified again before this time */
 };
 
 /* For a socket that the server's n_connections includes already. Takes ownership of fd on success

@@ -313,8 +313,7 @@ static int64_t end_of(const X509 *cert) {
 }
 
 /* When the first certificate of the chain that was verified expires. */
-static int64_t find_expiry(SSL *ssl, const X509 *cert) {
-        STACK_OF(X509) *chain = SSL_get0_verified_chain(ssl);
+static int64_t find_expiry(STACK_OF(X509) * chain, const X509 *cert) {
         int64_t expires = end_of(cert);
 
         for (int i = 0; i < sk_X509_num(chain); i++) {
@@ -343,17 +342,18 @@ int hfd_tls_peer(SSL *ssl, bool bad_cert, struct hfd_origin *origin) {
         if (r == 0 && origin->common_name && !read_uid(subject, origin))
                 bad_cert = true;
         origin->kind = bad_cert ? HFD_PEER_BAD : HFD_PEER_VERIFIED;
-        origin->expires = find_expiry(ssl, cert);
+        origin->expires = find_expiry(SSL_get0_verified_chain(ssl), cert);
         return r;
 }
 
 /* As in the handshake, except for the limits, which the certificates have kept there. */
-int hfd_tls_verify_again(SSL *ssl, SSL_CTX *tls) {
+int hfd_tls_verify_again(SSL *ssl, SSL_CTX *tls, int64_t *ret_expires) {
         X509_STORE_CTX *store = X509_STORE_CTX_new();
+        X509 *cert = SSL_get0_peer_certificate(ssl);
         int r = -ENOMEM;
 
         if (store &&
-            X509_STORE_CTX_init(store, SSL_CTX_get_cert_store(tls), SSL_get0_peer_certificate(ssl),
+            X509_STORE_CTX_init(store, SSL_CTX_get_cert_store(tls), cert,
                                 SSL_get_peer_cert_chain(ssl)) == 1 &&
             X509_STORE_CTX_set_default(store, "ssl_client") == 1) {
                 X509_STORE_CTX_set_depth(store, MAX_CHAIN);
@@ -362,6 +362,8 @@ int hfd_tls_verify_again(SSL *ssl, SSL_CTX *tls) {
                 else if (X509_STORE_CTX_get_error(store) != X509_V_ERR_OUT_OF_MEM)
                         r = HF_E_UNAUTHORIZED;
         }
+        if (r == 0)
+                *ret_expires = find_expiry(X509_STORE_CTX_get0_chain(store), cert);
         X509_STORE_CTX_free(store);
         ERR_clear_error();
         return r;

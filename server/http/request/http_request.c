@@ -362,7 +362,7 @@ struct hfd_client_cert hfd_http_request_peer(struct hfd_http_request *request) {
                 return (struct hfd_client_cert){.common_name = "", .uid = "", .fingerprint = ""};
         bool refused = atomic_load(&origin->refused);
         return (struct hfd_client_cert){.kind = refused ? HFD_PEER_BAD : origin->kind,
-                                        .expires = origin->expires,
+                                        .expires = atomic_load(&origin->expires),
                                         .common_name =
                                                 origin->common_name ? origin->common_name : "",
                                         .organisations = (const char *const *)origin->organisations,

@@ -5,7 +5,8 @@
  * shared by all of its requests.
  *
  * Threads: the worker fills it in until the handshake is done. It is immutable afterwards, so that
- * every thread may read it without a lock. Only `refused` changes: the worker sets it.
+ * every thread may read it without a lock. Only `refused` and `expires` change: the worker sets
+ * them.
  */
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -18,8 +19,9 @@
 struct hfd_origin {
         atomic_int refs;
         enum hfd_peer_cert kind;
-        int64_t expires;      /* as in struct hfd_client_cert */
-        atomic_bool refused;  /* after a reload, the client CA does not verify the certificate */
+        _Atomic int64_t expires; /* as in struct hfd_client_cert */
+        /* When it was last verified again, the client CA did not verify the certificate. */
+        atomic_bool refused;
         char remote[64];      /* as text: "127.0.0.1:40112" */
         char *common_name;    /* owned; NULL = none */
         char **organisations; /* owned array of owned strings */
