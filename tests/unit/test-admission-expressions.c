@@ -511,6 +511,25 @@ static void test_variables_share_a_limit_of_memory(void **state) {
         hf__json_free(object);
 }
 
+/* The expression has been paid for before somebody reads the variables in its value. */
+static void test_variables_that_are_read_later_have_a_budget(void **state) {
+        struct fixture *f = *state;
+        struct hfd_expression_run run;
+        struct hf__cel_value value;
+
+        add_variable(f, "a", "lists.range(100).all(i, i >= 0)");
+        add_variable(f, "b", "lists.range(100).all(i, i >= 0)");
+        hfd_expression_run_init(&run, f->set, &f->input, 1000);
+        assert_int_equal(hfd_expression_eval(&run, compile(f, "variables", HFD_RESULT_ANY), &value,
+                                             NULL),
+                         0);
+        assert_int_equal(hf__cel_map_at(value.as.map, 0).value.kind, HF__CEL_BOOL);
+        assert_in_range(run.variables_cost, 501, 999);
+        assert_int_equal(hf__cel_map_at(value.as.map, 1).value.kind, HF__CEL_ERROR);
+        assert_int_equal(run.ended, 0);
+        hfd_expression_run_done(&run);
+}
+
 static int may_go_on(const void *ctx) {
         int *calls = *(int *const *)ctx;
 
@@ -751,6 +770,7 @@ int main(void) {
                 TEST(test_own_limits_end_the_run),
                 TEST(test_memory_is_freed_after_each_expression),
                 TEST(test_variables_share_a_limit_of_memory),
+                TEST(test_variables_that_are_read_later_have_a_budget),
                 TEST(test_an_evaluation_ends_with_its_request),
                 TEST(test_expressions_ask_for_rights),
                 TEST(test_a_condition_that_is_false_decides),

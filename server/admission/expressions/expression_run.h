@@ -66,6 +66,8 @@ void hfd_expression_run_done(struct hfd_expression_run *run);
 
 /*
  * Evaluates an expression of the set. The value lives until the next call, or the end of the run.
+ * It may contain the map `variables`: then a caller that reads it evaluates variables, and finds an
+ * error value in the place of one that fails. If that ends the run, run->ended says why.
  *
  *      0
  *      HF_E_INVALID    it does not compile, or its evaluation has failed
