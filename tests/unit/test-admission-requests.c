@@ -478,6 +478,17 @@ static void test_a_mutation_is_not_escaped_by_a_limit(void **state) {
                     "mutatingadmissionpolicybindings", 403);
 }
 
+/* The variable is evaluated when the value of the expression becomes JSON. */
+static void test_a_mutation_with_all_variables_is_not_escaped_by_a_limit(void **state) {
+        check_limit(*state, "mutatingadmissionpolicies",
+                    NAMED("a",
+                          SPEC ",\"reinvocationPolicy\":\"Never\",\"variables\":[{\"name\":\"v\","
+                               "\"expression\":\"" FIRST "\"}],\"mutations\":[{"
+                               "\"patchType\":\"ApplyConfiguration\",\"applyConfiguration\":{"
+                               "\"expression\":\"Object{data: variables}\"}}]"),
+                    "mutatingadmissionpolicybindings", 403);
+}
+
 static void test_a_webhook_is_not_escaped_by_a_limit(void **state) {
         check_limit(*state, "validatingwebhookconfigurations",
                     "{\"metadata\":{\"name\":\"v\"},\"webhooks\":[{\"name\":\"a.example.com\","
@@ -563,6 +574,7 @@ int main(void) {
                 TEST(test_an_annotation_is_not_escaped_by_a_limit),
                 TEST(test_match_conditions_are_not_escaped_by_a_limit),
                 TEST(test_a_mutation_is_not_escaped_by_a_limit),
+                TEST(test_a_mutation_with_all_variables_is_not_escaped_by_a_limit),
                 TEST(test_a_webhook_is_not_escaped_by_a_limit),
                 TEST(test_a_limit_denies_only_if_the_policy_could),
                 TEST(test_conditions_of_policies_without_memory_end_the_request),
