@@ -401,6 +401,40 @@ static void test_the_mutations_of_a_request_share_a_limit(void **state) {
         free(text);
 }
 
+/* The object is nested as deeply as JSON may be. The patch puts a part of it two levels deeper, as
+ * it is, or in lists of its own, or by a copy. */
+static void test_a_change_that_is_nested_too_deeply_is_a_limit(void **state) {
+        static const char *const changes[] = {
+                "[JSONPatch{op: 'add', path: '/data/x/y', value: object.data}]",
+                "[JSONPatch{op: 'add', path: '/x', value: [[[[[object.data]]]]]}]",
+                "[JSONPatch{op: 'copy', from: '/data', path: '/data/x/y'}]",
+        };
+        const struct hfd_resource *row = hfd_resource_find("", "v1", "configmaps");
+        struct hf__strbuf text = {0};
+
+        hf__strbuf_puts(&text, "{\"data\":{\"x\":{},\"deep\":");
+        for (int i = 0; i < HF__JSON_DEPTH_MAX - 2; i++)
+                hf__strbuf_putc(&text, '[');
+        for (int i = 0; i < HF__JSON_DEPTH_MAX - 2; i++)
+                hf__strbuf_putc(&text, ']');
+        hf__strbuf_puts(&text, "}}");
+        for (size_t i = 0; i < sizeof changes / sizeof changes[0]; i++) {
+                struct hf__json *object = parse(text.data);
+                struct hf__strbuf message = {0};
+                struct hfd_mutation_room room = HFD_MUTATION_ROOM;
+                struct evaluation e;
+
+                begin(&e, changes[i], object);
+                assert_int_equal(hfd_mutation_apply(row, false, e.value, &room, &object, &message),
+                                 HF_E_TOO_MANY);
+                end(&e);
+                assert_non_null(strstr(message.data, "nested too deeply"));
+                hf__strbuf_done(&message);
+                hf__json_free(object);
+        }
+        hf__strbuf_done(&text);
+}
+
 static void test_the_patches_of_a_request_share_their_steps(void **state) {
         const struct hfd_resource *row = hfd_resource_find("", "v1", "configmaps");
         struct hfd_mutation_room room = HFD_MUTATION_ROOM;
@@ -638,6 +672,7 @@ int main(void) {
                 cmocka_unit_test(test_a_long_text_is_not_put_everywhere),
                 cmocka_unit_test(test_a_change_may_contain_all_variables),
                 cmocka_unit_test(test_the_mutations_of_a_request_share_a_limit),
+                cmocka_unit_test(test_a_change_that_is_nested_too_deeply_is_a_limit),
                 cmocka_unit_test(test_the_patches_of_a_request_share_their_steps),
                 cmocka_unit_test(test_the_expressions_of_an_object_share_a_limit),
                 cmocka_unit_test(test_types_are_checked_with_the_schemas_of_kinds),
