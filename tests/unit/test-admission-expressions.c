@@ -462,6 +462,45 @@ static void test_own_limits_end_the_run(void **state) {
         hf__json_free(object);
 }
 
+/* Kubernetes searches for each of these patterns but the last one, which is invalid. */
+static void test_the_limits_of_patterns_end_the_run(void **state) {
+        static const struct {
+                const char *text;
+                const char *reason;
+                int r;
+        } cases[] = {
+                {"''.matches(object.data.k) || true", "the pattern is too long", HF_E_TOO_MANY},
+                {"''.matches('x{1000}'.replace('x', 'xx{1000}x{1000}x{1000}x{1000}x')) || true",
+                 "expression too large", HF_E_TOO_MANY},
+                {"''.matches(lists.range(200).map(v, r'\\pL').join()) || true",
+                 "expression too large", HF_E_TOO_MANY},
+                {"''.matches(lists.range(101).map(v, '(').join() + lists.range(101).map(v, ')')"
+                 ".join()) || true",
+                 "expression nests too deeply", HF_E_TOO_MANY},
+                {"''.matches('(' + object.data.k.substring(0, 1)) || true", "", 0},
+        };
+        struct fixture *f = *state;
+        struct hf__json *object = object_of_digits(10001);
+
+        f->input.object = object;
+        for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+                struct hf__strbuf message = {0};
+                struct hfd_expression_run run;
+                struct hf__cel_value value;
+
+                hfd_expression_run_init(&run, f->set, &f->input, HFD_EXPRESSIONS_BUDGET);
+                assert_int_equal(hfd_expression_eval(&run,
+                                                     compile(f, cases[i].text, HFD_RESULT_ANY),
+                                                     &value, &message),
+                                 cases[i].r);
+                if (cases[i].r != 0)
+                        assert_non_null(strstr(message.data, cases[i].reason));
+                hf__strbuf_done(&message);
+                hfd_expression_run_done(&run);
+        }
+        hf__json_free(object);
+}
+
 static size_t memory_in_use(void) {
         struct mallinfo2 info = mallinfo2();
 
@@ -769,6 +808,7 @@ int main(void) {
                 TEST(test_the_work_of_all_expressions_has_a_limit),
                 TEST(test_suspended_variables_count),
                 TEST(test_own_limits_end_the_run),
+                TEST(test_the_limits_of_patterns_end_the_run),
                 TEST(test_memory_is_freed_after_each_expression),
                 TEST(test_variables_share_a_limit_of_memory),
                 TEST(test_variables_that_are_read_later_have_a_budget),
