@@ -3,6 +3,7 @@
 #undef NDEBUG
 #include <errno.h>
 #include <malloc.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -23,6 +24,7 @@
 #include "server/admission/expressions/request_value.h"
 #include "server/admission/turn.h"
 #include "server/auth/user.h"
+#include "server/resources/custom/rules/custom_rules.h"
 #include "server/resources/resource.h"
 #include "server/resources/rows/resource_table.h"
 
@@ -501,6 +503,81 @@ static void test_the_limits_of_patterns_end_the_run(void **state) {
         hf__json_free(object);
 }
 
+/* A list of 5,000 numbers, as deep as JSON may have it. The caller frees it. */
+static struct hf__json *deep_object(void) {
+        struct hf__strbuf text = {0};
+        struct hf__json *object;
+
+        hf__strbuf_puts(&text, "{\"d\":");
+        for (int i = 0; i < HF__JSON_DEPTH_MAX - 1; i++)
+                hf__strbuf_putc(&text, '[');
+        for (int i = 0; i < 5000; i++)
+                hf__strbuf_puts(&text, i > 0 ? ",1" : "1");
+        for (int i = 0; i < HF__JSON_DEPTH_MAX - 1; i++)
+                hf__strbuf_putc(&text, ']');
+        hf__strbuf_putc(&text, '}');
+        object = parse(text.data);
+        hf__strbuf_done(&text);
+        return object;
+}
+
+/* The work exceeds its first limit while the deepest level of the deepest variable compares the
+ * deepest level of two objects. There the bytes of the objects are counted. */
+static void *measure_deeply(void *ctx) {
+        struct fixture *f = ctx;
+        struct hfd_expression_work work = {.used = HFD_EXPRESSION_WORK - 1};
+        struct hfd_expression_run run;
+        struct hf__cel_value value;
+
+        hfd_expression_run_init(&run, f->set, &f->input, HFD_EXPRESSIONS_BUDGET);
+        run.work = &work;
+        assert_int_equal(hfd_expression_eval(&run, compile(f, "variables.v3", HFD_RESULT_ANY),
+                                             &value, NULL),
+                         0);
+        assert_true(work.has_measured);
+        hfd_expression_run_done(&run);
+        return NULL;
+}
+
+/* A thread that needs more ends the process: the page below its stack is not accessible. */
+static void test_evaluations_need_no_more_stack_than_they_say(void **state) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+        skip(); /* Sanitizers make stack frames several times as large. */
+#endif
+        struct fixture *f = *state;
+        struct hf__json *object = deep_object();
+        struct hf__json *old = deep_object();
+        struct hf__strbuf text = {0};
+        pthread_attr_t attr;
+        pthread_t thread;
+        char name[8];
+
+        for (int i = 0; i < 4; i++) {
+                for (int k = 0; k < 57; k++) /* an expression has at most 60 levels */
+                        hf__strbuf_puts(&text, "[1].all(a, ");
+                if (i == 0)
+                        hf__strbuf_puts(&text, "object.d == oldObject.d");
+                else
+                        hf__strbuf_printf(&text, "variables.v%d", i - 1);
+                for (int k = 0; k < 57; k++) /* an expression has at most 60 levels */
+                        hf__strbuf_putc(&text, ')');
+                (void)snprintf(name, sizeof name, "v%d", i);
+                add_variable(f, name, text.data);
+                hf__strbuf_reset(&text);
+        }
+        f->input.object = object;
+        f->input.old = old;
+        assert_int_equal(pthread_attr_init(&attr), 0);
+        assert_int_equal(pthread_attr_setstacksize(&attr, HFD_CUSTOM_RULES_STACK + HF__JSON_STACK),
+                         0);
+        assert_int_equal(pthread_create(&thread, &attr, measure_deeply, f), 0);
+        assert_int_equal(pthread_join(thread, NULL), 0);
+        pthread_attr_destroy(&attr);
+        hf__strbuf_done(&text);
+        hf__json_free(object);
+        hf__json_free(old);
+}
+
 static size_t memory_in_use(void) {
         struct mallinfo2 info = mallinfo2();
 
@@ -808,6 +885,7 @@ int main(void) {
                 TEST(test_the_work_of_all_expressions_has_a_limit),
                 TEST(test_suspended_variables_count),
                 TEST(test_own_limits_end_the_run),
+                TEST(test_evaluations_need_no_more_stack_than_they_say),
                 TEST(test_the_limits_of_patterns_end_the_run),
                 TEST(test_memory_is_freed_after_each_expression),
                 TEST(test_variables_share_a_limit_of_memory),

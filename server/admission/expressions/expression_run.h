@@ -6,7 +6,9 @@
  *
  * Owner: the caller keeps the run, the set and everything that the input points to alive, and does
  * not move them. Thread: owner only; it may move from thread to thread. Blocks: never. Stack: at
- * most HFD_CUSTOM_RULES_STACK bytes.
+ * most HFD_CUSTOM_RULES_STACK bytes, besides HF__JSON_STACK: from its deepest level an expression
+ * may compare two objects, and at any step of that their bytes may be counted
+ * (hfd_expression_take_work).
  */
 #include <stdbool.h>
 #include <stdint.h>

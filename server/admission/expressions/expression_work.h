@@ -45,6 +45,6 @@ bool hfd_expression_allow(struct hfd_expression_allowance *allowance, uint64_t u
 uint64_t hfd_expression_value_work(const struct hf__json *json,
                                    const struct hfd_expression_allowance *allowance);
 /* Takes steps from the work. False: its limit, which depends on the objects of the input, is
- * exceeded. */
+ * exceeded. Recurses once for each level of the objects, when it counts their bytes. */
 bool hfd_expression_take_work(struct hfd_expression_work *work, uint64_t steps,
                               const struct hfd_expression_input *input);
