@@ -5,7 +5,8 @@
  *
  * Invariants: a pattern is compiled into the memory of the run, which has a limit, and the work of
  * compiling and of finding it is charged. At most half of the slots are taken, so a search ends; a
- * writer who makes many texts with the same hash pays for each slot that the search visits.
+ * writer who makes many texts with the same hash pays for each slot that the search visits. A
+ * pattern that only a limit of ours refuses fails the run, because Kubernetes would search for it.
  */
 #include "cel/functions/computed_pattern.h"
 
@@ -94,6 +95,8 @@ static const struct hf__cel_regex *compile_pattern(struct hf__cel_run *run,
         if (hf__cel_work(run, work) && r == 0 && hf__cel_reserve(run, regex->n_bytes))
                 return regex;
         *ret_error = run->failed != 0 ? hf__cel_failure(run) : hf__cel_errorf(run, "%s", message);
+        if (r == HF_E_TOO_LARGE)
+                *ret_error = hf__cel_exceed(run, ret_error->as.text);
         return NULL;
 }
 
@@ -103,9 +106,10 @@ const struct hf__cel_regex *hf__cel_computed_pattern(struct hf__cel_run *run,
                                                      struct hf__cel_value *ret_error) {
         struct hf__cel_pattern *slot;
 
-        *ret_error = hf__cel_error_text("the pattern is too long");
-        if (pattern.n > HF__CEL_PATTERN_MAX)
+        if (pattern.n > HF__CEL_PATTERN_MAX) {
+                *ret_error = hf__cel_exceed(run, "the pattern is too long");
                 return NULL;
+        }
         slot = grow_slots(run) ? find_slot(run, pattern) : NULL;
         if (!slot) {
                 *ret_error = hf__cel_failure(run);

@@ -24,10 +24,11 @@ struct hf__cel_regex;
  * times (?i)\pL. The parser may exceed it by one part of the pattern, or by sorting one class. */
 #define HF__CEL_REGEX_WORK_MAX 300000
 
-/* Compiles a pattern of n bytes. 0; -ENOMEM; or HF_E_INVALID with a message in reterr_message,
- * which is cut to max_message bytes and ends with a NUL. Only the program takes memory of the
- * arena; after HF_E_INVALID nothing does. *ret_work gets the work that was done, also after a
- * failure, for hf__cel_work or another limit of the caller. */
+/* Compiles a pattern of n bytes. 0; -ENOMEM; or with a message in reterr_message, which is cut to
+ * max_message bytes and ends with a NUL, HF_E_INVALID, or HF_E_TOO_LARGE: a limit that Go does not
+ * have refuses it. Only the program takes memory of the arena; after the last two nothing does.
+ * *ret_work gets the work that was done, also after a failure, for hf__cel_work or another limit of
+ * the caller. */
 int hf__cel_regex_compile(struct hf__arena *arena, const char *text, size_t n,
                           const struct hf__cel_regex **ret_regex, char *reterr_message,
                           size_t max_message, uint64_t *ret_work);

@@ -286,7 +286,7 @@ static int compile_in(struct hf__cel_set_maker *maker, struct hf__arena *arena, 
         maker->work += ((uint64_t)w.n + w.n_visits) / STEP_WRITES;
         if (w.full || w.n > HF__CEL_REGEX_SIZE_MAX) {
                 snprintf(reterr_message, max_message, "error parsing regexp: expression too large");
-                return HF_E_INVALID;
+                return HF_E_TOO_LARGE;
         }
         regex = keep_program(arena, &w);
         if (!regex)

@@ -75,6 +75,15 @@ static void *refuse_pattern(struct parser *p, const char *what, const char *from
         return NULL;
 }
 
+/* Refuses the pattern by a limit that Go does not have. Always returns NULL. */
+static void *refuse_by_limit(struct parser *p, const char *what) {
+        if (p->r == 0) {
+                refuse_pattern(p, what, p->start, p->end);
+                p->r = HF_E_TOO_LARGE;
+        }
+        return NULL;
+}
+
 /* NULL: out of memory, which p->r says. */
 static struct hf__cel_regex_node *new_node(struct parser *p, enum hf__cel_regex_kind kind) {
         struct hf__cel_regex_node *node = hf__arena_alloc(p->maker->arena, sizeof *node);
@@ -119,7 +128,7 @@ static uint32_t take_character(struct parser *p) {
  * is set. */
 static bool check_work(struct parser *p) {
         return p->maker->work <= HF__CEL_REGEX_WORK_MAX ||
-               refuse_pattern(p, "expression too large", p->start, p->end);
+               refuse_by_limit(p, "expression too large");
 }
 
 /* Finishes the set of a node. node NULL: an earlier step has failed. */
@@ -427,7 +436,7 @@ static struct hf__cel_regex_node *parse_group(struct parser *p) {
                 p->at++; /* the colon, at which parse_flags has stopped otherwise */
         }
         if (p->depth >= DEPTH_MAX)
-                return refuse_pattern(p, "expression nests too deeply", p->start, p->end);
+                return refuse_by_limit(p, "expression nests too deeply");
         p->depth++;
         node = parse_choice(p);
         assert(p->depth > 0);
@@ -592,7 +601,7 @@ static void repeat_child(struct parser *p, struct sequence *sequence, const char
                 return;
         }
         if (++sequence->rounds > ROUNDS_MAX)
-                refuse_pattern(p, "expression nests too deeply", p->start, p->end);
+                refuse_by_limit(p, "expression nests too deeply");
         copies = count_copies(child, min, max);
         if (copies > HF__CEL_REPEAT_MAX)
                 refuse_pattern(p, "invalid repeat count", start, p->at);

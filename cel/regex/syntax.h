@@ -47,8 +47,8 @@ struct hf__cel_regex_node {
 };
 
 /* Parses n bytes. The nodes and their sets belong to the arena of the maker, to whose work all that
- * was done is added. 0; -ENOMEM; or HF_E_INVALID with a message in reterr_message, which is cut to
- * max_message bytes and ends with a NUL. */
+ * was done is added. 0; -ENOMEM; or with a message in reterr_message, which is cut to max_message
+ * bytes and ends with a NUL, HF_E_INVALID, or HF_E_TOO_LARGE: a limit that Go does not have. */
 int hf__cel_regex_parse(struct hf__cel_set_maker *maker, const char *text, size_t n,
                         struct hf__cel_regex_node **ret_root, char *reterr_message,
                         size_t max_message);

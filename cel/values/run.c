@@ -38,6 +38,15 @@ static void fail_by_limit(struct hf__cel_run *run, bool own) {
         run->own_limit = own;
 }
 
+/* The first failure stays, as in hf__cel_reserve. */
+struct hf__cel_value hf__cel_exceed(struct hf__cel_run *run, const char *text) {
+        if (run->failed == 0) {
+                fail_by_limit(run, true);
+                run->exceeded = text;
+        }
+        return hf__cel_failure(run);
+}
+
 /* Each block counts BLOCK_BYTES more than it was asked for. Otherwise many tiny values would use
  * more memory than the limit allows. The count never exceeds the limit: other code takes the
  * difference of the two for what is left (format.c). */
@@ -76,6 +85,8 @@ struct hf__cel_value hf__cel_failure(const struct hf__cel_run *run) {
         assert(run->failed != 0);
         if (run->failed < 0)
                 return hf__cel_error_text("out of memory");
+        if (run->exceeded)
+                return hf__cel_error_text(run->exceeded);
         if (run->failed == HF_E_TOO_LARGE && run->cost <= run->cost_limit &&
             run->work <= run->work_limit)
                 return hf__cel_error_text("operation cancelled: memory limit exceeded");

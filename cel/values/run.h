@@ -49,7 +49,10 @@ struct hf__cel_run {
         /* HF_E_TOO_LARGE: a limit was exceeded; -ENOMEM; or what `watch` has returned. Then the
          * evaluation ends; no operator absorbs this. */
         int failed;
-        bool own_limit; /* the limit was one that Kubernetes does not have: of work or of memory */
+        /* The limit was one that Kubernetes does not have: of work, of memory, or that of
+         * hf__cel_exceed. */
+        bool own_limit;
+        const char *exceeded; /* the text of hf__cel_exceed; NULL: it was not called */
 };
 
 /* n bytes that live as long as the arena. NULL: the run has failed. */
@@ -57,6 +60,9 @@ void *hf__cel_alloc(struct hf__cel_run *run, size_t n);
 /* Counts n bytes that other code allocates, and their overhead. n_bytes never exceeds bytes_limit.
  * false: the run has failed. */
 bool hf__cel_reserve(struct hf__cel_run *run, size_t n);
+/* Fails the run by a limit that Kubernetes does not have, of which the text says what it is. The
+ * text lives as long as the arena. Returns the error value of the run. */
+struct hf__cel_value hf__cel_exceed(struct hf__cel_run *run, const char *text);
 /* The error value of a run that has failed. */
 struct hf__cel_value hf__cel_failure(const struct hf__cel_run *run);
 /* An error with a formatted message of at most 511 bytes. */

@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/departure.h"
 #include "server/auth/user.h"
 #include "server/pool/work_pool.h"
 
@@ -34,7 +35,8 @@ int hfd_admission_take_turn(struct hfd_work_pool *pool, const struct hfd_admissi
 
         if (!turn)
                 return -ENOMEM;
-        /* An expression cannot be interrupted, so a turn may take longer than the pool's steps. */
+        /* An evaluation ends early only with its request, so a turn may take longer than the pool's
+         * steps. */
         *turn = (struct turn){.task = {.step = run_turn,
                                        .owner = hfd_work_owner(user),
                                        .long_step = true},
@@ -48,8 +50,12 @@ int hfd_admission_take_turn(struct hfd_work_pool *pool, const struct hfd_admissi
 
 int hfd_admission_turn_may_go_on(const struct hf_host *host, const struct hfd_work_pool *pool,
                                  const struct hfd_work_task *task, const struct hfd_admission *a) {
+        struct hf__departure *departure = a->of.departure;
+
         if (hfd_work_is_cancelled(pool, task))
                 return HF_E_UNAVAILABLE;
+        if (departure && atomic_load(&departure->gone))
+                return HF_E_TIMEOUT;
         return hf_now(hf_host_clock(host)) >= a->of.deadline ? HF_E_TIMEOUT : 0;
 }
 

@@ -27,8 +27,9 @@ typedef void hfd_admission_turn_fn(void *ctx, const struct hfd_work_task *task);
 int hfd_admission_take_turn(struct hfd_work_pool *pool, const struct hfd_admission *a,
                             hfd_admission_turn_fn *fn, void *ctx);
 /*
- * Whether a turn may go on. Call it before each evaluation. 0; HF_E_TIMEOUT: the deadline of the
- * request has passed; HF_E_UNAVAILABLE: the server stops.
+ * Whether a turn may go on. Call it before each evaluation, and often within one. 0; HF_E_TIMEOUT:
+ * the deadline of the request has passed, or its client has left; HF_E_UNAVAILABLE: the server
+ * stops.
  */
 int hfd_admission_turn_may_go_on(const struct hf_host *host, const struct hfd_work_pool *pool,
                                  const struct hfd_work_task *task, const struct hfd_admission *a);

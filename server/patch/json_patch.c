@@ -227,6 +227,7 @@ static int check_depth(struct patching *p, size_t depth, const struct hf__json *
         if (depth - 1 + m.levels <= HF__JSON_DEPTH_MAX)
                 return 0;
         (void)hfd_patch_refuse(p->outcome, "the result is nested too deeply");
+        p->outcome->too_deep = true;
         return HF_E_TOO_LARGE;
 }
 

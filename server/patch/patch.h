@@ -43,6 +43,7 @@ struct hfd_patch_outcome {
         size_t steps;            /* values that were visited, compared or copied so far */
         size_t repeats;          /* of them, those that count against HFD_PATCH_REPEATS_MAX */
         unsigned repeating;      /* merges into such elements that contain the current step */
+        bool too_deep;           /* with HF_E_TOO_LARGE: the result would be nested too deeply */
         bool malformed;          /* with HF_E_INVALID: do not try a newer document */
         char why[HFD_PATCH_WHY]; /* the reason of a refusal; mostly in Kubernetes' words */
 };

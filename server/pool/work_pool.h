@@ -10,10 +10,10 @@
  * tasks of one owner take turns. So the only task of an owner waits for about one step of each
  * other owner, however large the other tasks are.
  *
- * Some work cannot be divided: to decode a large body, or to apply a patch to it. Such a task has a
- * long step, and says so. Long steps run on the first thread only, one after the other. So the
- * other threads still make progress, and long steps occupy one processor at most, however many
- * wait.
+ * Some work cannot be divided: to decode a large body, to apply a patch to it, or to evaluate the
+ * expressions of policies for it. Such a task has a long step, and says so. Long steps run on the
+ * first thread only, one after the other. So the other threads still make progress, and long steps
+ * occupy one processor at most, however many wait.
  *
  * A task is a member of the caller's struct. It may be submitted again at any time, by any thread:
  *

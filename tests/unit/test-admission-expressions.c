@@ -3,6 +3,7 @@
 #undef NDEBUG
 #include <errno.h>
 #include <malloc.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -23,6 +24,7 @@
 #include "server/admission/expressions/request_value.h"
 #include "server/admission/turn.h"
 #include "server/auth/user.h"
+#include "server/resources/custom/rules/custom_rules.h"
 #include "server/resources/resource.h"
 #include "server/resources/rows/resource_table.h"
 
@@ -383,19 +385,20 @@ static int eval_often(struct fixture *f, const char *text, struct hfd_expression
         return n;
 }
 
-/* A search takes some 52,000 steps. The limit without the bytes of the object suffices for 192 of
- * them, and with the bytes for ten more. */
+/* A search takes some million steps. The limit without the bytes of the object suffices for nine of
+ * them, and with the bytes for two or three more. */
 static void test_the_work_of_all_expressions_has_a_limit(void **state) {
+        const size_t n_digits = 40000;
+        const uint64_t limit = HFD_EXPRESSION_WORK + HFD_EXPRESSION_BYTE_WORK * n_digits;
         struct fixture *f = *state;
         struct hfd_expression_work work = {0};
-        struct hf__json *object = object_of_digits(2000);
+        struct hf__json *object = object_of_digits(n_digits);
         int r;
 
         f->input.object = object;
-        assert_in_range(eval_often(f, "!object.data.k.matches('[0-9]{100}x')", &work, &r), 197,
-                        212);
+        assert_in_range(eval_often(f, "!object.data.k.matches('[0-9]{100}x')", &work, &r), 11, 12);
         assert_int_equal(r, HF_E_TOO_MANY);
-        assert_in_range(work.used, HFD_EXPRESSION_WORK, HFD_EXPRESSION_WORK + 600000);
+        assert_in_range(work.used, limit, limit + 10000);
         hf__json_free(object);
 }
 
@@ -461,6 +464,120 @@ static void test_own_limits_end_the_run(void **state) {
         hf__json_free(object);
 }
 
+/* Kubernetes searches for each of these patterns but the last one, which is invalid. */
+static void test_the_limits_of_patterns_end_the_run(void **state) {
+        static const struct {
+                const char *text;
+                const char *reason;
+                int r;
+        } cases[] = {
+                {"''.matches(object.data.k) || true", "the pattern is too long", HF_E_TOO_MANY},
+                {"''.matches('x{1000}'.replace('x', 'xx{1000}x{1000}x{1000}x{1000}x')) || true",
+                 "expression too large", HF_E_TOO_MANY},
+                {"''.matches(lists.range(200).map(v, r'\\pL').join()) || true",
+                 "expression too large", HF_E_TOO_MANY},
+                {"''.matches(lists.range(101).map(v, '(').join() + lists.range(101).map(v, ')')"
+                 ".join()) || true",
+                 "expression nests too deeply", HF_E_TOO_MANY},
+                {"''.matches('(' + object.data.k.substring(0, 1)) || true", "", 0},
+        };
+        struct fixture *f = *state;
+        struct hf__json *object = object_of_digits(10001);
+
+        f->input.object = object;
+        for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+                struct hf__strbuf message = {0};
+                struct hfd_expression_run run;
+                struct hf__cel_value value;
+
+                hfd_expression_run_init(&run, f->set, &f->input, HFD_EXPRESSIONS_BUDGET);
+                assert_int_equal(hfd_expression_eval(&run,
+                                                     compile(f, cases[i].text, HFD_RESULT_ANY),
+                                                     &value, &message),
+                                 cases[i].r);
+                if (cases[i].r != 0)
+                        assert_non_null(strstr(message.data, cases[i].reason));
+                hf__strbuf_done(&message);
+                hfd_expression_run_done(&run);
+        }
+        hf__json_free(object);
+}
+
+/* A list of 5,000 numbers, as deep as JSON may have it. The caller frees it. */
+static struct hf__json *deep_object(void) {
+        struct hf__strbuf text = {0};
+        struct hf__json *object;
+
+        hf__strbuf_puts(&text, "{\"d\":");
+        for (int i = 0; i < HF__JSON_DEPTH_MAX - 1; i++)
+                hf__strbuf_putc(&text, '[');
+        for (int i = 0; i < 5000; i++)
+                hf__strbuf_puts(&text, i > 0 ? ",1" : "1");
+        for (int i = 0; i < HF__JSON_DEPTH_MAX - 1; i++)
+                hf__strbuf_putc(&text, ']');
+        hf__strbuf_putc(&text, '}');
+        object = parse(text.data);
+        hf__strbuf_done(&text);
+        return object;
+}
+
+/* The work exceeds its first limit while the deepest level of the deepest variable compares the
+ * deepest level of two objects. There the bytes of the objects are counted. */
+static void *measure_deeply(void *ctx) {
+        struct fixture *f = ctx;
+        struct hfd_expression_work work = {.used = HFD_EXPRESSION_WORK - 1};
+        struct hfd_expression_run run;
+        struct hf__cel_value value;
+
+        hfd_expression_run_init(&run, f->set, &f->input, HFD_EXPRESSIONS_BUDGET);
+        run.work = &work;
+        assert_int_equal(hfd_expression_eval(&run, compile(f, "variables.v3", HFD_RESULT_ANY),
+                                             &value, NULL),
+                         0);
+        assert_true(work.has_measured);
+        hfd_expression_run_done(&run);
+        return NULL;
+}
+
+/* A thread that needs more ends the process: the page below its stack is not accessible. */
+static void test_evaluations_need_no_more_stack_than_they_say(void **state) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+        skip(); /* Sanitizers make stack frames several times as large. */
+#endif
+        struct fixture *f = *state;
+        struct hf__json *object = deep_object();
+        struct hf__json *old = deep_object();
+        struct hf__strbuf text = {0};
+        pthread_attr_t attr;
+        pthread_t thread;
+        char name[8];
+
+        for (int i = 0; i < 4; i++) {
+                for (int k = 0; k < 57; k++) /* an expression has at most 60 levels */
+                        hf__strbuf_puts(&text, "[1].all(a, ");
+                if (i == 0)
+                        hf__strbuf_puts(&text, "object.d == oldObject.d");
+                else
+                        hf__strbuf_printf(&text, "variables.v%d", i - 1);
+                for (int k = 0; k < 57; k++) /* an expression has at most 60 levels */
+                        hf__strbuf_putc(&text, ')');
+                (void)snprintf(name, sizeof name, "v%d", i);
+                add_variable(f, name, text.data);
+                hf__strbuf_reset(&text);
+        }
+        f->input.object = object;
+        f->input.old = old;
+        assert_int_equal(pthread_attr_init(&attr), 0);
+        assert_int_equal(pthread_attr_setstacksize(&attr, HFD_CUSTOM_RULES_STACK + HF__JSON_STACK),
+                         0);
+        assert_int_equal(pthread_create(&thread, &attr, measure_deeply, f), 0);
+        assert_int_equal(pthread_join(thread, NULL), 0);
+        pthread_attr_destroy(&attr);
+        hf__strbuf_done(&text);
+        hf__json_free(object);
+        hf__json_free(old);
+}
+
 static size_t memory_in_use(void) {
         struct mallinfo2 info = mallinfo2();
 
@@ -509,6 +626,25 @@ static void test_variables_share_a_limit_of_memory(void **state) {
         assert_int_equal(n, 4);
         hfd_expression_run_done(&run);
         hf__json_free(object);
+}
+
+/* The expression has been paid for before somebody reads the variables in its value. */
+static void test_variables_that_are_read_later_have_a_budget(void **state) {
+        struct fixture *f = *state;
+        struct hfd_expression_run run;
+        struct hf__cel_value value;
+
+        add_variable(f, "a", "lists.range(100).all(i, i >= 0)");
+        add_variable(f, "b", "lists.range(100).all(i, i >= 0)");
+        hfd_expression_run_init(&run, f->set, &f->input, 1000);
+        assert_int_equal(hfd_expression_eval(&run, compile(f, "variables", HFD_RESULT_ANY), &value,
+                                             NULL),
+                         0);
+        assert_int_equal(hf__cel_map_at(value.as.map, 0).value.kind, HF__CEL_BOOL);
+        assert_in_range(run.variables_cost, 501, 999);
+        assert_int_equal(hf__cel_map_at(value.as.map, 1).value.kind, HF__CEL_ERROR);
+        assert_int_equal(run.ended, 0);
+        hfd_expression_run_done(&run);
 }
 
 static int may_go_on(const void *ctx) {
@@ -749,8 +885,11 @@ int main(void) {
                 TEST(test_the_work_of_all_expressions_has_a_limit),
                 TEST(test_suspended_variables_count),
                 TEST(test_own_limits_end_the_run),
+                TEST(test_evaluations_need_no_more_stack_than_they_say),
+                TEST(test_the_limits_of_patterns_end_the_run),
                 TEST(test_memory_is_freed_after_each_expression),
                 TEST(test_variables_share_a_limit_of_memory),
+                TEST(test_variables_that_are_read_later_have_a_budget),
                 TEST(test_an_evaluation_ends_with_its_request),
                 TEST(test_expressions_ask_for_rights),
                 TEST(test_a_condition_that_is_false_decides),

@@ -55,10 +55,13 @@ struct evaluation {
         struct hf__cel_value value;
 };
 
-static void begin(struct evaluation *e, const char *text, const struct hf__json *object) {
+static void begin_set(struct evaluation *e) {
+        assert_int_equal(hfd_expressions_new(FEATURES, NULL, NULL, &e->set), 0);
+}
+
+static void evaluate(struct evaluation *e, const char *text, const struct hf__json *object) {
         const struct hfd_expression *expression;
 
-        assert_int_equal(hfd_expressions_new(FEATURES, NULL, NULL, &e->set), 0);
         assert_int_equal(hfd_expressions_compile(e->set, text, FEATURES, HFD_RESULT_ANY,
                                                  &expression),
                          0);
@@ -67,6 +70,11 @@ static void begin(struct evaluation *e, const char *text, const struct hf__json 
         e->input = (struct hfd_expression_input){.object = object};
         hfd_expression_run_init(&e->run, e->set, &e->input, HFD_EXPRESSIONS_BUDGET);
         assert_int_equal(hfd_expression_eval(&e->run, expression, &e->value, NULL), 0);
+}
+
+static void begin(struct evaluation *e, const char *text, const struct hf__json *object) {
+        begin_set(e);
+        evaluate(e, text, object);
 }
 
 static void end(struct evaluation *e) {
@@ -275,6 +283,52 @@ static void test_a_json_patch_is_applied_or_its_test_fails(void **state) {
                       "'*mutation.JSONPatchVal'");
 }
 
+/* Nobody has read the variables before the change is made, so they are evaluated then. The value
+ * that contains them has more than one piece of memory, and must survive that. */
+static void check_variables(bool apply, const char *expression, const char *place,
+                            const char *wanted) {
+        const struct hfd_resource *row = hfd_resource_find("", "v1", "configmaps");
+        struct hfd_mutation_room room = HFD_MUTATION_ROOM;
+        struct hf__json *object = parse(MAP);
+        struct hf__strbuf message = {0};
+        const struct hfd_expression *added;
+        struct evaluation e;
+
+        begin_set(&e);
+        assert_int_equal(hfd_expressions_add_variable(e.set, "a", "object.data.x + '2'", &added),
+                         0);
+        assert_int_equal(hfd_expressions_add_variable(e.set, "b",
+                                                      "lists.range(300).map(i, variables.a + "
+                                                      "string(i))[299]",
+                                                      &added),
+                         0);
+        evaluate(&e, expression, object);
+        if (hfd_mutation_apply(row, apply, e.value, &room, &object, &message) != 0)
+                fail_msg("%s: %s", expression, message.data);
+        assert_json(hf__json_path(object, place), wanted);
+        assert_true(e.run.kept_bytes > 0 && e.run.kept_bytes < e.run.bytes);
+        end(&e);
+        hf__strbuf_done(&message);
+        hf__json_free(object);
+}
+
+#define VARIABLES "{\"a\":\"12\",\"b\":\"12299\"}"
+
+static void test_a_change_may_contain_all_variables(void **state) {
+        check_variables(true, "Object{metadata: Object.metadata{annotations: variables}}",
+                        "metadata.annotations", VARIABLES);
+        check_variables(false, "[JSONPatch{op: 'add', path: '/data', value: variables}]", "data",
+                        VARIABLES);
+        check_variables(false,
+                        "[JSONPatch{op: 'add', path: '/data', value: {'a': dyn(variables), 'b': "
+                        "dyn(1), 'c': dyn(variables)}}]",
+                        "data", "{\"a\":" VARIABLES ",\"b\":1,\"c\":" VARIABLES "}");
+        check_variables(false,
+                        "lists.range(200).map(i, JSONPatch{op: 'add', path: '/data/x', value: i < "
+                        "199 ? dyn({string(i): variables}) : dyn('last' + variables.a)})",
+                        "data.x", "\"last12\"");
+}
+
 /* The object has one long text, which the patch puts into each of its 100 other keys: in one value,
  * in the key of a map, or in operations of their own. The rest of the object stays small. */
 static void test_a_long_text_is_not_put_everywhere(void **state) {
@@ -345,6 +399,40 @@ static void test_the_mutations_of_a_request_share_a_limit(void **state) {
         hf__strbuf_done(&message);
         hf__json_free(object);
         free(text);
+}
+
+/* The object is nested as deeply as JSON may be. The patch puts a part of it two levels deeper, as
+ * it is, or in lists of its own, or by a copy. */
+static void test_a_change_that_is_nested_too_deeply_is_a_limit(void **state) {
+        static const char *const changes[] = {
+                "[JSONPatch{op: 'add', path: '/data/x/y', value: object.data}]",
+                "[JSONPatch{op: 'add', path: '/x', value: [[[[[object.data]]]]]}]",
+                "[JSONPatch{op: 'copy', from: '/data', path: '/data/x/y'}]",
+        };
+        const struct hfd_resource *row = hfd_resource_find("", "v1", "configmaps");
+        struct hf__strbuf text = {0};
+
+        hf__strbuf_puts(&text, "{\"data\":{\"x\":{},\"deep\":");
+        for (int i = 0; i < HF__JSON_DEPTH_MAX - 2; i++)
+                hf__strbuf_putc(&text, '[');
+        for (int i = 0; i < HF__JSON_DEPTH_MAX - 2; i++)
+                hf__strbuf_putc(&text, ']');
+        hf__strbuf_puts(&text, "}}");
+        for (size_t i = 0; i < sizeof changes / sizeof changes[0]; i++) {
+                struct hf__json *object = parse(text.data);
+                struct hf__strbuf message = {0};
+                struct hfd_mutation_room room = HFD_MUTATION_ROOM;
+                struct evaluation e;
+
+                begin(&e, changes[i], object);
+                assert_int_equal(hfd_mutation_apply(row, false, e.value, &room, &object, &message),
+                                 HF_E_TOO_MANY);
+                end(&e);
+                assert_non_null(strstr(message.data, "nested too deeply"));
+                hf__strbuf_done(&message);
+                hf__json_free(object);
+        }
+        hf__strbuf_done(&text);
 }
 
 static void test_the_patches_of_a_request_share_their_steps(void **state) {
@@ -582,7 +670,9 @@ int main(void) {
                 cmocka_unit_test(test_a_json_patch_is_applied_or_its_test_fails),
                 cmocka_unit_test(test_atomic_values_are_found_at_any_depth_but_not_in_maps),
                 cmocka_unit_test(test_a_long_text_is_not_put_everywhere),
+                cmocka_unit_test(test_a_change_may_contain_all_variables),
                 cmocka_unit_test(test_the_mutations_of_a_request_share_a_limit),
+                cmocka_unit_test(test_a_change_that_is_nested_too_deeply_is_a_limit),
                 cmocka_unit_test(test_the_patches_of_a_request_share_their_steps),
                 cmocka_unit_test(test_the_expressions_of_an_object_share_a_limit),
                 cmocka_unit_test(test_types_are_checked_with_the_schemas_of_kinds),

@@ -16,6 +16,7 @@
 
 #include "api_core_request.h"
 #include "base/arena.h"
+#include "base/departure.h"
 #include "base/json.h"
 #include "base/strbuf.h"
 #include "faulty_api_fixture.h"
@@ -77,13 +78,15 @@ static int tear_down(void **state) {
         return 0;
 }
 
-/* Creates an object from inside the process. Returns the code, or 0 if the message is wrong. */
-static int create(struct admission *it, const char *group, const char *plural, const char *ns,
-                  const char *body, const char *message) {
+/* Creates an object from inside the process. departure: of the client; NULL: it never leaves.
+ * Returns the code, or 0 if the message is wrong. */
+static int create_for(struct hf__departure *departure, struct admission *it, const char *group,
+                      const char *plural, const char *ns, const char *body, const char *message) {
         struct api_core_request request = {
                 .request = {.verb = HFD_CREATE,
                             .resource = hfd_resource_find(group, "v1", plural),
                             .in_process = true,
+                            .departure = departure,
                             .body = body,
                             .n_body = strlen(body)}};
 
@@ -99,6 +102,11 @@ static int create(struct admission *it, const char *group, const char *plural, c
         hfd_admission_notes_done(&request.request.notes);
         api_response_deinit(&request.response);
         return code;
+}
+
+static int create(struct admission *it, const char *group, const char *plural, const char *ns,
+                  const char *body, const char *message) {
+        return create_for(NULL, it, group, plural, ns, body, message);
 }
 
 /* Creates a configuration of admission, and waits until it is in force. */
@@ -478,6 +486,17 @@ static void test_a_mutation_is_not_escaped_by_a_limit(void **state) {
                     "mutatingadmissionpolicybindings", 403);
 }
 
+/* The variable is evaluated when the value of the expression becomes JSON. */
+static void test_a_mutation_with_all_variables_is_not_escaped_by_a_limit(void **state) {
+        check_limit(*state, "mutatingadmissionpolicies",
+                    NAMED("a",
+                          SPEC ",\"reinvocationPolicy\":\"Never\",\"variables\":[{\"name\":\"v\","
+                               "\"expression\":\"" FIRST "\"}],\"mutations\":[{"
+                               "\"patchType\":\"ApplyConfiguration\",\"applyConfiguration\":{"
+                               "\"expression\":\"Object{data: variables}\"}}]"),
+                    "mutatingadmissionpolicybindings", 403);
+}
+
 static void test_a_webhook_is_not_escaped_by_a_limit(void **state) {
         check_limit(*state, "validatingwebhookconfigurations",
                     "{\"metadata\":{\"name\":\"v\"},\"webhooks\":[{\"name\":\"a.example.com\","
@@ -503,6 +522,44 @@ static void test_a_limit_denies_only_if_the_policy_could(void **state) {
         char *text = long_map();
         assert_int_equal(create(it, "", "configmaps", "free", text, NULL), 201);
         free(text);
+}
+
+#define SEARCH "object.data.k.matches('8')"
+
+/* A search on the pool ends with its client, so that it does not hold the thread of the long steps.
+ * The client is gone already, but nobody has noticed until then. */
+static void check_departure(struct admission *it, const char *plural, const char *body,
+                            const char *bindings) {
+        struct hf__departure departure = {0};
+        char *text = long_map();
+
+        configure(it, plural, body);
+        if (bindings)
+                configure(it, bindings, BINDING("a", "a"));
+        refresh(it);
+        faulty_api_fixture_put(it->f, "/registry/namespaces/free",
+                               "{\"kind\":\"Namespace\",\"apiVersion\":\"v1\",\"metadata\":{"
+                               "\"name\":\"free\"}}");
+        hf__departure_leave(&departure);
+        assert_int_equal(create_for(&departure, it, "", "configmaps", "free", text, NULL), 504);
+        assert_int_equal(create(it, "", "configmaps", "free", text, NULL), 201);
+        hf__departure_done(&departure);
+        free(text);
+}
+
+static void test_a_policy_ends_when_its_client_leaves(void **state) {
+        check_departure(*state, "validatingadmissionpolicies",
+                        NAMED("a", SPEC ",\"validations\":[{\"expression\":\"!" SEARCH "\"}]"),
+                        "validatingadmissionpolicybindings");
+}
+
+static void test_conditions_of_webhooks_end_when_the_client_leaves(void **state) {
+        check_departure(*state, "validatingwebhookconfigurations",
+                        "{\"metadata\":{\"name\":\"v\"},\"webhooks\":[{\"name\":\"a.example.com\","
+                        "\"admissionReviewVersions\":[\"v1\"],\"sideEffects\":\"None\","
+                        "\"clientConfig\":{\"url\":\"https://127.0.0.1:1/\"},\"rules\":[" MAPS
+                        "],\"matchConditions\":[{\"name\":\"a\",\"expression\":\"" SEARCH "\"}]}]}",
+                        NULL);
 }
 
 /* Nobody knows what conditions say that lack memory, so nothing is skipped. */
@@ -563,8 +620,11 @@ int main(void) {
                 TEST(test_an_annotation_is_not_escaped_by_a_limit),
                 TEST(test_match_conditions_are_not_escaped_by_a_limit),
                 TEST(test_a_mutation_is_not_escaped_by_a_limit),
+                TEST(test_a_mutation_with_all_variables_is_not_escaped_by_a_limit),
                 TEST(test_a_webhook_is_not_escaped_by_a_limit),
                 TEST(test_a_limit_denies_only_if_the_policy_could),
+                TEST(test_a_policy_ends_when_its_client_leaves),
+                TEST(test_conditions_of_webhooks_end_when_the_client_leaves),
                 TEST(test_conditions_of_policies_without_memory_end_the_request),
                 TEST(test_conditions_of_mutations_without_memory_end_the_request),
                 TEST(test_conditions_of_webhooks_without_memory_end_the_request),

@@ -212,13 +212,13 @@ static void test_a_long_pattern_is_cut_between_characters(void **state) {
 static void test_many_classes_are_refused(void **state) {
         assert_int_equal(cel_result("s.matches(lists.range(30).map(v, r'\\pL').join())", NULL), 0);
         assert_int_equal(cel_result("s.matches(lists.range(200).map(v, r'\\pL').join())", NULL),
-                         HF_E_INVALID);
+                         HF_E_TOO_LARGE);
         assert_int_equal(cel_result("s.matches('[' + lists.range(50).map(v, r'\\pL').join() + ']')",
                                     NULL),
                          0);
         assert_int_equal(
                 cel_result("s.matches('[' + lists.range(200).map(v, r'\\pL').join() + ']')", NULL),
-                HF_E_INVALID);
+                HF_E_TOO_LARGE);
 }
 
 /* Compiles `start`, n times `part`, and `end`. Returns the work; *ret_r gets the result. */
@@ -269,7 +269,7 @@ static void test_the_work_of_one_pattern_is_limited(void **state) {
                         work_of(cases[i].start, cases[i].part, cases[i].n, cases[i].end, &r);
 
                 /* One part, or a sort, comes after the limit at most. */
-                if (r != HF_E_INVALID || work > 2 * HF__CEL_REGEX_WORK_MAX)
+                if (r != HF_E_TOO_LARGE || work > 2 * HF__CEL_REGEX_WORK_MAX)
                         fail_msg("%s%s: %d after %llu", cases[i].start, cases[i].part, r,
                                  (unsigned long long)work);
         }

@@ -6,7 +6,9 @@
  * read, and costs nothing afterwards, as in Kubernetes. A variable may only read those before it,
  * so the evaluation ends. An expression that reads a variable is suspended on the stack meanwhile,
  * so the levels of all suspended expressions are counted, and limited: beyond the limit the thread
- * would run out of stack.
+ * would run out of stack. A value may contain the map `variables` itself. Then variables are also
+ * evaluated when the caller reads the value, while no expression is: so the evaluation of a
+ * variable never frees what the expression before has made.
  *
  * Cost is limited as in Kubernetes, where it is an error of the expression to exceed it, for which
  * the policy has a failurePolicy. Work, memory and the levels of variables have limits that
@@ -110,6 +112,10 @@ static bool pay_cost(struct hfd_expression_run *run, uint64_t cost) {
 
 /* ---- variables of the policy ---- */
 
+static int evaluate_expression(struct hfd_expression_run *run,
+                               const struct hfd_expression *expression, bool nested,
+                               struct hf__cel_value *ret_value);
+
 /* Evaluates a variable of the policy. Its cost is charged to the expression that reads it. A
  * variable that fails is an error value, and not the end of the run: `has()` and `||` may still
  * decide. */
@@ -124,7 +130,7 @@ static struct hf__cel_value eval_variable(struct hfd_expression_run *run,
                                   "composited variable \"%.100s\" fails to compile: %.200s",
                                   variable->name, variable->expression->error);
         } else {
-                int r = hfd_expression_eval(run, variable->expression, &value, NULL);
+                int r = evaluate_expression(run, variable->expression, true, &value);
                 if (r == 0)
                         return value;
                 hf__strbuf_printf(&message,
@@ -164,7 +170,7 @@ static bool find_variable(const struct hf__cel_map *map, struct hf__cel_value ke
         memo = &run->memos[variable - all];
         if (!memo->known) {
                 memo->value = eval_variable(run, variable);
-                memo->known = run->ended == 0;
+                memo->known = true;
         }
         *ret_value = memo->value;
         return true;
@@ -242,11 +248,12 @@ static int charge_usage(void *ctx, uint64_t cost, uint64_t work) {
         return charge_run(evaluation->run, used, steps);
 }
 
-/* The cost of a variable is charged to the expression that reads it. false: the budget is spent. */
-static bool pay_evaluation(struct hfd_expression_run *run, uint64_t cost) {
-        if (run->depth > 0) {
+/* The cost of a variable is charged to the expression that reads it, or to nobody if that has been
+ * evaluated already; the budget limits it in any case. false: the budget is spent. */
+static bool pay_evaluation(struct hfd_expression_run *run, bool nested, uint64_t cost) {
+        if (nested) {
                 run->variables_cost += cost;
-                return true;
+                return run->variables_cost <= run->budget;
         }
         cost += run->variables_cost;
         run->variables_cost = 0;
@@ -262,8 +269,9 @@ static void forget_last(struct hfd_expression_run *run) {
 
 /* Evaluates, and charges what is used. As hf__cel_eval. */
 static int run_program(struct hfd_expression_run *run, const struct hfd_expression *expression,
-                       struct hf__cel_value *ret_value, struct hf__cel_usage *ret_usage) {
-        struct hf__arena *arena = run->depth > 0 ? &run->arena : &run->scratch;
+                       bool nested, struct hf__cel_value *ret_value,
+                       struct hf__cel_usage *ret_usage) {
+        struct hf__arena *arena = nested ? &run->arena : &run->scratch;
         struct evaluation evaluation = {.run = run};
         /* The work has a limit because code of cel/ ends an evaluation by exceeding it. */
         const struct hf__cel_limits limits = {.cost = HFD_EXPRESSION_COST,
@@ -278,7 +286,7 @@ static int run_program(struct hfd_expression_run *run, const struct hfd_expressi
                              ret_usage);
         assert(run->depth >= expression->depth);
         run->depth -= expression->depth;
-        if (run->depth > 0)
+        if (nested)
                 run->kept_bytes += ret_usage->bytes;
         (void)charge_usage(&evaluation, ret_usage->cost, ret_usage->work);
         return arena->failed || run->arena.failed ? -ENOMEM : r;
@@ -286,25 +294,26 @@ static int run_program(struct hfd_expression_run *run, const struct hfd_expressi
 
 /* As hfd_expression_eval, without a message. */
 static int evaluate_program(struct hfd_expression_run *run, const struct hfd_expression *expression,
-                            struct hf__cel_value *ret_value) {
+                            bool nested, struct hf__cel_value *ret_value) {
         struct hf__cel_usage usage = {0};
-        int r = run_program(run, expression, ret_value, &usage);
+        int r = run_program(run, expression, nested, ret_value, &usage);
 
         if (r < 0 || (r == HF_E_TOO_LARGE && usage.own_limit))
                 (void)end_run(run, r < 0 ? r : HF_E_TOO_MANY);
         /* An expression may absorb the error of a variable that has ended the run. */
         if (run->ended != 0)
                 return run->ended;
-        if (!pay_evaluation(run, usage.cost))
+        if (!pay_evaluation(run, nested, usage.cost))
                 return HF_E_TOO_LARGE;
         return r == 0 ? 0 : HF_E_INVALID;
 }
 
+/* Evaluates an expression that compiles. nested: it is that of a variable, and what it makes stays
+ * until the end of the run. Results as those of hfd_expression_eval. */
 static int evaluate_expression(struct hfd_expression_run *run,
-                               const struct hfd_expression *expression,
+                               const struct hfd_expression *expression, bool nested,
                                struct hf__cel_value *ret_value) {
-        if (run->depth == 0)
-                forget_last(run);
+        *ret_value = hf__cel_error_text(LIMIT_TEXT);
         if (run->ended != 0)
                 return run->ended;
         if (run->depth + expression->depth > HFD_EXPRESSION_DEPTH_SUM) {
@@ -313,12 +322,15 @@ static int evaluate_expression(struct hfd_expression_run *run,
         }
         int r = hfd_expression_allow(run->allowance, 0) ? make_values(run, expression->program)
                                                         : HF_E_TOO_LARGE;
-        return r == 0 ? evaluate_program(run, expression, ret_value) : end_run(run, r);
+        r = r == 0 ? evaluate_program(run, expression, nested, ret_value) : end_run(run, r);
+        if (r != 0 && !hf__cel_is_error(*ret_value))
+                *ret_value = hf__cel_error_text(LIMIT_TEXT);
+        return r;
 }
 
 int hfd_expression_eval(struct hfd_expression_run *run, const struct hfd_expression *expression,
                         struct hf__cel_value *ret_value, struct hf__strbuf *reterr_message) {
-        assert(run->set && expression && ret_value);
+        assert(run->set && run->depth == 0 && expression && ret_value);
 
         *ret_value = hf__cel_error_text("it does not compile");
         if (!expression->program) {
@@ -327,10 +339,8 @@ int hfd_expression_eval(struct hfd_expression_run *run, const struct hfd_express
                                           expression->error);
                 return HF_E_INVALID;
         }
-        *ret_value = hf__cel_error_text(LIMIT_TEXT);
-        int r = evaluate_expression(run, expression, ret_value);
-        if (r != 0 && !hf__cel_is_error(*ret_value))
-                *ret_value = hf__cel_error_text(LIMIT_TEXT);
+        forget_last(run);
+        int r = evaluate_expression(run, expression, false, ret_value);
         if (r == HF_E_TOO_LARGE && reterr_message)
                 hf__strbuf_puts(reterr_message, BUDGET_TEXT);
         else if ((r == HF_E_INVALID || r == HF_E_TOO_MANY) && reterr_message)

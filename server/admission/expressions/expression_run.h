@@ -6,7 +6,9 @@
  *
  * Owner: the caller keeps the run, the set and everything that the input points to alive, and does
  * not move them. Thread: owner only; it may move from thread to thread. Blocks: never. Stack: at
- * most HFD_CUSTOM_RULES_STACK bytes.
+ * most HFD_CUSTOM_RULES_STACK bytes, besides HF__JSON_STACK: from its deepest level an expression
+ * may compare two objects, and at any step of that their bytes may be counted
+ * (hfd_expression_take_work).
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -66,6 +68,8 @@ void hfd_expression_run_done(struct hfd_expression_run *run);
 
 /*
  * Evaluates an expression of the set. The value lives until the next call, or the end of the run.
+ * It may contain the map `variables`: then a caller that reads it evaluates variables, and finds an
+ * error value in the place of one that fails. If that ends the run, run->ended says why.
  *
  *      0
  *      HF_E_INVALID    it does not compile, or its evaluation has failed

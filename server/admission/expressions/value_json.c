@@ -37,10 +37,14 @@ static int refuse_value(struct walk *walk, const char *text, const char *detail)
         return HF_E_INVALID;
 }
 
-/* Kubernetes does not have the limits of the room. */
-static int refuse_size(struct walk *walk) {
-        hf__strbuf_puts(walk->message, "the value is too large");
+/* Refuses the value by a limit that Kubernetes does not have. Returns HF_E_TOO_MANY. */
+static int refuse_by_limit(struct walk *walk, const char *text) {
+        hf__strbuf_puts(walk->message, text);
         return HF_E_TOO_MANY;
+}
+
+static int refuse_size(struct walk *walk) {
+        return refuse_by_limit(walk, "the value is too large");
 }
 
 /* Takes n bytes of a text from the room. 0 or HF_E_TOO_MANY. */
@@ -52,13 +56,13 @@ static int take_bytes(struct walk *walk, size_t n) {
 }
 
 /* Takes one more part from the room. - 4: the value becomes a part of an object, which adds a few
- * levels of its own to those of the value. 0, HF_E_TOO_MANY or HF_E_INVALID. */
+ * levels of its own to those of the value. 0 or HF_E_TOO_MANY. */
 static int take_part(struct walk *walk) {
         if (walk->room->parts == 0)
                 return refuse_size(walk);
         walk->room->parts--;
         return walk->depth > HF__JSON_DEPTH_MAX - 4
-                       ? refuse_value(walk, "the value is nested too deeply", "")
+                       ? refuse_by_limit(walk, "the value is nested too deeply")
                        : 0;
 }
 

@@ -22,7 +22,7 @@ struct hfd_value_room {
 
 /* What the conversion makes is taken from the room, also if it fails. The caller owns the result.
  * 0; -ENOMEM; HF_E_INVALID: the value cannot be written as JSON; or HF_E_TOO_MANY: there is no room
- * for it. After the last two reterr_message says why. */
+ * for it, or it is nested too deeply. After the last two reterr_message says why. */
 int hfd_value_to_json(struct hf__cel_value value, struct hfd_value_room *room,
                       struct hf__json **ret_json, struct hf__strbuf *reterr_message);
 /* Checks that the type of each object within the value is named after its place: the field spec of

@@ -202,6 +202,9 @@ static void apply_mutation(struct mutating *m, const struct hfd_policy_mutation 
                 r = changed ? hfd_mutation_apply(input.kind, mutation->apply, value, &m->room,
                                                  &changed, &message)
                             : -ENOMEM;
+                /* The value may contain variables, which were evaluated just now. */
+                if (run.ended != 0)
+                        r = run.ended;
         }
         if (r == 0 && !hf__json_equal(changed, m->c->object)) {
                 m->changed = true;

@@ -249,7 +249,8 @@ static int make_patch(struct hf__cel_value value, struct hfd_value_room *room,
 
 /* Why the patch cannot be applied. A test that fails is no error: a policy uses it as a condition
  * for the other operations. The reason of hfd_json_patch_apply then ends with test_failed. The
- * limit of copies is that of Kubernetes; it has none of steps. 0, HF_E_INVALID or HF_E_TOO_MANY. */
+ * limit of copies is that of Kubernetes; it has none of steps or of levels. 0, HF_E_INVALID or
+ * HF_E_TOO_MANY. */
 static int judge_failure(const struct hfd_patch_outcome *outcome, struct hf__strbuf *message) {
         static const char test_failed[] = "test failed";
         size_t n = strlen(outcome->why);
@@ -258,7 +259,8 @@ static int judge_failure(const struct hfd_patch_outcome *outcome, struct hf__str
         if (n >= n_test && strcmp(outcome->why + n - n_test, test_failed) == 0)
                 return 0;
         hf__strbuf_printf(message, "JSON Patch: %s", outcome->why);
-        return outcome->steps > HFD_PATCH_STEPS_MAX ? HF_E_TOO_MANY : HF_E_INVALID;
+        return outcome->steps > HFD_PATCH_STEPS_MAX || outcome->too_deep ? HF_E_TOO_MANY
+                                                                         : HF_E_INVALID;
 }
 
 /* Applies the operations to a copy, and puts it in the place of the object. */

@@ -19,7 +19,7 @@
 #include "base/json.h"
 #include "base/strbuf.h"
 #include "base/strbuf_cut.h"
-#include "server/pool/work_pool.h"
+#include "server/admission/turn.h"
 #include "server/resources/response.h"
 
 #define MESSAGE_MAX (16U << 10) /* bytes of the message of a refusal */
@@ -57,9 +57,7 @@ static int may_go_on(const void *ctx) {
         if (!c->task)
                 return 0;
         assert(c->pool && c->host);
-        if (hfd_work_is_cancelled(c->pool, c->task))
-                return HF_E_UNAVAILABLE;
-        return hf_now(hf_host_clock(c->host)) < c->a->of.deadline ? 0 : HF_E_TIMEOUT;
+        return hfd_admission_turn_may_go_on(c->host, c->pool, c->task, c->a);
 }
 
 int hfd_policy_case_begin(struct hfd_policy_case *c) {

@@ -44,8 +44,8 @@ struct hfd_policy_case {
 void hfd_policy_case_init(struct hfd_policy_case *c, struct hfd_admission *a,
                           struct hfd_cacher *cacher, struct hfd_expression_allowance *allowance);
 void hfd_policy_case_done(struct hfd_policy_case *c);
-/* Begins an evaluation of a policy, for a binding and one of its params. 0; HF_E_TIMEOUT: the
- * deadline of the request has passed; HF_E_UNAVAILABLE: the server stops. */
+/* Begins an evaluation of a policy, for a binding and one of its params. 0, or as
+ * hfd_admission_turn_may_go_on. */
 int hfd_policy_case_begin(struct hfd_policy_case *c);
 /* Makes a run for some of the expressions of the policy, within the evaluation. */
 void hfd_policy_case_run(struct hfd_policy_case *c, struct hfd_expression_run *run,

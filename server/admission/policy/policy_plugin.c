@@ -179,8 +179,8 @@ static void resume_request(void *ctx) {
         evaluate_policies(turn.plugin, turn.index, turn.a, NULL);
 }
 
-/* Starts over, as the attempt needs it. Consumes the reference to the index. long_step: an
- * expression cannot be interrupted, so a turn may take longer than other steps of the pool. */
+/* Starts over, as the attempt needs it. Consumes the reference to the index. long_step: a turn
+ * evaluates all policies, and ends early only with its request. */
 static void restart_request(struct hfd_policy_plugin *plugin, struct hfd_policy_index *index,
                             struct hfd_admission *a, enum attempt needs) {
         const char *user = a->of.user ? a->of.user->subject.name : NULL;

@@ -21,14 +21,15 @@ int hfd_custom_pattern_compile(struct hf__arena *arena, const char *text,
                                const struct hf__cel_regex **ret_regex, char *reterr_message,
                                size_t max_message, uint64_t *ret_work) {
         size_t n = strlen(text);
+        int r;
 
         *ret_work = 0;
         if (n > HF__CEL_PATTERN_MAX) {
                 (void)snprintf(reterr_message, max_message, "expression too large");
                 return HF_E_INVALID;
         }
-        return hf__cel_regex_compile(arena, text, n, ret_regex, reterr_message, max_message,
-                                     ret_work);
+        r = hf__cel_regex_compile(arena, text, n, ret_regex, reterr_message, max_message, ret_work);
+        return r == HF_E_TOO_LARGE ? HF_E_INVALID : r;
 }
 
 /* For tsearch: patterns by their texts. */
