@@ -78,6 +78,8 @@ static void test_times(void **state) {
                 {"string(duration('1h1ms1ns'))", "= '3600.001000001s'"},
                 {"duration('9223372036854775807ns') + duration('1ns')", "! integer overflow"},
                 {"duration('3h').getMinutes()", "= 180"},
+                {"duration('61.5s').getMilliseconds()", "= 61500"},
+                {"duration('-1.5s').getMilliseconds()", "= -1500"},
                 {"timestamp(10) - timestamp(9) == duration('1s')", "= true"},
         };
 
