@@ -95,6 +95,13 @@ static void test_strings(void **state) {
                 {"'\xc3\xa9\xc3\xa9x'.indexOf('x')", "= 2"},
                 {"'abcabc'.lastIndexOf('bc')", "= 4"},
                 {"'abcabc'.lastIndexOf('bc', 3)", "= 1"},
+                /* An index behind the last character finds nothing, an empty part is everywhere. */
+                {"[0, 2, 3, 9].map(i, '\u00e9bc'.indexOf('c', i))", "= [2, 2, -1, -1]"},
+                {"[1, 2, 3, 9].map(i, '\u00e9bc'.lastIndexOf('b', i))", "= [1, 1, -1, -1]"},
+                {"[-1, 0, 3, 9].map(i, 'abc'.indexOf('', i))", "= [-1, 0, 3, 9]"},
+                {"[-1, 0, 3, 9].map(i, 'abc'.lastIndexOf('', i))", "= [-1, 0, 3, 9]"},
+                {"'abc'.indexOf('b', -1)", "! index out of range: -1"},
+                {"'abc'.lastIndexOf('b', -1)", "! index out of range: -1"},
                 {"'abc'.substring(1, 2)", "= 'b'"},
                 {"'abc'.substring(2, 1)", "! invalid substring range. start: 2, end: 1"},
                 {"'a,b,c'.split(',', 2)", "= ['a', 'b,c']"},
