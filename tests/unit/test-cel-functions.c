@@ -261,7 +261,7 @@ static void test_format(void **state) {
                 {"'%f %.2f %.0f'.format([1234567.891, -1.005, 2.5])",
                  "= '1,234,567.891000 -1.00 2'"},
                 {"'%e|%.12e'.format([1052.032911275, double('Infinity')])",
-                 "= '1.052033 \xc3\x97 10\xe2\x81\xb0\xc2\xb3|           \xe2\x88\x9e'"},
+                 "= '1.052033\u00d710\xe2\x81\xb0\xc2\xb3|           \xe2\x88\x9e'"},
                 {"'%f %f'.format(['NaN', '-Infinity'])", "= 'NaN -\xe2\x88\x9e'"},
                 {"'%b %b %o %x %X %x'.format([-5, true, 8u, -255, 'aZ', b'\\x01'])",
                  "= '-101 1 10 -ff 615A 01'"},
