@@ -55,6 +55,8 @@ static void test_times(void **state) {
                 {"'%s'.format([duration('1h') + timestamp('2024-03-01T01:30:00+00:30')])",
                  "= '2024-03-01T02:30:00+00:30'"},
                 {"string(timestamp('0001-01-01T00:00:00Z'))", "= '0001-01-01T00:00:00Z'"},
+                {"timestamp(253402300799)", "= 9999-12-31T23:59:59Z"},
+                {"timestamp(253402300800)", "? 1:11: invalid timestamp argument"},
                 /* What Go's parser accepts besides RFC 3339. */
                 {"timestamp('2024-01-01T1:00:00,5Z')", "= 2024-01-01T01:00:00.5Z"},
                 {"timestamp('2024-01-01T01:00:00+24:60')", "= 2024-01-01T01:00:00+25:00"},
