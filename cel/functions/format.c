@@ -285,6 +285,9 @@ static void put_number(struct format *f, struct hf__cel_value value, char clause
         }
         if (precision < 0)
                 precision = PRECISION_DEFAULT;
+        /* As in Kubernetes zero has no sign, but a number that is rounded to zero keeps its own. */
+        if (number == 0)
+                number = 0;
         if (isnan(number)) {
                 hf__strbuf_puts(&f->out, "NaN");
         } else if (isinf(number)) {

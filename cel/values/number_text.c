@@ -69,10 +69,12 @@ bool hf__cel_int_parse(const char *text, size_t n, int64_t *ret_value) {
         return true;
 }
 
-/* strtod also takes white space in front and nan(...), which Go does not. */
+/* strtod also takes white space in front, nan(...) and a NaN with a sign, which Go does not. */
 static bool is_number_text(const char *text) {
-        static const char *const words[] = {"inf", "infinity", "nan"};
+        static const char *const words[] = {"inf", "infinity"};
 
+        if (strcasecmp(text, "nan") == 0)
+                return true;
         text += *text == '-' || *text == '+' ? 1 : 0;
         for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
                 if (strcasecmp(text, words[i]) == 0)
