@@ -338,6 +338,9 @@ static void test_versions(void **state) {
                 {"semver('v01.2', true) == semver('1.2.0')", "= true"},
                 {"semver('1-rc', true)",
                  "! short version cannot contain PreRelease/Build meta data"},
+                {"semver('v1.02.-rc', true) == semver('1.2.0-rc')", "= true"},
+                {"isSemver('1.2.+b', true) && !isSemver('1.2.-', true)", "= true"},
+                {"isSemver('1.2.-rc') || isSemver('1.-2.3', true)", "= false"},
                 {"semver('99999999999999999999.1.1')", "! Invalid number in version"},
         };
 
