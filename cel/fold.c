@@ -212,8 +212,9 @@ static struct hf__cel_value add_result(struct loop *l, struct entries *entries) 
         return hf__cel_null();
 }
 
-/* Of equal keys the last one counts, see hf__cel_new_map. A step in Kubernetes reads the map, and
- * calls the function that adds to it (2); transformMap also reads the key (1). */
+/* A key that transformMapEntry makes twice is an error. A step in
+ * Kubernetes reads the map, and calls the function that adds to it (2); transformMap also reads the
+ * key (1). */
 static struct hf__cel_value make_map(struct loop *l) {
         struct entries entries = {0};
 
@@ -236,7 +237,9 @@ static struct hf__cel_value make_map(struct loop *l) {
         hf__cel_spend(l->run, 1);
         if (l->run->failed != 0)
                 return hf__cel_failure(l->run);
-        return hf__cel_new_map(l->run, entries.items, entries.n);
+        if (l->node->op == HF__CEL_FOLD_MAP)
+                return hf__cel_new_map(l->run, entries.items, entries.n);
+        return hf__cel_join_maps(l->run, entries.items, entries.n);
 }
 
 /* optMap and optFlatMap are macros with one variable, and no loop: an optional has at most one

@@ -129,13 +129,15 @@ static void prepare_pattern(struct preparer *p, struct hf__cel_node *node) {
                 p->full = true;
 }
 
-/* timestamp("...") and duration("...") become values, or an issue. */
+/* timestamp("..."), timestamp(1) and duration("...") become values, or an issue. */
 static void prepare_time(struct preparer *p, struct hf__cel_node *node) {
-        if (!is_const(node->as.call.args[0]) ||
-            node->as.call.args[0]->as.constant.kind != HF__CEL_STRING)
+        const struct hf__cel_node *arg = node->as.call.args[0];
+
+        if (!is_const(arg) ||
+            (arg->as.constant.kind != HF__CEL_STRING && arg->as.constant.kind != HF__CEL_INT))
                 return;
         if (hf__cel_is_error(evaluate_node(p, node)))
-                hf__cel_issues_add(p->issues, node->as.call.args[0]->at, "invalid %s argument",
+                hf__cel_issues_add(p->issues, arg->at, "invalid %s argument",
                                    node->as.call.function);
         else
                 fold_node(p, node);

@@ -237,7 +237,7 @@ static void put_grouped(struct format *f, const char *text) {
         hf__strbuf_puts(&f->out, text + whole);
 }
 
-/* Writes the text "1.052000e+03" as "1.052000 × 10⁰³". Changes the text. */
+/* Writes the text "1.052000e+03" as "1.052000×10⁰³". Changes the text. */
 static void put_scientific(struct format *f, char *text) {
         static const char *const digits[] = {"\xe2\x81\xb0", "\xc2\xb9",     "\xc2\xb2",
                                              "\xc2\xb3",     "\xe2\x81\xb4", "\xe2\x81\xb5",
@@ -246,7 +246,7 @@ static void put_scientific(struct format *f, char *text) {
         char *exponent = strchr(text, 'e');
 
         *exponent++ = 0;
-        hf__strbuf_printf(&f->out, "%s \xc3\x97 10", text);
+        hf__strbuf_printf(&f->out, "%s\u00d710", text);
         if (*exponent++ == '-')
                 hf__strbuf_puts(&f->out, "\xe2\x81\xbb");
         for (; *exponent; exponent++)
@@ -285,6 +285,9 @@ static void put_number(struct format *f, struct hf__cel_value value, char clause
         }
         if (precision < 0)
                 precision = PRECISION_DEFAULT;
+        /* As in Kubernetes zero has no sign, but a number that is rounded to zero keeps its own. */
+        if (number == 0)
+                number = 0;
         if (isnan(number)) {
                 hf__strbuf_puts(&f->out, "NaN");
         } else if (isinf(number)) {

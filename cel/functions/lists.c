@@ -2,8 +2,8 @@
 /*
  * Kubernetes' functions of lists: isSorted, sum, min, max, indexOf, lastIndexOf.
  *
- * Invariant: elements that cannot be compared, or added, are an error. Numbers of different types
- * can be compared, but not added. Sums are checked for overflow.
+ * Invariant: elements that no operator compares, or that cannot be added, are an error. Numbers of
+ * different types can be compared, but not added. Sums are checked for overflow.
  */
 
 #include "cel/functions/tables.h"
@@ -89,8 +89,20 @@ static struct hf__cel_value sum_durations(struct hf__cel_run *run, const struct 
         return sum_of_list(args[0].as.list, hf__cel_duration(0));
 }
 
-/* Of equal elements the first one is the result. An element that has no order with the others, such
- * as a NaN, is an error. */
+static bool has_order(struct hf__cel_value value) {
+        switch (value.kind) {
+        case HF__CEL_BOOL:
+        case HF__CEL_STRING:
+        case HF__CEL_BYTES:
+        case HF__CEL_TIMESTAMP:
+        case HF__CEL_DURATION: return true;
+        default: return hf__cel_is_number(value);
+        }
+}
+
+/* Of equal elements the first one is the result. An element whose type has an order, but that has
+ * none with the best one so far, is passed over, as in Kubernetes: a NaN, or a text beside a
+ * number. So a NaN that comes first is the result. */
 static struct hf__cel_value extreme_of_list(struct hf__cel_run *run,
                                             const struct hf__cel_list *list, const char *name,
                                             int sign) {
@@ -99,14 +111,16 @@ static struct hf__cel_value extreme_of_list(struct hf__cel_run *run,
         if (list->n == 0)
                 return hf__cel_errorf(run, "%s called on empty list", name);
         best = hf__cel_list_at(list, 0);
-        for (size_t i = 1; i < list->n; i++) {
+        for (size_t i = 0; i < list->n; i++) {
                 struct hf__cel_value item = hf__cel_list_at(list, i);
                 struct hf__cel_value error;
                 int order;
 
-                if (!hf__cel_order(run, item, best, &order, &error))
-                        return error;
-                if (order * sign > 0)
+                if (hf__cel_is_error(item))
+                        return item;
+                if (!has_order(item))
+                        return hf__cel_error_text("no such overload");
+                if (hf__cel_order(run, item, best, &order, &error) && order * sign > 0)
                         best = item;
         }
         return best;

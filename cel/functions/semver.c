@@ -81,6 +81,11 @@ static const char *parse_version(struct hf__cel_value text, bool normalize,
                         return normalize && at < end && (*at == '-' || *at == '+')
                                        ? "short version cannot contain PreRelease/Build meta data"
                                        : "No Major.Minor.Patch elements found";
+                /* Kubernetes puts a 0 before a last part that begins otherwise: 1.2.-rc. */
+                if (i == 2 && normalize && end - at > 2 && (at[1] == '-' || at[1] == '+')) {
+                        at++;
+                        break;
+                }
                 at = take_number(i > 0 ? at + 1 : at, end, normalize, &version->numbers[i]);
                 if (!at)
                         return "Invalid number in version";

@@ -84,18 +84,31 @@ static struct hf__cel_value char_at(struct hf__cel_run *run, const struct hf__ce
         return hf__cel_string(args[0].as.text + offset, length);
 }
 
+/* The result of a search from an index that decides it, as in cel-go: an empty part is found
+ * wherever the search begins, also beyond the text, and any other part is not found there. true:
+ * *ret_result is set, perhaps to an error. Otherwise the search begins at *ret_from. */
+static bool decides_search(struct hf__cel_run *run, const struct hf__cel_value *args,
+                           size_t *ret_from, struct hf__cel_value *ret_result) {
+        if (args[1].n == 0) {
+                *ret_result = args[2];
+                return true;
+        }
+        *ret_result = args[2].as.i < 0 ? out_of_range(run, args[2].as.i) : hf__cel_int(-1);
+        *ret_from = args[2].as.i < 0 ? SIZE_MAX : offset_of(args[0], args[2].as.i);
+        return *ret_from >= args[0].n;
+}
+
 /* Indexes of CEL count characters, and the search is one of bytes. Text and part are valid UTF-8,
  * so a match begins at a character. */
 static struct hf__cel_value index_of(struct hf__cel_run *run, const struct hf__cel_value *args,
                                      unsigned n) {
+        struct hf__cel_value result;
         size_t from = 0;
 
         if (!hf__cel_work(run, args[0].n / 8))
                 return hf__cel_failure(run);
-        if (n > 2)
-                from = args[2].as.i < 0 ? SIZE_MAX : offset_of(args[0], args[2].as.i);
-        if (from == SIZE_MAX)
-                return out_of_range(run, args[2].as.i);
+        if (n > 2 && decides_search(run, args, &from, &result))
+                return result;
         from = find_part(args[0], args[1], from);
         return hf__cel_int(from == SIZE_MAX ? -1 : characters_until(run, args[0], from));
 }
@@ -153,14 +166,13 @@ static size_t find_last(struct hf__cel_run *run, struct hf__cel_value text,
  * each byte. */
 static struct hf__cel_value last_index_of(struct hf__cel_run *run, const struct hf__cel_value *args,
                                           unsigned n) {
+        struct hf__cel_value result;
         size_t at = args[0].n;
 
         if (!hf__cel_work(run, args[0].n))
                 return hf__cel_failure(run);
-        if (n > 2)
-                at = args[2].as.i < 0 ? SIZE_MAX : offset_of(args[0], args[2].as.i);
-        if (at == SIZE_MAX)
-                return out_of_range(run, args[2].as.i);
+        if (n > 2 && decides_search(run, args, &at, &result))
+                return result;
         if (args[1].n > args[0].n)
                 return hf__cel_int(-1);
         if (at > args[0].n - args[1].n)

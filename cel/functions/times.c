@@ -116,10 +116,12 @@ ACCESSOR(milliseconds, args[0].n / 1000000)
                 return hf__cel_int(expression);                                                    \
         }
 
+/* As in cel-go each is the whole duration in that unit, also getMilliseconds, for which the
+ * language definition has the rest beside the seconds. */
 PART(duration_hours, args[0].as.i / 3600000000000)
 PART(duration_minutes, args[0].as.i / 60000000000)
 PART(duration_seconds, args[0].as.i / 1000000000)
-PART(duration_milliseconds, args[0].as.i / 1000000 % 1000)
+PART(duration_milliseconds, args[0].as.i / 1000000)
 
 #define OF_TIMESTAMP(name, function)                                                               \
         {name, ".timestamp() -> int", function, HF__CEL_COST_ONE}, {                               \

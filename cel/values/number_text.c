@@ -69,15 +69,39 @@ bool hf__cel_int_parse(const char *text, size_t n, int64_t *ret_value) {
         return true;
 }
 
-/* strtod also takes white space in front and nan(...), which Go does not. */
+/* strtod also takes white space in front, nan(...) and a NaN with a sign, which Go does not. */
 static bool is_number_text(const char *text) {
-        static const char *const words[] = {"inf", "infinity", "nan"};
+        static const char *const words[] = {"inf", "infinity"};
 
+        if (strcasecmp(text, "nan") == 0)
+                return true;
         text += *text == '-' || *text == '+' ? 1 : 0;
         for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
                 if (strcasecmp(text, words[i]) == 0)
                         return true;
         return (*text >= '0' && *text <= '9') || *text == '.';
+}
+
+/* Removes the underscores, which in Go may stand between digits, and after "0x". false: one stands
+ * elsewhere. The exponent's letter is no digit, except for the e in a hexadecimal number. */
+static bool drop_underscores(char *text) {
+        const char *digits = text + (*text == '-' || *text == '+' ? 1 : 0);
+        const bool hex = digits[0] == '0' && (digits[1] == 'x' || digits[1] == 'X');
+        const char *all = hex ? "0123456789abcdefABCDEF" : "0123456789";
+        char *out = text;
+
+        for (const char *at = text; *at; at++) {
+                bool after_prefix = hex && at == digits + 2;
+
+                if (*at != '_')
+                        *out++ = *at;
+                else if (at == text || !at[1] || !strchr(all, at[1]) ||
+                         (!after_prefix && !strchr(all, at[-1])))
+                        return false;
+        }
+        *out = 0;
+        /* A hexadecimal number must have an exponent, which strtod does not ask for. */
+        return !hex || strpbrk(text, "pP") != NULL;
 }
 
 bool hf__cel_double_parse(const char *text, size_t n, double *ret_value) {
@@ -89,7 +113,7 @@ bool hf__cel_double_parse(const char *text, size_t n, double *ret_value) {
                 return false;
         memcpy(copy, text, n);
         copy[n] = 0;
-        if (!is_number_text(copy))
+        if (!is_number_text(copy) || !drop_underscores(copy))
                 return false;
         *ret_value = strtod(copy, &end);
         /* Go refuses a number that is too large for a double, but takes the word inf. */

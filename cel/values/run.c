@@ -238,25 +238,42 @@ static uint64_t sorting_work(const struct hf__cel_entry *entries, size_t n) {
         return n + bytes / 32 * rounds;
 }
 
-/* The map of entries with any keys that can be compared. NULL: the run has failed. */
+/* An entry whose key another one has too. NULL: there is none. Without an order, the keys are
+ * compared in pairs: of at most 7 entries, 21 times. */
+static const struct hf__cel_entry *find_repeated(const struct hf__cel_entry *entries, size_t n,
+                                                 const uint32_t *order) {
+        for (size_t i = 1; i < n; i++) {
+                if (order &&
+                    hf__cel_key_compare(entries[order[i - 1]].key, entries[order[i]].key) == 0)
+                        return &entries[order[i]];
+                for (size_t k = 0; !order && k < i; k++)
+                        if (hf__cel_key_compare(entries[i].key, entries[k].key) == 0)
+                                return &entries[i];
+        }
+        return NULL;
+}
+
+/* The map of entries with any keys that can be compared. NULL: the run has failed, or a key is
+ * repeated and ret_repeated is not NULL; then *ret_repeated is one with that key. */
 static const struct hf__cel_map *index_entries(struct hf__cel_run *run,
-                                               const struct hf__cel_entry *entries, size_t n) {
+                                               const struct hf__cel_entry *entries, size_t n,
+                                               const struct hf__cel_entry **ret_repeated) {
         struct hf__cel_map *map = hf__cel_alloc(run, sizeof *map);
         struct hf__cel_entry *kept = NULL;
         uint32_t *order = NULL;
-        bool equal = false;
+        const struct hf__cel_entry *repeated = NULL;
 
         if (n >= INDEX_MIN)
                 order = hf__cel_alloc(run, n * sizeof *order);
         if (!map || (n >= INDEX_MIN && !order) || !hf__cel_work(run, sorting_work(entries, n)))
                 return NULL;
-        if (order)
-                equal = hf__cel_map_index(entries, n, order);
-        /* Without an index the keys are compared in pairs: of at most 7 entries, 21 times. */
-        for (size_t i = 1; !order && i < n; i++)
-                for (size_t k = 0; k < i; k++)
-                        equal = equal || hf__cel_key_compare(entries[i].key, entries[k].key) == 0;
-        if (equal) {
+        if (!order || hf__cel_map_index(entries, n, order))
+                repeated = find_repeated(entries, n, order);
+        if (repeated && ret_repeated) {
+                *ret_repeated = repeated;
+                return NULL;
+        }
+        if (repeated) {
                 n = without_repeated(run, entries, n, &kept);
                 if (run->failed != 0)
                         return NULL;
@@ -274,8 +291,35 @@ struct hf__cel_value hf__cel_new_map(struct hf__cel_run *run, const struct hf__c
         for (size_t i = 0; i < n; i++)
                 if (!is_key(entries[i].key))
                         return hf__cel_error_text("unsupported key type");
-        map = index_entries(run, entries, n);
+        map = index_entries(run, entries, n, NULL);
         return map ? hf__cel_map_value(map) : hf__cel_failure(run);
+}
+
+struct hf__cel_value hf__cel_join_maps(struct hf__cel_run *run, const struct hf__cel_entry *entries,
+                                       size_t n) {
+        const struct hf__cel_entry *repeated = NULL;
+        const struct hf__cel_map *map = index_entries(run, entries, n, &repeated);
+        struct hf__cel_value key;
+
+        if (map)
+                return hf__cel_map_value(map);
+        if (!repeated)
+                return hf__cel_failure(run);
+        key = repeated->key;
+        switch (key.kind) {
+        case HF__CEL_STRING:
+                return hf__cel_errorf(run, "insert failed: key %.*s already exists",
+                                      (int)(key.n > 200 ? 200 : key.n), key.as.text);
+        case HF__CEL_INT:
+                return hf__cel_errorf(run, "insert failed: key %lld already exists",
+                                      (long long)key.as.i);
+        case HF__CEL_UINT:
+                return hf__cel_errorf(run, "insert failed: key %llu already exists",
+                                      (unsigned long long)key.as.u);
+        default:
+                return hf__cel_errorf(run, "insert failed: key %s already exists",
+                                      key.as.boolean ? "true" : "false");
+        }
 }
 
 /* Makes a map from the key of each element, which keys->key returns, to the element; if `indexes`,
@@ -298,7 +342,7 @@ static struct hf__cel_value by_key(struct hf__cel_run *run, const struct hf__cel
                 if (indexes)
                         entry->value = hf__cel_int((int64_t)i);
         }
-        map = entries ? index_entries(run, entries, list->n) : NULL;
+        map = entries ? index_entries(run, entries, list->n, NULL) : NULL;
         return map ? hf__cel_map_value(map) : hf__cel_failure(run);
 }
 

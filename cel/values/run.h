@@ -81,6 +81,10 @@ struct hf__cel_value hf__cel_new_list(struct hf__cel_run *run, size_t n,
  * error value: a value cannot be a key, or the run has failed. */
 struct hf__cel_value hf__cel_new_map(struct hf__cel_run *run, const struct hf__cel_entry *entries,
                                      size_t n);
+/* A map of the entries of several maps; they are in the arena. An error value: a key is repeated,
+ * or the run has failed. */
+struct hf__cel_value hf__cel_join_maps(struct hf__cel_run *run, const struct hf__cel_entry *entries,
+                                       size_t n);
 /* a + b of lists, if a has keys (struct hf__cel_list). First come the elements of a. If
  * a->replaces, an element of b takes the place of the element of a with the same key; otherwise it
  * is dropped. The elements of b with keys that a does not have follow; if not a->replaces, only the

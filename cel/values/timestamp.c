@@ -13,6 +13,7 @@
 
 #include <assert.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/strbuf.h"
@@ -48,10 +49,13 @@ static int64_t floor_divide(int64_t a, int64_t b) {
 struct hf__cel_value hf__cel_timestamp_add(struct hf__cel_value timestamp, int64_t nanoseconds) {
         int64_t seconds = floor_divide(nanoseconds, NANOSECONDS);
         int64_t rest = nanoseconds % NANOSECONDS;
+        struct hf__cel_value sum;
 
         rest += (rest < 0 ? NANOSECONDS : 0) + timestamp.n;
         seconds += timestamp.as.i + rest / NANOSECONDS;
-        return hf__cel_timestamp(seconds, (uint32_t)(rest % NANOSECONDS));
+        sum = hf__cel_timestamp(seconds, (uint32_t)(rest % NANOSECONDS));
+        sum.zone = timestamp.zone;
+        return sum;
 }
 
 struct hf__cel_value hf__cel_timestamp_difference(struct hf__cel_value a, struct hf__cel_value b) {
@@ -145,13 +149,13 @@ static bool take_fraction(const char **text, const char *end, uint32_t *ret_nano
         return *text > start;
 }
 
-/* Go's parser allows up to 24 hours and 60 minutes. */
-static bool take_offset(const char **text, const char *end, int64_t *ret_offset) {
+/* An offset from UTC, in minutes. Go's parser allows up to 24 hours and 60 minutes. */
+static bool take_offset(const char **text, const char *end, int64_t *ret_minutes) {
         bool west;
         int64_t hours;
         int64_t minutes;
 
-        *ret_offset = 0;
+        *ret_minutes = 0;
         if (take_char(text, end, 'Z'))
                 return true;
         west = take_char(text, end, '-');
@@ -163,7 +167,7 @@ static bool take_offset(const char **text, const char *end, int64_t *ret_offset)
         minutes = take_digits(text, end, 2);
         if (minutes < 0 || minutes > 60)
                 return false;
-        *ret_offset = (hours * 60 + minutes) * (west ? -60 : 60);
+        *ret_minutes = (hours * 60 + minutes) * (west ? -1 : 1);
         return true;
 }
 
@@ -189,7 +193,7 @@ bool hf__cel_timestamp_parse(const char *text, size_t n, struct hf__cel_value *r
         int64_t hour;
         int64_t minute;
         int64_t second;
-        int64_t offset;
+        int64_t zone;
         uint32_t nanoseconds = 0;
 
         if (!take_char(&text, end, 'T'))
@@ -204,11 +208,12 @@ bool hf__cel_timestamp_parse(const char *text, size_t n, struct hf__cel_value *r
         if ((take_char(&text, end, '.') || take_char(&text, end, ',')) &&
             !take_fraction(&text, end, &nanoseconds))
                 return false;
-        if (!take_offset(&text, end, &offset) || text != end)
+        if (!take_offset(&text, end, &zone) || text != end)
                 return false;
         *ret_timestamp = hf__cel_timestamp(days_of(year, month, day) * DAY_SECONDS + hour * 3600 +
-                                                   minute * 60 + second - offset,
+                                                   (minute - zone) * 60 + second,
                                            nanoseconds);
+        ret_timestamp->zone = (int16_t)zone;
         return !hf__cel_is_error(*ret_timestamp);
 }
 
@@ -227,12 +232,17 @@ static void print_fraction(struct hf__strbuf *out, uint32_t nanoseconds) {
 }
 
 void hf__cel_timestamp_print(struct hf__strbuf *out, struct hf__cel_value timestamp) {
-        struct hf__cel_calendar c = hf__cel_calendar_of(timestamp, 0);
+        struct hf__cel_calendar c = hf__cel_calendar_of(timestamp, timestamp.zone * INT64_C(60));
+        int minutes = abs(timestamp.zone);
 
         hf__strbuf_printf(out, "%04d-%02d-%02dT%02d:%02d:%02d", (int)c.year, c.month + 1, c.day + 1,
                           c.hour, c.minute, c.second);
         print_fraction(out, timestamp.n);
-        hf__strbuf_putc(out, 'Z');
+        if (minutes == 0)
+                hf__strbuf_putc(out, 'Z');
+        else
+                hf__strbuf_printf(out, "%c%02d:%02d", timestamp.zone < 0 ? '-' : '+', minutes / 60,
+                                  minutes % 60);
 }
 
 /* Reads a unit. Returns its nanoseconds; 0: there is none. "ms" stands before "m", with which it

@@ -24,16 +24,17 @@ struct hf__cel_calendar {
 };
 
 struct hf__cel_value hf__cel_duration(int64_t nanoseconds);
-/* A timestamp, or an error value: it is outside the years 1 to 9999. nanoseconds < 10^9. */
+/* A timestamp in UTC, or an error value: it is outside the years 1 to 9999. nanoseconds < 10^9. */
 struct hf__cel_value hf__cel_timestamp(int64_t seconds, uint32_t nanoseconds);
-/* The sum; nanoseconds may be negative. Or the same error value. */
+/* The sum, in the same zone; nanoseconds may be negative. Or the same error value. */
 struct hf__cel_value hf__cel_timestamp_add(struct hf__cel_value timestamp, int64_t nanoseconds);
 /* A duration, or an error: it is too long. */
 struct hf__cel_value hf__cel_timestamp_difference(struct hf__cel_value a, struct hf__cel_value b);
 
-/* Reads RFC 3339. false: malformed, or out of range. If it is out of range, *ret_timestamp is the
- * error value. */
+/* Reads RFC 3339; the result keeps the zone. false: malformed, or out of range. If it is out of
+ * range, *ret_timestamp is the error value. */
 bool hf__cel_timestamp_parse(const char *text, size_t n, struct hf__cel_value *ret_timestamp);
+/* Prints RFC 3339, in the zone of the timestamp. */
 void hf__cel_timestamp_print(struct hf__strbuf *out, struct hf__cel_value timestamp);
 /* Reads a duration as Go does: "1h30m", "-1.5s", "0". false: malformed or out of range. */
 bool hf__cel_duration_parse(const char *text, size_t n, int64_t *ret_nanoseconds);

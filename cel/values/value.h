@@ -13,7 +13,10 @@
 
 struct hf__cel_value {
         uint8_t kind; /* an enum hf__cel_kind; never DYN or VAR */
-        uint32_t n;   /* bytes of a STRING or BYTES; nanoseconds of a TIMESTAMP, below 10^9 */
+        /* Of a TIMESTAMP the minutes that the zone in which it is printed is ahead of UTC, at most
+         * 1500 either way. Two timestamps of one time are equal whatever their zones. */
+        int16_t zone;
+        uint32_t n; /* bytes of a STRING or BYTES; nanoseconds of a TIMESTAMP, below 10^9 */
         union {
                 bool boolean;
                 int64_t i;        /* of a DURATION nanoseconds; of a TIMESTAMP seconds since 1970 */

@@ -3,8 +3,9 @@
 /*
  * Quantities: the numbers of Kubernetes' resources, "500m", "2", "1k", "64Mi", "1e3". A quantity
  * has at most nine digits after the point, and lies between -(2^63-1) and 2^63-1. As in
- * Kubernetes, a text with more digits is rounded away from zero, and a value outside becomes the
- * nearest bound. Pure. Thread: any.
+ * Kubernetes, a text with more digits is rounded away from zero. A value outside becomes the
+ * nearest bound, also a sum; in Kubernetes only a text with a binary suffix has these bounds.
+ * Pure. Thread: any.
  */
 #include <stdbool.h>
 #include <stddef.h>

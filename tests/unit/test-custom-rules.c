@@ -395,6 +395,14 @@ static void test_quantities_urls_and_formats_have_functions(void **state) {
                 "url('https://a/b%20c?d').getEscapedPath() == '/b%20c'",
                 "url('https://a/?x=1&y=%20+&x=2&z').getQuery() == "
                 "{'x': ['1', '2'], 'y': ['  '], 'z': ['']}",
+                "url('/?y=1&' + lists.range(2000).map(i, 'k' + string(i) + '=' + "
+                "string(i)).join('&')"
+                " + '&y=2&;&y').getQuery() == lists.range(2000).transformMapEntry(i, v, "
+                "i == 0 ? {'y': ['1', '2', ''], 'k0': ['0']} : {'k' + string(i): [string(v)]})",
+                "url('/?' + lists.range(10000).map(i, 'a').join('&')).getQuery()['a'].size() == "
+                "10000",
+                "url('/?' + lists.range(10001).map(i, 'a').join('&')).getQuery() == {} && "
+                "url('/?').getQuery() == {} && !('a' in url('/?;').getQuery())",
                 "url('https://a/') == url('https://a/') && url('/a').getHost() == ''",
                 /* Without a fragment, and with the escapes that Go chooses. */
                 "url('https://a/b c/%41?d=e#f').getEscapedPath() == '/b%20c/A'",

@@ -16,8 +16,9 @@
 #include "cel/values/run.h"
 #include "server/resources/custom/rules/values/url_text.h"
 
-#define PAIRS_MAX  1000 /* of a query; further ones are left out */
-#define QUOTED_MAX 200  /* bytes of a text in a message, in quotes and with the NUL */
+#define PAIRS_MAX   10000 /* of a query; Go reads none of one with more */
+#define HEAP_LEVELS 14    /* of that many pairs */
+#define QUOTED_MAX  200   /* bytes of a text in a message, in quotes and with the NUL */
 
 static const struct hf__cel_type url_type = {.kind = HF__CEL_OPAQUE,
                                              .weight = 1,
@@ -181,42 +182,74 @@ static bool same_key(struct hf__cel_value a, struct hf__cel_value b) {
         return a.n == b.n && memcmp(a.as.text, b.as.text, a.n) == 0;
 }
 
-/* A map of each key to the list of its values, in their order. */
+/* Numbers the keys of pairs by their order: pairs with the same key get the same number. Returns
+ * how many keys there are. */
+static size_t number_keys(const struct hf__cel_entry *pairs, size_t n, const uint32_t *order,
+                          uint32_t *numbers) {
+        uint32_t n_keys = 0;
+
+        for (size_t i = 0; i < n; i++) {
+                if (i == 0 || !same_key(pairs[order[i - 1]].key, pairs[order[i]].key))
+                        n_keys++;
+                numbers[order[i]] = n_keys - 1;
+        }
+        return n_keys;
+}
+
+/* The map from each key to the list of its values, in the order of the pairs. One more of
+ * everything is allocated, because a map without entries has an array, too. */
+static struct hf__cel_value group_pairs(struct hf__cel_run *run, const struct hf__cel_entry *pairs,
+                                        size_t n) {
+        uint32_t *order = hf__cel_alloc(run, (n + 1) * sizeof *order);
+        uint32_t *numbers = hf__cel_alloc(run, (n + 1) * sizeof *numbers);
+        uint32_t *starts = hf__cel_alloc(run, (n + 1) * sizeof *starts);
+        struct hf__cel_value *items = hf__cel_alloc(run, (n + 1) * sizeof *items);
+        struct hf__cel_list *lists = hf__cel_alloc(run, (n + 1) * sizeof *lists);
+        struct hf__cel_entry *entries = hf__cel_alloc(run, (n + 1) * sizeof *entries);
+        uint32_t start = 0;
+        size_t n_keys;
+
+        if (!order || !numbers || !starts || !items || !lists || !entries)
+                return hf__cel_failure(run);
+        hf__cel_map_index(pairs, n, order);
+        n_keys = number_keys(pairs, n, order, numbers);
+        memset(lists, 0, n_keys * sizeof *lists);
+        for (size_t i = 0; i < n; i++)
+                lists[numbers[i]].n++;
+        for (size_t k = 0; k < n_keys; k++) {
+                starts[k] = start;
+                lists[k].items = items + start;
+                start += (uint32_t)lists[k].n;
+        }
+        for (size_t i = 0; i < n; i++) {
+                uint32_t k = numbers[i];
+
+                items[starts[k]++] = pairs[i].value;
+                entries[k] = (struct hf__cel_entry){pairs[i].key, hf__cel_list_value(&lists[k])};
+        }
+        return hf__cel_new_map(run, entries, n_keys);
+}
+
 static struct hf__cel_value call_query(struct hf__cel_run *run, const struct hf__cel_value *args,
                                        unsigned n) {
         struct hfd_url_part rest = url_of(args[0])->query;
-        struct hf__cel_entry *pairs = hf__cel_alloc(run, PAIRS_MAX * sizeof *pairs);
-        struct hf__cel_entry *entries = hf__cel_alloc(run, PAIRS_MAX * sizeof *entries);
+        struct hf__cel_entry *pairs;
+        size_t n_max = 1;
         size_t n_pairs = 0;
-        size_t n_entries = 0;
 
-        while (rest.n > 0 && n_pairs < PAIRS_MAX && run->failed == 0)
+        /* The keys are sorted: a key is compared at each level of a heap. */
+        if (!hf__cel_work(run, rest.n / 32 * HEAP_LEVELS))
+                return hf__cel_failure(run);
+        for (size_t i = 0; i < rest.n; i++)
+                n_max += rest.at[i] == '&' ? 1 : 0;
+        if (n_max > PAIRS_MAX)
+                rest.n = n_max = 0;
+        pairs = hf__cel_alloc(run, (n_max + 1) * sizeof *pairs);
+        if (!pairs || !hf__cel_work(run, n_max))
+                return hf__cel_failure(run);
+        while (rest.n > 0 && run->failed == 0)
                 n_pairs += take_pair(run, &rest, &pairs[n_pairs]) ? 1 : 0;
-        for (size_t i = 0; i < n_pairs && run->failed == 0; i++) {
-                struct hf__cel_value *items;
-                struct hf__cel_list *list;
-                size_t count = 0;
-                bool seen = false;
-
-                for (size_t k = 0; k < n_entries && !seen; k++)
-                        seen = same_key(entries[k].key, pairs[i].key);
-                /* A new key is now compared with all pairs, which is charged first. The search
-                 * above costs no more for each pair, because it only sees keys that were charged.
-                 */
-                if (seen || !hf__cel_work(run, n_pairs * (1 + pairs[i].key.n / 16)))
-                        continue;
-                list = hf__cel_alloc(run, sizeof *list);
-                items = hf__cel_alloc(run, (n_pairs - i) * sizeof *items);
-                for (size_t k = i; items && k < n_pairs; k++)
-                        if (same_key(pairs[k].key, pairs[i].key))
-                                items[count++] = pairs[k].value;
-                if (!list || !items)
-                        break;
-                *list = (struct hf__cel_list){.n = count, .items = items};
-                entries[n_entries++] =
-                        (struct hf__cel_entry){pairs[i].key, hf__cel_list_value(list)};
-        }
-        return run->failed != 0 ? hf__cel_failure(run) : hf__cel_new_map(run, entries, n_entries);
+        return run->failed != 0 ? hf__cel_failure(run) : group_pairs(run, pairs, n_pairs);
 }
 
 #define U   "kubernetes.URL"
