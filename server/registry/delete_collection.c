@@ -15,7 +15,8 @@
  * The response lists the deleted objects. The cacher may no longer have them, so the sweep keeps
  * them. If the selected objects have more than LIST_MAX_BYTES, or a webhook would have to convert
  * them, each one is dropped once it is deleted, and the response is a Status. So no delete depends
- * on a webhook of conversion. Kubernetes' OpenAPI declares a Status, and its clients accept both.
+ * on a webhook of conversion for its response, but it does if admission must see the objects.
+ * Kubernetes' OpenAPI declares a Status, and its clients accept both.
  *
  * Invariants: only listed objects are deleted. If another client has replaced an object by a new
  * one of the same name, the new object has another uid and is kept. (An object without a uid, which
