@@ -297,6 +297,19 @@ static void put_texts(struct hf__strbuf *out, unsigned n) {
         hf__strbuf_putc(out, ']');
 }
 
+/* How often two values were compared. */
+static size_t n_compared;
+
+bool __real_hfd_causes_equal(struct hfd_causes *causes, const struct hf__json *a,
+                             const struct hf__json *b);
+bool __wrap_hfd_causes_equal(struct hfd_causes *causes, const struct hf__json *a,
+                             const struct hf__json *b);
+bool __wrap_hfd_causes_equal(struct hfd_causes *causes, const struct hf__json *a,
+                             const struct hf__json *b) {
+        n_compared++;
+        return __real_hfd_causes_equal(causes, a, b);
+}
+
 static void test_an_enum_of_many_values_is_not_searched_one_by_one(void **state) {
         enum { N = 2000, LOG_N = 11 };
         struct hf__strbuf schema = {0}, list = {0};
@@ -309,6 +322,27 @@ static void test_an_enum_of_many_values_is_not_searched_one_by_one(void **state)
         n_strcmp = 0;
         expect_validation(schema.data, list.data, NULL, "");
         assert_in_range(n_strcmp, N, 10 * N * LOG_N);
+        hf__strbuf_done(&schema);
+        hf__strbuf_done(&list);
+}
+
+/* A list of empty lists, which are not among the texts, and are compared with the list only. */
+static void test_other_values_are_not_searched_among_the_texts_of_an_enum(void **state) {
+        enum { N = 100 };
+        struct hf__strbuf schema = {0}, list = {0};
+
+        (void)state;
+        hf__strbuf_puts(&schema, "{'type':'array','items':{'x-kubernetes-preserve-unknown-fields':"
+                                 "true,'enum':");
+        put_texts(&schema, N);
+        schema.data[schema.n - 1] = ','; /* for the bracket */
+        hf__strbuf_puts(&schema, "null,[]]}}");
+        for (unsigned i = 0; i < N; i++)
+                hf__strbuf_puts(&list, i > 0 ? ",[]" : "[[]");
+        hf__strbuf_putc(&list, ']');
+        n_compared = 0;
+        expect_validation(schema.data, list.data, NULL, "");
+        assert_in_range(n_compared, N, N);
         hf__strbuf_done(&schema);
         hf__strbuf_done(&list);
 }
@@ -521,19 +555,6 @@ static void test_causes_are_limited_and_duplicates_found_in_long_lists(void **st
         hfd_custom_schema_free(schema);
 }
 
-/* How often a part was compared with its old form. */
-static size_t n_compared;
-
-bool __real_hfd_causes_equal(struct hfd_causes *causes, const struct hf__json *a,
-                             const struct hf__json *b);
-bool __wrap_hfd_causes_equal(struct hfd_causes *causes, const struct hf__json *a,
-                             const struct hf__json *b);
-bool __wrap_hfd_causes_equal(struct hfd_causes *causes, const struct hf__json *a,
-                             const struct hf__json *b) {
-        n_compared++;
-        return __real_hfd_causes_equal(causes, a, b);
-}
-
 /* The invalid leaf of a deep object has changed, and so has every part above it. */
 static void test_parts_above_a_changed_part_are_not_compared(void **state) {
         struct hf__strbuf schema = {0}, spec = {0}, old = {0};
@@ -578,6 +599,7 @@ int main(void) {
                 cmocka_unit_test(test_combinations),
                 cmocka_unit_test(test_the_keys_of_elements_are_not_searched_one_by_one),
                 cmocka_unit_test(test_an_enum_of_many_values_is_not_searched_one_by_one),
+                cmocka_unit_test(test_other_values_are_not_searched_among_the_texts_of_an_enum),
                 cmocka_unit_test(test_an_enum_of_many_values_has_each_of_them),
                 cmocka_unit_test(test_the_work_of_patterns_is_in_proportion_to_the_texts),
                 cmocka_unit_test(test_lists_have_no_element_twice),
