@@ -23,8 +23,8 @@
 /* At most this many required names are looked up in an object without an index. */
 #define FEW 8
 /* The most work that all searches for patterns in one object may take: for each byte of its texts
- * eight simple patterns, or one of 500 alternatives, and what the texts of a small object can need
- * at all. The unit is that of hf__cel_regex_find, about 20 ns. An object that needs more is
+ * 64 small patterns, or one of about 170 alternatives, and what the texts of a small object can
+ * need at all. The unit is that of hf__cel_regex_find, about 20 ns. An object that needs more is
  * refused. */
 #define PATTERN_WORK_PER_BYTE 64
 #define PATTERN_WORK_MIN      ((uint64_t)1 << 22)
