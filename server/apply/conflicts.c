@@ -43,9 +43,10 @@ static int order_in_json(const char *x, const char *y) {
                                             : (unsigned char)*x - (unsigned char)*y;
 }
 
-/* Kubernetes sorts managers by JSON texts that identify them, without times and fields. Where one
- * text has a further member and the other ends, the comma of the first sorts before the brace of
- * the second. An empty name has no member, so it comes last. */
+/* Kubernetes sorts managers by JSON texts that identify them, without times and fields, and without
+ * the version that a manager has applied. Where one text has a further member and the other ends,
+ * the comma of the first sorts before the brace of the second. An empty name has no member, so it
+ * comes last. */
 static int order_of_names(const void *a, const void *b) {
         const struct hfd_manager *x = a, *y = b;
         int order = !*x->name - !*y->name;
@@ -54,7 +55,7 @@ static int order_of_names(const void *a, const void *b) {
                 order = order_in_json(x->name, y->name);
         if (order == 0)
                 order = y->applies - x->applies;
-        if (order == 0)
+        if (order == 0 && !x->applies)
                 order = order_in_json(x->api_version, y->api_version);
         if (order == 0) /* an entry with a subresource has one more member */
                 order = !*x->subresource - !*y->subresource;

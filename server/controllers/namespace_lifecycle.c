@@ -202,7 +202,8 @@ static int empty_kind(struct hf_term *term, const struct hfd_kind *kind,
         if (r != 0)
                 return r;
         r = delete_collection(term, kind, ns, at, &status);
-        if (r == HF_E_CANCELED || r == HF_E_NOT_LEADER || r == HF_E_STALE_TERM)
+        if ((r == HF_E_CANCELED && hf_cancel_fired(hf_term_abort(term))) || r == HF_E_NOT_LEADER ||
+            r == HF_E_STALE_TERM)
                 return r;
         if (r != 0) {
                 char text[600];

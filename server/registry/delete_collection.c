@@ -15,7 +15,8 @@
  * The response lists the deleted objects. The cacher may no longer have them, so the sweep keeps
  * them. If the selected objects have more than LIST_MAX_BYTES, or a webhook would have to convert
  * them, each one is dropped once it is deleted, and the response is a Status. So no delete depends
- * on a webhook of conversion. Kubernetes' OpenAPI declares a Status, and its clients accept both.
+ * on a webhook of conversion for its response, but it does if admission must see the objects.
+ * Kubernetes' OpenAPI declares a Status, and its clients accept both.
  *
  * Invariants: only listed objects are deleted. If another client has replaced an object by a new
  * one of the same name, the new object has another uid and is kept. (An object without a uid, which
@@ -133,17 +134,29 @@ static void respond_success(struct sweep *sweep) {
         respond_and_free(sweep, &response);
 }
 
-/* Responds with sweep->failure. If it says that nothing was written, which is true of one delete,
- * it must be true of all of them: otherwise the outcome is unknown. */
+/* Removes the claim of a failure that nothing was written. Only the body of a 503 has it. Clients
+ * in this process get the error that clients over HTTP get (client/status.c). */
+static void remove_claim(struct hfd_response *failure) {
+        const struct hf_status status = failure->status;
+        const struct hfd_details details = {.retry_after_s = status.retry_after_s};
+        char message[sizeof status.message + 64];
+
+        failure->status.error = HF_E_TIMEOUT;
+        if (failure->code != 503)
+                return;
+        (void)snprintf(message, sizeof message, "%s: not all of the collection is deleted",
+                       status.message);
+        hfd_response_done(failure);
+        hfd_response_status(failure, HF_E_TIMEOUT, 503, status.reason, message, &details);
+}
+
+/* Responds with sweep->failure. If its error says that nothing was written, which is true of one
+ * delete, it must be true of all of them: otherwise the outcome is unknown. */
 static void respond_failure(struct sweep *sweep) {
-        static const struct hf_status partly = {.message = "not all of the collection is deleted"};
         struct hfd_response response;
 
-        if (sweep->may_have_written && sweep->failure.status.error == HF_E_UNAVAILABLE) {
-                hfd_response_done(&sweep->failure);
-                sweep->failure = (struct hfd_response){0};
-                hfd_response_store_error(&sweep->failure, HF_E_CANCELED, &partly);
-        }
+        if (sweep->may_have_written && sweep->failure.status.error == HF_E_UNAVAILABLE)
+                remove_claim(&sweep->failure);
         response = sweep->failure;
         sweep->failure.body = NULL; /* consumed */
         response.fence_compared |= sweep->fence_compared;

@@ -41,7 +41,8 @@ static struct {
         atomic_bool pool_is_full;    /* for new large writes */
         atomic_bool abandoned;       /* the client has left */
         atomic_uint leaves_at;       /* the client leaves when that many deletes were started */
-        atomic_uint fails_at;        /* the store is unavailable to this delete */
+        atomic_uint fails_at;        /* this delete fails, and writes nothing */
+        atomic_bool webhook_fails;   /* a webhook is its reason, and not the store */
         atomic_bool pool_stops;      /* steps that follow the first delete are cancelled */
         atomic_uint_least64_t owner; /* of the last delete */
 } seen;
@@ -61,6 +62,8 @@ size_t __wrap_hfd_work_pending(struct hfd_work_pool *pool) {
         return seen.pool_is_full ? SIZE_MAX : 0;
 }
 
+static const struct hf_status no_leader = {.message = "there is no leader"};
+
 void __real_hfd_write_start(struct hfd_registry *registry, struct hfd_request *request);
 void __wrap_hfd_write_start(struct hfd_registry *registry, struct hfd_request *request);
 void __wrap_hfd_write_start(struct hfd_registry *registry, struct hfd_request *request) {
@@ -74,7 +77,11 @@ void __wrap_hfd_write_start(struct hfd_registry *registry, struct hfd_request *r
                         seen.abandoned = true;
                 if (seen.n_started == seen.fails_at) {
                         struct hfd_response response = {0};
-                        hfd_response_store_error(&response, HF_E_UNAVAILABLE, NULL);
+                        if (seen.webhook_fails)
+                                hfd_response_status(&response, HF_E_UNAVAILABLE, 500, "",
+                                                    "the webhook failed", NULL);
+                        else
+                                hfd_response_store_error(&response, HF_E_UNAVAILABLE, &no_leader);
                         request->done(request, &response);
                         hfd_response_done(&response);
                         return;
@@ -368,7 +375,7 @@ static void test_a_deletecollection_ends_when_its_client_leaves(void **state) {
         seen.leaves_at = 40;
         hfd_registry_serve(f->registry, &request);
         sem_wait(&done);
-        assert_int_equal(done_error, HF_E_CANCELED);
+        assert_int_equal(done_error, HF_E_TIMEOUT);
         assert_int_equal(seen.n_started, 40);
         assert_int_equal(seen.owner, 7);
         assert_in_range(n_left(f), 60, 99);
@@ -400,11 +407,30 @@ static void test_a_deletecollection_says_whether_nothing_was_written(void **stat
         assert_int_equal(n_left(f), 20);
         seen.n_started = 0;
         seen.fails_at = 10;
-        assert_int_equal(sweep(f, NULL, NULL), HF_E_CANCELED);
+        assert_int_equal(sweep(f, NULL, NULL), HF_E_TIMEOUT);
         seen.fails_at = 0;
         assert_int_equal(f->last.status.http_code, 503);
+        assert_int_equal(f->last.status.retry_after_s, 1);
         assert_null(strstr(f->last.body, "NotApplied"));
-        assert_non_null(strstr(f->last.body, "not all of the collection is deleted"));
+        assert_string_equal(api_fixture_text_at(f, "message"),
+                            "the store is unavailable: there is no leader: not all of the "
+                            "collection is deleted");
+        assert_in_range(n_left(f), 1, 19);
+}
+
+/* The failure of a webhook does not claim that nothing was written, so it remains as it is. */
+static void test_a_half_done_deletecollection_says_which_webhook_failed(void **state) {
+        struct api_fixture *f = *state;
+
+        make_many(f, 20);
+        seen.n_started = 0;
+        seen.fails_at = 10;
+        seen.webhook_fails = true;
+        assert_int_equal(sweep(f, NULL, NULL), HF_E_TIMEOUT);
+        seen.fails_at = 0;
+        seen.webhook_fails = false;
+        assert_int_equal(f->last.status.http_code, 500);
+        assert_string_equal(api_fixture_text_at(f, "message"), "the webhook failed");
         assert_in_range(n_left(f), 1, 19);
 }
 
@@ -418,7 +444,7 @@ static void test_a_deletecollection_that_is_complete_is_not_canceled(void **stat
         assert_int_equal(sweep(f, "dryRun=All&limit=32", NULL), 0);
         assert_int_equal(api_fixture_count_at(f, "items"), 32);
         seen.n_started = 0;
-        assert_int_equal(sweep(f, "dryRun=All", NULL), HF_E_CANCELED);
+        assert_int_equal(sweep(f, "dryRun=All", NULL), HF_E_TIMEOUT);
         seen.pool_stops = false;
 }
 
@@ -437,6 +463,7 @@ int main(void) {
                 API_TEST(test_a_deletecollection_ends_when_its_client_leaves),
                 API_TEST(test_a_full_pool_does_not_end_a_deletecollection),
                 API_TEST(test_a_deletecollection_says_whether_nothing_was_written),
+                API_TEST(test_a_half_done_deletecollection_says_which_webhook_failed),
                 API_TEST(test_a_deletecollection_that_is_complete_is_not_canceled),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);

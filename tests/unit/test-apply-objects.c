@@ -317,6 +317,32 @@ static void test_conflicting_managers_have_the_order_of_kubernetes(void **state)
         }
 }
 
+/* The version that a manager has applied does not decide, so the longer name of a subresource comes
+ * first. The managers of updates are sorted by their versions. */
+static void test_the_version_that_was_applied_is_not_in_the_order_of_managers(void **state) {
+        static const char object[] =
+                "{'apiVersion':'v1','kind':'Thing','metadata':{'name':'t','managedFields':["
+                "{'manager':'m','operation':'%s','apiVersion':'v1','fieldsType':'FieldsV1',"
+                "'fieldsV1':{'f:spec':{'f:text':{}}}},"
+                "{'manager':'m','operation':'%s','apiVersion':'v2','fieldsType':'FieldsV1',"
+                "'fieldsV1':{'f:spec':{'f:count':{}}},'subresource':'status'}]},"
+                "'spec':{'text':'a','count':1}}";
+        static const struct {
+                const char *operation, *first;
+        } rows[] = {{"Apply", ".spec.count"}, {"Update", ".spec.text"}};
+        char text[1000];
+
+        for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+                (void)snprintf(text, sizeof text, object, rows[i].operation, rows[i].operation);
+                hf__json_free(live);
+                live = apply_fixture_parse(text);
+                assert_int_equal(apply_spec("other", "'text':'b','count':2", false), HF_E_CONFLICT);
+                assert_int_equal(hf__json_count(failure.causes), 2);
+                assert_string_equal(hf__json_string(hf__json_first(failure.causes), "field"),
+                                    rows[i].first);
+        }
+}
+
 static void test_force_takes_fields_over(void **state) {
         assert_int_equal(apply_spec("m1", "'text':'a','count':1", false), 0);
         assert_int_equal(apply_spec("m2", "'text':'b'", true), 0);
@@ -493,6 +519,7 @@ int main(void) {
                 TEST(test_one_conflict_is_named_in_one_line),
                 TEST(test_conflicts_are_listed_by_manager),
                 TEST(test_conflicting_managers_have_the_order_of_kubernetes),
+                TEST(test_the_version_that_was_applied_is_not_in_the_order_of_managers),
                 TEST(test_force_takes_fields_over),
                 TEST(test_the_list_of_conflicts_is_limited),
                 TEST(test_a_long_path_is_cut),

@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "base/json_index.h"
 #include "base/strbuf.h"
 #include "custom_schema_fixture.h"
 
@@ -297,6 +298,19 @@ static void put_texts(struct hf__strbuf *out, unsigned n) {
         hf__strbuf_putc(out, ']');
 }
 
+/* How often two values were compared. */
+static size_t n_compared;
+
+bool __real_hfd_causes_equal(struct hfd_causes *causes, const struct hf__json *a,
+                             const struct hf__json *b);
+bool __wrap_hfd_causes_equal(struct hfd_causes *causes, const struct hf__json *a,
+                             const struct hf__json *b);
+bool __wrap_hfd_causes_equal(struct hfd_causes *causes, const struct hf__json *a,
+                             const struct hf__json *b) {
+        n_compared++;
+        return __real_hfd_causes_equal(causes, a, b);
+}
+
 static void test_an_enum_of_many_values_is_not_searched_one_by_one(void **state) {
         enum { N = 2000, LOG_N = 11 };
         struct hf__strbuf schema = {0}, list = {0};
@@ -309,6 +323,27 @@ static void test_an_enum_of_many_values_is_not_searched_one_by_one(void **state)
         n_strcmp = 0;
         expect_validation(schema.data, list.data, NULL, "");
         assert_in_range(n_strcmp, N, 10 * N * LOG_N);
+        hf__strbuf_done(&schema);
+        hf__strbuf_done(&list);
+}
+
+/* A list of empty lists, which are not among the texts, and are compared with the list only. */
+static void test_other_values_are_not_searched_among_the_texts_of_an_enum(void **state) {
+        enum { N = 100 };
+        struct hf__strbuf schema = {0}, list = {0};
+
+        (void)state;
+        hf__strbuf_puts(&schema, "{'type':'array','items':{'x-kubernetes-preserve-unknown-fields':"
+                                 "true,'enum':");
+        put_texts(&schema, N);
+        schema.data[schema.n - 1] = ','; /* for the bracket */
+        hf__strbuf_puts(&schema, "null,[]]}}");
+        for (unsigned i = 0; i < N; i++)
+                hf__strbuf_puts(&list, i > 0 ? ",[]" : "[[]");
+        hf__strbuf_putc(&list, ']');
+        n_compared = 0;
+        expect_validation(schema.data, list.data, NULL, "");
+        assert_in_range(n_compared, N, N);
         hf__strbuf_done(&schema);
         hf__strbuf_done(&list);
 }
@@ -366,7 +401,7 @@ static char *text_of(size_t n) {
         return text;
 }
 
-/* Also if the text is in a `not`, or as it was: nobody knows then whether it is valid. */
+/* Also if the text is in a `not`: nobody knows then whether it is valid. */
 static void test_the_work_of_patterns_is_in_proportion_to_the_texts(void **state) {
         static const char too_much[] = "<nil>: Invalid value: null: the patterns of the schema "
                                        "need too much work for its texts";
@@ -374,8 +409,6 @@ static void test_the_work_of_patterns_is_in_proportion_to_the_texts(void **state
 
         (void)state;
         expect_validation(S("'pattern':'[a-z]{0,1000}[a-z]{0,1000}!'"), long_text, NULL, too_much);
-        expect_validation(S("'pattern':'[a-z]{0,1000}[a-z]{0,1000}!'"), long_text, long_text,
-                          too_much);
         expect_validation(S("'not':{'pattern':'[a-z]{0,1000}[a-z]{0,1000}!'}"), long_text, NULL,
                           too_much);
         expect_validation(S("'allOf':[{'pattern':'^[a-z]+$'},{'pattern':'^[b-z]?[a-y]+$'},"
@@ -384,6 +417,78 @@ static void test_the_work_of_patterns_is_in_proportion_to_the_texts(void **state
                           longest, NULL, "");
         free(longest);
         free(long_text);
+}
+
+/* The causes of an update from old to object, both of which also have this text under the key. */
+static size_t n_causes_beside(const char *key, const char *text, const char *schema,
+                              const char *old, const char *object) {
+        struct hfd_custom_schema *compiled = schema_of(schema);
+        struct hf__json *both[] = {json_of("{}"), json_of("{}")},
+                        *members[] = {json_of(old), json_of(object)};
+        struct hfd_causes causes = {0};
+
+        for (size_t i = 0; i < 2; i++) { /* the text is searched first */
+                assert_int_equal(hf__json_add(both[i], key, json_of(text)), 0);
+                assert_int_equal(hf__json_add_members(both[i], members[i], true), 0);
+        }
+        hfd_custom_schema_validate(compiled, both[1], both[0], &causes);
+        for (size_t i = 0; i < 2; i++) {
+                hf__json_free(both[i]);
+                hf__json_free(members[i]);
+        }
+        hfd_custom_schema_free(compiled);
+        return causes.n;
+}
+
+/* The object may have been stored when its texts had no limit. The status is checked all the same.
+ */
+static void test_metadata_and_status_may_change_beside_texts_that_take_too_much_work(void **state) {
+#define SPEC   "'spec':{'type':'string','pattern':'[a-z]{0,1000}[a-z]{0,1000}!'}"
+#define STATUS "'status':{'type':'object','properties':{'a':{'type':'string','pattern':'^x'}}}"
+#define PLAIN  "{'type':'object','properties':{" SPEC "," STATUS ",'b':{'type':'integer'}}}"
+#define BOTH   "{'properties':{'spec':{'pattern':'[a-z]{0,1000}[a-z]{0,1000}!'}," STATUS "}}"
+#define HEAVY                                                                                      \
+        "{'type':'object','properties':{'status':{'type':'string','pattern':"                      \
+        "'[a-z]{0,1000}[a-z]{0,1000}!'}}}"
+#define WHOLE(limit)                                                                               \
+        "{'type':'object','properties':{'spec':{'type':'string'},'status':{'type':'object',"       \
+        "'properties':{'a':{'type':'string'}}}}," limit "}"
+        static const struct {
+                const char *schema, *old, *object;
+                size_t n;
+        } rows[] = {
+                {PLAIN, "{'metadata':{'finalizers':['a/b']}}", "{'metadata':{'finalizers':[]}}", 0},
+                {PLAIN, "{}", "{'metadata':{'finalizers':[]}}", 0},
+                {PLAIN, "{'metadata':{}}", "{}", 0},
+                {PLAIN, "{'status':{'a':'x1'}}", "{'metadata':{},'status':{'a':'x2'}}", 0},
+                {PLAIN, "{'status':{'a':'x1'}}", "{'metadata':{}}", 0},
+                {PLAIN, "{'metadata':{}}", "{'status':{'a':'y'}}", 1},
+                {PLAIN, "{'status':{'a':'y'}}", "{'status':{'a':'y'}}", 0},
+                {PLAIN, "{'metadata':{},'b':1}", "{'metadata':{},'b':2}", 1},
+                {PLAIN, "{'metadata':{}}", "{'metadata':{},'b':2}", 1},
+                {PLAIN, "{'metadata':{},'b':1}", "{'metadata':{}}", 1},
+                {WHOLE("'allOf':[" BOTH "]"), "{'metadata':{}}", "{}", 0},
+                {WHOLE("'not':" BOTH), "{'metadata':{}}", "{}", 0},
+                {WHOLE("'not':" BOTH), "{'status':{'a':'y'}}", "{'status':{'a':'x'}}", 1},
+        };
+        char *text = text_of(30000);
+
+        (void)state;
+        for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+                size_t n =
+                        n_causes_beside("spec", text, rows[i].schema, rows[i].old, rows[i].object);
+                if (n != rows[i].n)
+                        fail_msg("%zu causes after %s", n, rows[i].object);
+        }
+        assert_int_equal(n_causes_beside("status", text, HEAVY, "{}", "{'metadata':{}}"), 0);
+        assert_int_equal(n_causes_beside("status", text, HEAVY, "{'status':'a'}", "{}"), 1);
+        free(text);
+#undef SPEC
+#undef STATUS
+#undef PLAIN
+#undef BOTH
+#undef HEAVY
+#undef WHOLE
 }
 
 #define SET "{'type':'array','x-kubernetes-list-type':'set','items':{'type':'string'}}"
@@ -521,19 +626,6 @@ static void test_causes_are_limited_and_duplicates_found_in_long_lists(void **st
         hfd_custom_schema_free(schema);
 }
 
-/* How often a part was compared with its old form. */
-static size_t n_compared;
-
-bool __real_hfd_causes_equal(struct hfd_causes *causes, const struct hf__json *a,
-                             const struct hf__json *b);
-bool __wrap_hfd_causes_equal(struct hfd_causes *causes, const struct hf__json *a,
-                             const struct hf__json *b);
-bool __wrap_hfd_causes_equal(struct hfd_causes *causes, const struct hf__json *a,
-                             const struct hf__json *b) {
-        n_compared++;
-        return __real_hfd_causes_equal(causes, a, b);
-}
-
 /* The invalid leaf of a deep object has changed, and so has every part above it. */
 static void test_parts_above_a_changed_part_are_not_compared(void **state) {
         struct hf__strbuf schema = {0}, spec = {0}, old = {0};
@@ -578,8 +670,11 @@ int main(void) {
                 cmocka_unit_test(test_combinations),
                 cmocka_unit_test(test_the_keys_of_elements_are_not_searched_one_by_one),
                 cmocka_unit_test(test_an_enum_of_many_values_is_not_searched_one_by_one),
+                cmocka_unit_test(test_other_values_are_not_searched_among_the_texts_of_an_enum),
                 cmocka_unit_test(test_an_enum_of_many_values_has_each_of_them),
                 cmocka_unit_test(test_the_work_of_patterns_is_in_proportion_to_the_texts),
+                cmocka_unit_test(
+                        test_metadata_and_status_may_change_beside_texts_that_take_too_much_work),
                 cmocka_unit_test(test_lists_have_no_element_twice),
                 cmocka_unit_test(test_embedded_resources),
                 cmocka_unit_test(test_metadata_of_a_wrong_type_is_refused),

@@ -231,7 +231,8 @@ static int clean_up_definition(struct hf_term *term, struct hf__json *definition
 
         if (r == 0)
                 r = count_objects(term, row, &objects);
-        if (r == HF_E_CANCELED || r == HF_E_NOT_LEADER || r == HF_E_STALE_TERM || r == -ENOMEM)
+        if ((r == HF_E_CANCELED && hf_cancel_fired(hf_term_abort(term))) || r == HF_E_NOT_LEADER ||
+            r == HF_E_STALE_TERM || r == -ENOMEM)
                 return r;
         if (r == 0 && objects.n == 0)
                 return remove_finalizer(term, definition, HFD_DEFINITION_DELETED);

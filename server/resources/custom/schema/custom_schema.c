@@ -10,10 +10,13 @@
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <holdfast/error.h>
 
 #include "base/json.h"
+#include "base/json_index.h"
+#include "server/resources/custom/schema/check/correlation.h"
 #include "server/resources/custom/schema/check/embedded.h"
 #include "server/resources/custom/schema/check/list_types.h"
 #include "server/resources/custom/schema/check/value_check.h"
@@ -102,11 +105,74 @@ const struct hfd_schema *hfd_custom_schema_fields(const struct hfd_custom_schema
 
 size_t hfd_custom_schema_memory(const struct hfd_custom_schema *schema) { return schema->memory; }
 
+static bool is_status_or_metadata(const char *key) {
+        return strcmp(key, "metadata") == 0 || strcmp(key, "status") == 0;
+}
+
+/* Whether the objects are equal apart from their metadata and status. */
+static bool is_rest_equal(struct hfd_causes *causes, const struct hf__json *object,
+                          const struct hf__json *old) {
+        struct hf__json_index index;
+        size_t n = 0, n_old = 0;
+        bool equal = hfd_causes_check(causes, hf__json_index_init(&index, old, NULL));
+
+        for (const struct hf__json *m = hf__json_first(object); m && equal; m = hf__json_next(m)) {
+                if (is_status_or_metadata(hf__json_key(m)))
+                        continue;
+                const struct hf__json_index_entry *entry =
+                        hf__json_index_find(&index, hf__json_key(m));
+                equal = entry && hfd_causes_equal(causes, m, entry->item);
+                n++;
+        }
+        hf__json_index_done(&index);
+        for (const struct hf__json *m = hf__json_first(old); m; m = hf__json_next(m))
+                n_old += is_status_or_metadata(hf__json_key(m)) ? 0 : 1;
+        return equal && n == n_old;
+}
+
+/* Checks a status that changes anew, with the work that its own texts allow: the search for the
+ * patterns of all texts may have ended before it. */
+static void check_status(const struct hfd_custom_schema *schema, const struct hf__json *object,
+                         const struct hf__json *old, struct hfd_causes *causes) {
+        const struct hfd_place root = {0}, place = {.up = &root, .key = "status"};
+        const struct hf__json *status = hf__json_get(object, "status"),
+                              *old_status = hf__json_get(old, "status");
+        struct hfd_checked checked = {.value = status, .place = &place, .records = true};
+        const struct hfd_custom_node *node = hfd_custom_member(schema->root, "status");
+        struct hfd_check check;
+
+        if (!status || !node || hfd_causes_equal(causes, status, old_status))
+                return;
+        hfd_check_init(&check, causes, "", status);
+        (void)hfd_check_value(&check, node, node, old_status, &checked);
+        hfd_check_done(&check, false);
+}
+
+/*
+ * After a check that has ended early, because patterns need too much work: whether the object is
+ * accepted all the same, but for its status, which must be checked alone. It was stored when its
+ * texts had no limit, and only its metadata and status change. Otherwise nobody could remove its
+ * finalizer, and delete it. A schema that has alternatives for the whole object might refuse the
+ * status there: then it must not change.
+ */
+static bool is_accepted_but_for_status(const struct hfd_custom_schema *schema,
+                                       const struct hf__json *object, const struct hf__json *old,
+                                       struct hfd_causes *causes) {
+        const struct hfd_custom_node *root = schema->root;
+
+        if (!old || !is_rest_equal(causes, object, old))
+                return false;
+        return root->n_limits == 0 || root->limits[0].kind > HFD_LIMIT_NOT ||
+               hfd_causes_equal(causes, hf__json_get(object, "status"),
+                                hf__json_get(old, "status"));
+}
+
 void hfd_custom_schema_validate(const struct hfd_custom_schema *schema,
                                 const struct hf__json *object, const struct hf__json *old,
                                 struct hfd_causes *causes) {
         const struct hfd_place root = {0};
         struct hfd_checked checked = {.value = object, .place = &root, .records = true};
+        const size_t n_before = causes->n;
         struct hfd_check check;
 
         assert(object && causes);
@@ -114,11 +180,17 @@ void hfd_custom_schema_validate(const struct hfd_custom_schema *schema,
                 return;
         hfd_check_init(&check, causes, "", object);
         (void)hfd_check_value(&check, schema->root, schema->root, old, &checked);
+        const bool accepted =
+                check.run.failed > 0 && is_accepted_but_for_status(schema, object, old, causes);
+        if (accepted)
+                causes->n = n_before; /* what a search that was not made would say is not known */
         if (schema->has_embedded)
                 hfd_check_embedded(&check.report, schema->root, object, &root);
         /* Elements that were already there twice do not prevent other changes. */
         if (schema->has_list_types &&
             (!old || hfd_check_list_types(&check.report, false, schema->root, old, &root)))
                 (void)hfd_check_list_types(&check.report, true, schema->root, object, &root);
-        hfd_check_done(&check);
+        hfd_check_done(&check, accepted);
+        if (accepted)
+                check_status(schema, object, old, causes);
 }

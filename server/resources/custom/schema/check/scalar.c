@@ -213,13 +213,25 @@ static bool is_among_sorted(struct hfd_check *check, const struct hfd_custom_lim
         return false;
 }
 
+/* Searches a value that is neither a text nor a number in those that follow the sorted values. */
+static bool is_among_others(struct hfd_check *check, const struct hfd_custom_limit *limit,
+                            const struct hf__json *value) {
+        for (const struct hf__json *const *at = limit->as.sorted + limit->n; *at; at++)
+                if (hfd_causes_equal(check->report.causes, *at, value))
+                        return true;
+        return false;
+}
+
+/* As in Kubernetes, null never matches an enum, even if it is in the list. */
 static bool is_in_enum(struct hfd_check *check, const struct hf__json *values,
                        const struct hfd_custom_limit *sorted, const struct hf__json *value) {
-        if (sorted && (hf__json_is_string(value) || hf__json_is_number(value)))
-                return is_among_sorted(check, sorted, value);
-        /* As in Kubernetes, null never matches an enum, even if it is in the list. */
-        for (const struct hf__json *m = hf__json_first(values); m && !hf__json_is_null(value);
-             m = hf__json_next(m))
+        if (hf__json_is_null(value))
+                return false;
+        if (sorted)
+                return hf__json_is_string(value) || hf__json_is_number(value)
+                               ? is_among_sorted(check, sorted, value)
+                               : is_among_others(check, sorted, value);
+        for (const struct hf__json *m = hf__json_first(values); m; m = hf__json_next(m))
                 if (hfd_causes_equal(check->report.causes, m, value))
                         return true;
         return false;

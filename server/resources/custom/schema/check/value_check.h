@@ -54,6 +54,6 @@ bool hfd_check_value(struct hfd_check *check, const struct hfd_custom_node *node
  * to its texts. */
 void hfd_check_init(struct hfd_check *check, struct hfd_causes *causes, const char *prefix,
                     const struct hf__json *value);
-/* Frees the memory of the searches. Adds a cause if they needed too much work, and notes in the
- * causes if memory ran out. */
-void hfd_check_done(struct hfd_check *check);
+/* Frees the memory of the searches. Adds a cause if they needed too much work, unless the object is
+ * accepted all the same, and notes in the causes if memory ran out. */
+void hfd_check_done(struct hfd_check *check, bool accepted);

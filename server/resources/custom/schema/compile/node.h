@@ -58,7 +58,7 @@ enum hfd_custom_limit_kind {
         HFD_LIMIT_MIN_ITEMS,
         HFD_LIMIT_MAX_ITEMS,
         HFD_LIMIT_ENUM,
-        HFD_LIMIT_ENUM_SORTED, /* beside an ENUM of many values: the texts and numbers in it */
+        HFD_LIMIT_ENUM_SORTED, /* beside an ENUM of many texts or numbers: what is in it */
         HFD_LIMIT_MIN_PROPERTIES,
         HFD_LIMIT_MAX_PROPERTIES,
         HFD_LIMIT_REQUIRED
@@ -73,14 +73,15 @@ struct hfd_custom_pattern {
 struct hfd_custom_limit {
         unsigned char kind; /* enum hfd_custom_limit_kind */
         bool exclusive;     /* of MINIMUM and MAXIMUM */
-        uint32_t n;         /* of nodes, names or sorted values */
+        uint32_t n;         /* of nodes or names; of texts and numbers */
         union {
                 int64_t count; /* of lengths, items and properties */
                 double number;
                 const struct hfd_custom_pattern *pattern;
-                const char *format;                         /* as it was written: "date-time" */
-                const struct hf__json *values;              /* of ENUM: an array */
-                const struct hf__json *const *sorted;       /* of ENUM_SORTED: n */
+                const char *format;            /* as it was written: "date-time" */
+                const struct hf__json *values; /* of ENUM: an array */
+                /* Of ENUM_SORTED: n texts and numbers in order, the other values, and a NULL. */
+                const struct hf__json *const *sorted;
                 const struct hfd_custom_node *const *nodes; /* of ANY_OF ... NOT: n */
                 const char *const *names;                   /* of REQUIRED: n */
         } as;

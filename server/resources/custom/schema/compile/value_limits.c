@@ -103,15 +103,16 @@ static int compare_scalars(const void *a, const void *b) {
                                          *(const struct hf__json *const *)b);
 }
 
-/* Adds the texts and numbers of an enum in order. Otherwise a list of n elements would take time
- * for n times the number of values. */
+/* Adds the texts and numbers of an enum in order, and then its other values. Otherwise a list of n
+ * elements would take time for n times the number of texts and numbers. null is left out, because
+ * it never matches. */
 static void add_sorted(struct limits *limits, const struct hf__json *values) {
         const size_t n_values = hf__json_count(values);
         uint32_t n = 0;
 
         if (n_values <= FEW_VALUES || n_values > UINT32_MAX)
                 return;
-        const struct hf__json **list = calloc(n_values, sizeof *list);
+        const struct hf__json **list = calloc(n_values + 1, sizeof *list); /* + 1: a NULL */
         if (!list) {
                 hfd_compile_fail(limits->compiler, -ENOMEM);
                 return;
@@ -121,9 +122,15 @@ static void add_sorted(struct limits *limits, const struct hf__json *values) {
                         list[n++] = m;
         if (n > FEW_VALUES) {
                 struct hfd_custom_limit *limit = add_limit(limits, HFD_LIMIT_ENUM_SORTED);
+                size_t n_all = n;
                 qsort(list, n, sizeof *list, compare_scalars);
+                for (const struct hf__json *m = hf__json_first(values); m; m = hf__json_next(m))
+                        if (!hf__json_is_string(m) && !hf__json_is_number(m) &&
+                            !hf__json_is_null(m))
+                                list[n_all++] = m;
                 limit->n = n;
-                limit->as.sorted = hfd_compile_keep(limits->compiler, list, n * sizeof *list);
+                limit->as.sorted =
+                        hfd_compile_keep(limits->compiler, list, (n_all + 1) * sizeof *list);
         }
         free(list);
 }

@@ -32,7 +32,7 @@ static void check_default(struct hfd_structure *structure, const struct hf__json
         hfd_check_embedded(&check.report, node, value, &root);
         if (structure->causes->n == n_before)
                 (void)hfd_check_value(&check, node, NULL, NULL, &checked);
-        hfd_check_done(&check);
+        hfd_check_done(&check, false);
 }
 
 void hfd_structure_check_defaults(struct hfd_structure *structure, const struct hf__json *props,
