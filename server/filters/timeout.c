@@ -8,6 +8,7 @@
 #include "server/filters/timeout.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include <holdfast/error.h>
 
@@ -17,7 +18,7 @@
 #include "server/filters/status_response.h"
 
 bool hfd_timeout_filter(struct hfd_request_context *context) {
-        char text[200] = ""; /* zero throughout: it stays terminated if a value is too long */
+        char text[200] = "";
         char message[320];
         hf_nsec timeout;
 
@@ -27,14 +28,15 @@ bool hfd_timeout_filter(struct hfd_request_context *context) {
                               sizeof text);
         if (r == HF_E_NOT_FOUND)
                 return true;
-        /* A negative one counts as absent. */
-        if (r == 0 && (!*text || hf__duration_parse(text + (*text == '-'), &timeout) == 0))
+        const char *amount = text + (*text == '-'); /* a negative one counts as absent */
+        if (r == 0 && (!*text || hf__duration_parse(amount, &timeout) == 0))
                 return true;
-        /* The message is that of Kubernetes. */
+        /* The messages of Go for the two most common mistakes. A text that cannot be decoded is not
+         * shown. */
+        bool no_unit = r == 0 && *amount && amount[strspn(amount, "0123456789.")] == '\0';
         (void)snprintf(message, sizeof message,
-                       "invalid timeout specified in the request URL - time: invalid duration "
-                       "\"%s\"",
-                       text);
+                       "invalid timeout specified in the request URL - time: %s duration \"%s\"",
+                       no_unit ? "missing unit in" : "invalid", r == 0 ? text : "");
         hfd_status_response_code(context->request, 400, 0, message);
         return false;
 }

@@ -209,6 +209,10 @@ static void test_a_malformed_timeout_is_refused(void **state) {
         static const char *const good[] = {"timeout=", "timeout=0", "timeout=3m", "timeout=-1s",
                                            "timeout"};
 
+        expect_status(send(fake_request_new_admin("GET", "/version", "timeout=30")), 400,
+                      "BadRequest",
+                      "invalid timeout specified in the request URL - time: missing unit in "
+                      "duration \"30\"");
         expect_status(send(fake_request_new_admin("GET", "/version", "x=1&timeout=soon")), 400,
                       "BadRequest",
                       "invalid timeout specified in the request URL - time: invalid duration "

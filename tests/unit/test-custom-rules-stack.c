@@ -67,7 +67,7 @@ static void *run_deep(void *ctx) {
         add_times(&schema_text, ")", deep->groups);
         hf__strbuf_puts(&schema_text, "' != 'x' && ''.matches('");
         add_times(&schema_text, "(", deep->groups);
-        add_times(&schema_text, ")*(?i)+", deep->groups);
+        add_times(&schema_text, ")*(?i)*", deep->groups);
         hf__strbuf_puts(&schema_text, "'))");
         add_times(&schema_text, deep->after, deep->n);
         hf__strbuf_puts(&schema_text, "\"}]}");
