@@ -110,7 +110,7 @@ static void add_warning(struct hfd_admission_notes *notes, const char *text, siz
         hf__strbuf_add(warnings, text, n);
         hf__strbuf_putc(warnings, '\n');
         for (size_t i = begin; warnings->error == 0 && i < begin + n; i++)
-                if ((unsigned char)warnings->data[i] < ' ')
+                if ((unsigned char)warnings->data[i] < ' ' || warnings->data[i] == 0x7f)
                         warnings->data[i] = ' ';
         if (!add_to_index(&notes->lines, warnings, begin, n, '\n'))
                 truncate_to(warnings, begin);

@@ -231,6 +231,7 @@ static void notes_are_bounded_and_without_duplicates(void **state) {
 
         hfd_admission_warn(&notes, "one\ntwo");
         hfd_admission_warn(&notes, "one two");
+        hfd_admission_warn(&notes, "one\177two");
         hfd_admission_warn(&notes, "");
         assert_string_equal(notes.warnings.data, "one two\n");
         hfd_admission_annotate(&notes, "k", "first");
