@@ -98,7 +98,7 @@ static bool scan_padded(const char *text, size_t n, bool (*is_skipped)(char c), 
 }
 
 int hf__base64_decode(const char *text, size_t n, char **ret_data, size_t *ret_n) {
-        /* 3, because a last group that is cut decodes to fewer bytes; 1 for the NUL */
+        /* 3 for a last group that is incomplete, which n / 4 leaves out; 1 for the NUL */
         char *data = malloc(n / 4 * 3 + 4);
         size_t n_data;
 

@@ -23,7 +23,8 @@ static inline hf_nsec hf__nsec_after(hf_nsec now, hf_nsec period) {
 }
 /* Whether a thread that waits for a deadline notices it so late that the process did not run
  * meanwhile: it was stopped, or the machine was suspended. Then what had to happen before the
- * deadline had no time either. */
+ * deadline had no time either. 2 s: also on a busy machine a thread is seldom woken so late, and
+ * then a deadline only begins anew. */
 static inline bool hf__was_paused(hf_nsec deadline, hf_nsec now) {
         return now - deadline >= 2 * HF_NSEC_PER_SEC;
 }

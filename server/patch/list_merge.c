@@ -6,8 +6,10 @@
  *                are among the latter, in the same order
  *      replace   if an element has `$patch: replace`, target becomes empty
  *      delete    each element with `$patch: delete` removes all elements with its identity
- *      merge     each other element is merged into the first one with its identity, or appended
- *      order     the elements in the order list get its order; the others keep their order
+ *      merge     each other element is merged into the first one with its identity, or appended;
+ *                a list that is new or was replaced gets all of them as they are
+ *      order     the elements in the order list (without one: in the patch) get its order; the
+ *                others keep their order
  *
  * Invariant: the merge of a list takes time for the identities of its elements, but not for the
  * contents of those that the patch does not name. A patch can name one element many thousand times,
@@ -39,8 +41,9 @@ struct merging {
         struct hfd_merge_keys by_patch; /* of patch */
         struct hf__json **current; /* owned; the element of target at each previous position; NULL =
                                       it was deleted */
-        struct hf__json **made;    /* owned; by the position of the first element of the patch with
-                                      an identity: what was appended for it; NULL = nothing */
+        struct hf__json **made;    /* owned; indexed like patch: for each identity, at the position
+                                      of its first element in patch, what was appended for it;
+                                      NULL = nothing */
 };
 
 /* ---- check ---- */
@@ -225,6 +228,7 @@ static int merge_elements(struct merging *m) {
              e = hf__json_next(e), position++) {
                 if (key && hfd_directive_get(e))
                         continue;
+                /* Never NULL: by_patch has all elements of the patch. */
                 size_t first = hfd_merge_keys_find(&m->by_patch, e)->position;
                 struct hf__json *found = find_target(m, e, first);
                 if (found && key)

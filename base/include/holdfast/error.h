@@ -36,8 +36,8 @@ enum hf_error {
         HF_E_EXISTS = 2,
         /* 404 NotFound. */
         HF_E_NOT_FOUND = 3,
-        /* 400, 422 or another code below 500: the request is wrong. Do not send it again
-         * unchanged. */
+        /* 400, 422 or another code below 500 that no other error names: the request is wrong. Do
+         * not send it again unchanged. */
         HF_E_INVALID = 4,
         /* 401 Unauthorized, or a TLS certificate was refused. */
         HF_E_UNAUTHORIZED = 5,
@@ -67,8 +67,8 @@ enum hf_error {
         HF_E_UNFENCED = 14,
         /* A controller or a hook did not stop by its deadline. Its threads still run. */
         HF_E_STUCK = 15,
-        /* A limit on size or count was reached. If the response of a write was too long, the write
-         * may have been done. */
+        /* 413, or another limit on size or count was reached. If the response of a write was too
+         * long, the write may have been done. */
         HF_E_TOO_LARGE = 16,
         /* Another process holds the resource (a lock file, a port). */
         HF_E_BUSY = 17,
@@ -78,8 +78,8 @@ enum hf_error {
 };
 
 /* An error with its explanation. The caller provides the memory, so that reporting an error
- * allocates nothing. Frozen: programs need not set anything before a call, and the library fills
- * it whole. */
+ * allocates nothing. Frozen: it has no `size`, because a program sets nothing before a call, and
+ * the library overwrites all of it. */
 struct hf_status {
         int error;              /* the hf_error or -errno that this struct explains */
         int http_code;          /* the HTTP status that the error came from or maps to; 0 = none */

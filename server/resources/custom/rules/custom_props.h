@@ -10,10 +10,11 @@ struct hf__json;
 struct hfd_causes;
 struct hfd_schema_effort;
 
-/* Adds a cause for each mistake in a schema that is new or has changed. */
+/* For a schema that is new or has changed: adds a cause for each mistake in its structure and, if
+ * there is none, for each mistake in its rules. */
 void hfd_custom_props_check(const struct hf__json *props, const char *path,
                             struct hfd_schema_effort *effort, struct hfd_causes *causes);
-/* Only counts what a schema takes that an update leaves as it was: the limits are for all schemas
- * together, so that no series of updates passes them. */
+/* For a schema that an update does not change: only adds its effort. The limits are for all schemas
+ * of a definition together, so adding one schema in each update does not evade them. */
 void hfd_custom_props_count(const struct hf__json *props, const char *path,
                             struct hfd_schema_effort *effort, struct hfd_causes *causes);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The rule that no two containers of a pod use the same port of the node: only one of them could
- * listen on it. In a pod with hostNetwork every containerPort is such a port (presets.c).
+ * The rule that the containers of a pod use no port of the node twice: only one of them could
+ * listen on it. An init container is looked at alone, because it runs before the others. In a pod
+ * with hostNetwork every containerPort is such a port (presets.c).
  *
  * Invariant: the time grows with n log n, because a client chooses the number of ports.
  */
@@ -37,7 +38,7 @@ static int append_ports(struct hf__json *all, const struct hf__json *container) 
         return r;
 }
 
-/* A cause for each port of the container that an earlier one repeats. next: the item of the index's
+/* A cause for each port of the container that repeats an earlier one. next: the item of the index's
  * array that belongs to its first port. Returns the item after its last port. */
 static const struct hf__json *refuse_repeated(const struct hf__json *container, const char *field,
                                               const struct hf__json *next,
@@ -60,6 +61,7 @@ static const struct hf__json *refuse_repeated(const struct hf__json *container, 
         return next;
 }
 
+/* With only_first the path names element 0, whichever one `first` is, as in kube-apiserver. */
 void hfd_host_ports_validate(const struct hf__json *first, bool only_first, const char *field,
                              struct hfd_causes *causes) {
         struct hf__json *all = hf__json_array();
