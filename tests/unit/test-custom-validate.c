@@ -446,6 +446,7 @@ static void test_metadata_and_status_may_change_beside_texts_that_take_too_much_
 #define SPEC   "'spec':{'type':'string','pattern':'[a-z]{0,1000}[a-z]{0,1000}!'}"
 #define STATUS "'status':{'type':'object','properties':{'a':{'type':'string','pattern':'^x'}}}"
 #define PLAIN  "{'type':'object','properties':{" SPEC "," STATUS ",'b':{'type':'integer'}}}"
+#define NEEDS  "{'type':'object','required':['status'],'properties':{" SPEC "," STATUS "}}"
 #define BOTH   "{'properties':{'spec':{'pattern':'[a-z]{0,1000}[a-z]{0,1000}!'}," STATUS "}}"
 #define HEAVY                                                                                      \
         "{'type':'object','properties':{'status':{'type':'string','pattern':"                      \
@@ -467,6 +468,8 @@ static void test_metadata_and_status_may_change_beside_texts_that_take_too_much_
                 {PLAIN, "{'metadata':{},'b':1}", "{'metadata':{},'b':2}", 1},
                 {PLAIN, "{'metadata':{}}", "{'metadata':{},'b':2}", 1},
                 {PLAIN, "{'metadata':{},'b':1}", "{'metadata':{}}", 1},
+                {NEEDS, "{'status':{'a':'x1'}}", "{'status':{'a':'x2'}}", 0},
+                {NEEDS, "{'status':{'a':'x1'}}", "{}", 2}, /* also because a status is required */
                 {WHOLE("'allOf':[" BOTH "]"), "{'metadata':{}}", "{}", 0},
                 {WHOLE("'not':" BOTH), "{'metadata':{}}", "{}", 0},
                 {WHOLE("'not':" BOTH), "{'status':{'a':'y'}}", "{'status':{'a':'x'}}", 1},
@@ -486,6 +489,7 @@ static void test_metadata_and_status_may_change_beside_texts_that_take_too_much_
 #undef SPEC
 #undef STATUS
 #undef PLAIN
+#undef NEEDS
 #undef BOTH
 #undef HEAVY
 #undef WHOLE

@@ -153,14 +153,16 @@ static void check_status(const struct hfd_custom_schema *schema, const struct hf
  * accepted all the same, but for its status, which must be checked alone. It was stored when its
  * texts had no limit, and only its metadata and status change. Otherwise nobody could remove its
  * finalizer, and delete it. A schema that has alternatives for the whole object might refuse the
- * status there: then it must not change.
+ * status there: then it must not change. Limits for the members of the whole object, such as
+ * `required`, may depend on whether there is a status.
  */
 static bool is_accepted_but_for_status(const struct hfd_custom_schema *schema,
                                        const struct hf__json *object, const struct hf__json *old,
                                        struct hfd_causes *causes) {
         const struct hfd_custom_node *root = schema->root;
 
-        if (!old || !is_rest_equal(causes, object, old))
+        if (!old || !is_rest_equal(causes, object, old) ||
+            (root->n_limits > 0 && !hf__json_get(object, "status") != !hf__json_get(old, "status")))
                 return false;
         return root->n_limits == 0 || root->limits[0].kind > HFD_LIMIT_NOT ||
                hfd_causes_equal(causes, hf__json_get(object, "status"),

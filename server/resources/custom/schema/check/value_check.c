@@ -25,7 +25,7 @@
 /* The most work that all searches for patterns in one object may take: for each byte of its texts
  * 64 small patterns, or one of about 170 alternatives, and what the texts of a small object can
  * need at all. The unit is that of hf__cel_regex_find, about 20 ns. An object that needs more is
- * refused. */
+ * refused, unless only its metadata and status change. */
 #define PATTERN_WORK_PER_BYTE 64
 #define PATTERN_WORK_MIN      ((uint64_t)1 << 22)
 
