@@ -352,7 +352,22 @@ static void test_values_have_the_types_of_their_schemas(void **state) {
         "\"type\":\"object\",\"properties\":{\"k\":{\"type\":\"string\"},\"v\":{"                  \
         "\"type\":\"integer\",\"x-kubernetes-validations\":[{\"rule\":\"self >= oldSelf\"}]}}}}}}"
 
-static void test_quantities_urls_and_formats_have_functions(void **state) {
+/* Each rule must hold for an object. */
+static void expect_rules_hold(const char *const *rules, size_t n) {
+        for (size_t i = 0; i < n; i++) {
+                char schema[400];
+                struct object_case c = {schema, "{\"f\":\"\"}", NULL, ""};
+                int length = snprintf(schema, sizeof schema,
+                                      "{\"type\":\"object\",\"x-kubernetes-validations\":[{"
+                                      "\"rule\":\"%s\"}]}",
+                                      rules[i]);
+
+                assert_in_range(length, 1, sizeof schema - 1);
+                check_object(&c);
+        }
+}
+
+static void test_quantities_have_functions(void **state) {
         static const char *const rules[] = {
                 "isQuantity('1.5Gi') && !isQuantity('1x')",
                 "isQuantity('Ki') && isQuantity('0Pi') && !isQuantity('Pi') && "
@@ -384,6 +399,13 @@ static void test_quantities_urls_and_formats_have_functions(void **state) {
                 "quantity('123456789012345678').isInteger()",
                 "!quantity('9e18').add(quantity('9e18')).isInteger() && "
                 "quantity('1k').sub(1).asInteger() == 999",
+        };
+
+        expect_rules_hold(rules, sizeof rules / sizeof rules[0]);
+}
+
+static void test_urls_have_functions(void **state) {
+        static const char *const rules[] = {
                 "isURL('https://a.b:80/c') && isURL('/path') && isURL('mailto:x') && isURL('*')",
                 "!isURL('') && !isURL('a/b') && !isURL(':x') && !isURL('http://a b/')",
                 "!isURL('http://a:x/') && !isURL('http://[::1/') && !isURL('/%zz')",
@@ -419,6 +441,13 @@ static void test_quantities_urls_and_formats_have_functions(void **state) {
                 "!isURL('http://[::1%25]/') && !isURL('http://a:1:2/') && !isURL('http://[x]/')",
                 "!isURL('http://[::1%25%41%zz]') && !isURL('http://u\xc3\xa9@a/') && "
                 "isURL('http://u%41@a')",
+        };
+
+        expect_rules_hold(rules, sizeof rules / sizeof rules[0]);
+}
+
+static void test_formats_have_functions(void **state) {
+        static const char *const rules[] = {
                 "!format.dns1123Label().validate('a-1').hasValue()",
                 "format.dns1123Label().validate('a.b').value() == ['must not contain dots']",
                 "format.dns1123Label().validate('A').value()[0].startsWith('a lowercase RFC 1123 "
@@ -450,15 +479,7 @@ static void test_quantities_urls_and_formats_have_functions(void **state) {
                 "!format.named('x').hasValue()",
         };
 
-        for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++) {
-                char schema[400];
-                struct object_case c = {schema, "{\"f\":\"\"}", NULL, ""};
-
-                snprintf(schema, sizeof schema,
-                         "{\"type\":\"object\",\"x-kubernetes-validations\":[{\"rule\":\"%s\"}]}",
-                         rules[i]);
-                check_object(&c);
-        }
+        expect_rules_hold(rules, sizeof rules / sizeof rules[0]);
 }
 
 static void test_lists_compare_by_their_types(void **state) {
@@ -730,7 +751,9 @@ int main(void) {
                 cmocka_unit_test(test_a_schema_without_rules_makes_none),
                 cmocka_unit_test(test_a_broken_rule_has_its_message_and_reason),
                 cmocka_unit_test(test_values_have_the_types_of_their_schemas),
-                cmocka_unit_test(test_quantities_urls_and_formats_have_functions),
+                cmocka_unit_test(test_quantities_have_functions),
+                cmocka_unit_test(test_urls_have_functions),
+                cmocka_unit_test(test_formats_have_functions),
                 cmocka_unit_test(test_lists_compare_by_their_types),
                 cmocka_unit_test(test_transition_rules_need_an_old_value),
                 cmocka_unit_test(test_unchanged_values_are_forgiven),
