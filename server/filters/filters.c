@@ -227,11 +227,15 @@ static bool admit_request(struct hfd_request_context *context) {
         return false;
 }
 
+static bool is_list(const struct hfd_request_context *context) {
+        return strcmp(context->info.verb, "list") == 0;
+}
+
 /* Refuses the request if its user's account of unread responses is full. A watch is not refused: it
  * is charged later. */
 static bool admit_response(struct hfd_request_context *context) {
-        if (context->info.watch || hfd_unsent_admit(context->filters->unsent, context->user,
-                                                    strcmp(context->info.verb, "list") == 0))
+        if (context->info.watch ||
+            hfd_unsent_admit(context->filters->unsent, context->user, is_list(context)))
                 return true;
         hfd_priority_refuse(context, 1);
         return false;
@@ -331,20 +335,25 @@ static void call_handler(struct hfd_request_context *context) {
         hfd_http_request_unref(request);
 }
 
-/* Runs a request that has its seats. Thread: worker. Takes over the caller's reference to the
- * request. */
+/* Runs a request that has its seats, and that admit_response has just admitted. Thread: worker.
+ * Takes over the caller's reference to the request. */
 static void run_filters(struct hfd_request_context *context) {
         context->runs = true;
+        if (is_list(context))
+                hfd_unsent_reserve(context->filters->unsent, &context->unsent, context->user);
         hfd_request_metrics_inflight(context->filters->metrics, context->info.mutating, 1);
         call_handler(context);
 }
 
 /* ---- the end of a wait ---- */
 
-/* Thread: worker, as for on_expired. */
+/* Thread: worker, as for on_expired. The account may have become full while the request waited for
+ * its seats. */
 static void on_granted(void *ctx) {
         struct hfd_request_context *context = ctx;
 
+        if (!admit_response(context))
+                return;
         hfd_http_request_ref(context->request); /* for the handler */
         run_filters(context);
 }

@@ -74,6 +74,40 @@ static void test_a_user_whose_account_is_full_gets_no_further_list(void **state)
         hfd_unsent_free(unsent);
 }
 
+/* A list that runs may soon be unread, so it counts as one when half of the limit is charged. */
+static void test_lists_that_run_are_reserved_for(void **state) {
+        struct hfd_unsent *unsent = make(8 * HFD_UNSENT_STREAM, 1000, 1000 * HFD_UNSENT_STREAM);
+        struct reader readers[4], lists[9] = {0};
+
+        for (int i = 0; i < 9; i++)
+                hfd_unsent_reserve(unsent, &lists[i].entry, "a");
+        assert_int_equal(hfd_unsent_bytes(unsent), 0);
+        assert_true(hfd_unsent_admit(unsent, "a", true)); /* nobody is known to be slow */
+        for (int i = 0; i < 3; i++)
+                charge(unsent, &readers[i], "a", HFD_UNSENT_STREAM);
+        assert_true(hfd_unsent_admit(unsent, "a", true));
+        charge(unsent, &readers[3], "a", HFD_UNSENT_STREAM);
+        assert_false(hfd_unsent_admit(unsent, "a", true));
+        assert_true(hfd_unsent_admit(unsent, "a", false));
+        assert_true(hfd_unsent_admit(unsent, "b", true));
+        for (int i = 3; i < 9; i++)
+                hfd_unsent_remove(unsent, &lists[i].entry);
+        assert_true(hfd_unsent_admit(unsent, "a", true)); /* four are charged, and three run */
+        hfd_unsent_reserve(unsent, &lists[3].entry, "a");
+        assert_false(hfd_unsent_admit(unsent, "a", true));
+        lists[3].request = fake_request_new("GET", "/", "");
+        hfd_unsent_add(unsent, &lists[3].entry, "a", lists[3].request, HFD_UNSENT_STREAM);
+        assert_int_equal(hfd_unsent_bytes(unsent), 5 * HFD_UNSENT_STREAM);
+        assert_false(hfd_unsent_admit(unsent, "a", true)); /* still four and four */
+        release(unsent, &lists[3]);
+        assert_true(hfd_unsent_admit(unsent, "a", true));
+        for (int i = 0; i < 3; i++)
+                hfd_unsent_remove(unsent, &lists[i].entry);
+        for (int i = 0; i < 4; i++)
+                release(unsent, &readers[i]);
+        hfd_unsent_free(unsent); /* asserts that no account is left */
+}
+
 /* Unread objects have a limit too, at twice that of lists. */
 static void test_unread_objects_have_a_limit_too(void **state) {
         struct hfd_unsent *unsent = make(1 << 20, MANY / 2, 64 << 20);
@@ -388,6 +422,7 @@ static void test_a_charge_does_not_look_at_all_users(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_a_user_whose_account_is_full_gets_no_further_list),
+                cmocka_unit_test(test_lists_that_run_are_reserved_for),
                 cmocka_unit_test(test_unread_objects_have_a_limit_too),
                 cmocka_unit_test(test_the_stalled_reader_is_cut),
                 cmocka_unit_test(test_every_reader_is_looked_at),

@@ -9,6 +9,11 @@
  * admitted up to twice the limits, so that a user with large lists can still get an object and
  * renew a Lease. To make room, a request whose reader has stalled is ended ("cut").
  *
+ * A list that runs may become an unread response at any moment. So it reserves what it may hold,
+ * until it is charged or finished. Reservations count against a limit once half of the limit is
+ * charged: many lists at a time are no reason to refuse one while their clients read them. An
+ * account exceeds its limit only if the lists that run at one moment may hold more than half of it.
+ *
  * Watches. The bytes that wait for the client of a watch are charged too, if there are at least
  * HFD_UNSENT_WATCH: the pieces in its response, and the changes in its watcher with the objects
  * that they keep in memory. Watches share frames and objects, and each is charged for all that
@@ -37,9 +42,11 @@ struct hfd_http_request;
 struct hfd_unsent;
 struct hfd_unsent_account;
 
-/* One unread response. Part of the request's context; zero = not charged. */
+/* One unread response, or the reservation of a list. Part of the request's context; zero = neither.
+ */
 struct hfd_unsent_entry {
-        struct hfd_unsent_account *account; /* borrowed; NULL = not charged */
+        struct hfd_unsent_account *account; /* borrowed; NULL = nothing charged or reserved */
+        bool reserved;                      /* HFD_UNSENT_STREAM is reserved, nothing is charged */
         struct hfd_http_request *request;   /* borrowed: it contains this */
         struct hfd_unsent_entry *older, *newer;
         size_t bytes;
@@ -118,12 +125,18 @@ struct hfd_unsent *hfd_unsent_free(struct hfd_unsent *unsent);
  */
 bool hfd_unsent_admit(struct hfd_unsent *unsent, const char *user, bool list);
 /*
- * Charges a response to the user's account. entry and request live until remove. If memory runs
- * out, nothing is charged.
+ * Reserves HFD_UNSENT_STREAM for a list that was admitted and begins to run. entry is neither
+ * charged nor reserved, and lives until remove. If memory runs out, nothing is reserved.
+ */
+void hfd_unsent_reserve(struct hfd_unsent *unsent, struct hfd_unsent_entry *entry,
+                        const char *user);
+/*
+ * Charges a response to the user's account, in place of what was reserved for it. entry and request
+ * live until remove. If memory runs out, nothing is charged.
  */
 void hfd_unsent_add(struct hfd_unsent *unsent, struct hfd_unsent_entry *entry, const char *user,
                     struct hfd_http_request *request, size_t bytes);
-/* Harmless if entry is not charged. */
+/* Ends the charge or the reservation. Harmless if there is neither. */
 void hfd_unsent_remove(struct hfd_unsent *unsent, struct hfd_unsent_entry *entry);
 
 /*

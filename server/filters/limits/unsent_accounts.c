@@ -3,7 +3,7 @@
  * Finds, makes and orders the accounts of users, to which unread responses and watches are charged.
  *
  * Accounts are found by the hash of the user's name. An account exists while a response or a watch
- * is charged to it, so there are never more accounts than charged responses and watches.
+ * is charged to it, or a list has a reservation in it, so there are never more accounts than these.
  *
  * Invariants: everything here runs under the mutex `mu` of struct hfd_unsent, except new and free.
  * No user has two accounts.
@@ -64,7 +64,7 @@ struct hfd_unsent *hfd_unsent_free(struct hfd_unsent *unsent) {
         if (!unsent)
                 return NULL;
         assert(unsent->bytes == 0 && unsent->watch_bytes == 0 && unsent->n_accounts == 0);
-        assert(unsent->n_with_responses == 0);
+        assert(unsent->n_with_responses == 0 && unsent->n_reserved == 0);
         pthread_mutex_destroy(&unsent->mu);
         free(unsent);
         return NULL;
@@ -118,7 +118,7 @@ void hfd_unsent_drop(struct hfd_unsent *unsent, struct hfd_unsent_account *accou
         struct hfd_unsent_account **link = &unsent->buckets[account->hash % HFD_UNSENT_BUCKETS];
 
         hf__mutex_assert_held(&unsent->mu);
-        if (account->n > 0 || account->n_watches > 0)
+        if (account->n > 0 || account->n_watches > 0 || account->n_reserved > 0)
                 return;
         /* The orders and the lists point to what an account has, so nothing may be left in them. */
         assert(account->bytes == 0 && account->watch_bytes == 0);

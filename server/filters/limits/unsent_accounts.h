@@ -24,6 +24,7 @@ struct hfd_unsent_account {
         struct hfd_unsent_account *next; /* in its bucket */
         uint64_t hash;
         size_t bytes, n;                          /* of the unread responses */
+        size_t n_reserved;                        /* lists with a reservation */
         struct hfd_unsent_entry *oldest, *newest; /* an examined entry becomes the newest */
         size_t watch_bytes, n_watches;
         /* The list of watches that have just fallen behind, in the order of since; and the order by
@@ -48,6 +49,7 @@ struct hfd_unsent {
         struct hfd_unsent_account *buckets[HFD_UNSENT_BUCKETS]; /* owned */
         size_t bytes, watch_bytes;
         size_t n_accounts, n_with_responses;
+        size_t n_reserved;                    /* the sum over all accounts */
         struct hf__timer_heap by_bytes;       /* accounts with responses */
         struct hf__timer_heap by_watch_bytes; /* accounts with watches */
 };

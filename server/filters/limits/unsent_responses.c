@@ -7,8 +7,9 @@
  * the work of a refusal does not grow with the number of unread responses. The examined entries
  * move to the end, and the next search continues with the others.
  *
- * Invariants: bytes and n of an account are the sums of its entries, and the total is the sum of
- * the accounts.
+ * Invariants: bytes and n of an account are the sums of its charged entries, n_reserved is the
+ * number of its entries with a reservation, and the totals are the sums of the accounts. Only
+ * charged entries are in the account's list: a list that still runs is never cut.
  */
 #include "base/thread.h"
 #include "server/filters/limits/unsent.h"
@@ -44,11 +45,36 @@ static void unlink_locked(struct hfd_unsent_account *account, struct hfd_unsent_
                 account->newest = entry->older;
 }
 
-void hfd_unsent_add(struct hfd_unsent *unsent, struct hfd_unsent_entry *entry, const char *user,
-                    struct hfd_http_request *request, size_t bytes) {
+void hfd_unsent_reserve(struct hfd_unsent *unsent, struct hfd_unsent_entry *entry,
+                        const char *user) {
         assert(!entry->account);
         pthread_mutex_lock(&unsent->mu);
         struct hfd_unsent_account *account = hfd_unsent_get(unsent, user);
+        if (account) {
+                *entry = (struct hfd_unsent_entry){.account = account, .reserved = true};
+                account->n_reserved++;
+                unsent->n_reserved++;
+        }
+        pthread_mutex_unlock(&unsent->mu);
+}
+
+/* Ends the reservation, if there is one. The caller drops the account if nothing else is in it. */
+static void unreserve_locked(struct hfd_unsent *unsent, struct hfd_unsent_entry *entry) {
+        if (!entry->reserved)
+                return;
+        assert(entry->account->n_reserved > 0 && unsent->n_reserved > 0);
+        entry->account->n_reserved--;
+        unsent->n_reserved--;
+        entry->reserved = false;
+}
+
+void hfd_unsent_add(struct hfd_unsent *unsent, struct hfd_unsent_entry *entry, const char *user,
+                    struct hfd_http_request *request, size_t bytes) {
+        assert(!entry->account || entry->reserved);
+        pthread_mutex_lock(&unsent->mu);
+        struct hfd_unsent_account *account =
+                entry->reserved ? entry->account : hfd_unsent_get(unsent, user);
+        unreserve_locked(unsent, entry);
         if (account) {
                 *entry = (struct hfd_unsent_entry){.account = account,
                                                    .request = request,
@@ -64,12 +90,8 @@ void hfd_unsent_add(struct hfd_unsent *unsent, struct hfd_unsent_entry *entry, c
         pthread_mutex_unlock(&unsent->mu);
 }
 
-void hfd_unsent_remove(struct hfd_unsent *unsent, struct hfd_unsent_entry *entry) {
-        struct hfd_unsent_account *account = entry->account;
-
-        if (!account)
-                return;
-        pthread_mutex_lock(&unsent->mu);
+static void uncharge_locked(struct hfd_unsent *unsent, struct hfd_unsent_account *account,
+                            struct hfd_unsent_entry *entry) {
         assert(account->n > 0 && account->bytes >= entry->bytes && unsent->bytes >= entry->bytes);
         unlink_locked(account, entry);
         account->n--;
@@ -78,6 +100,18 @@ void hfd_unsent_remove(struct hfd_unsent *unsent, struct hfd_unsent_entry *entry
         unsent->bytes -= entry->bytes;
         atomic_fetch_sub_explicit(&unsent->n, 1, memory_order_relaxed);
         hfd_unsent_changed(unsent, account);
+}
+
+void hfd_unsent_remove(struct hfd_unsent *unsent, struct hfd_unsent_entry *entry) {
+        struct hfd_unsent_account *account = entry->account;
+
+        if (!account)
+                return;
+        pthread_mutex_lock(&unsent->mu);
+        if (entry->reserved)
+                unreserve_locked(unsent, entry);
+        else
+                uncharge_locked(unsent, account, entry);
         hfd_unsent_drop(unsent, account);
         pthread_mutex_unlock(&unsent->mu);
         entry->account = NULL;
@@ -104,21 +138,28 @@ static size_t take_candidates_locked(struct hfd_unsent_account *account,
         return n;
 }
 
+/* What counts against the limit: what is charged, and what is reserved once half of the limit is
+ * charged (unsent.h says why). */
+static size_t counted(size_t bytes, size_t n_reserved, size_t limit) {
+        return bytes + (bytes >= limit / 2 ? n_reserved * HFD_UNSENT_STREAM : 0);
+}
+
 /* The account that must shrink before the user may begin another request. NULL: there is room. */
 static struct hfd_unsent_account *full_locked(struct hfd_unsent *unsent, const char *user,
                                               bool list) {
         struct hfd_unsent_account *account = hfd_unsent_find(unsent, user);
-        size_t bytes = (account ? account->bytes : 0) + (list ? HFD_UNSENT_STREAM : 0);
-        size_t factor = list ? 1 : 2, total = unsent->limits.total_bytes * factor;
+        size_t factor = list ? 1 : 2, more = list ? HFD_UNSENT_STREAM : 0;
+        size_t limit = unsent->limits.user_bytes * factor;
+        size_t total = unsent->limits.total_bytes * factor;
 
         hf__mutex_assert_held(&unsent->mu);
-        if (account && (bytes > unsent->limits.user_bytes * factor ||
+        if (account && (counted(account->bytes, account->n_reserved, limit) + more > limit ||
                         account->n >= unsent->limits.user_responses * factor))
                 return account;
         /* Every user with responses has a share, so that the users with the most bytes cannot shut
          * out others. + 1: this user may have no response yet, and needs a share, too. */
-        if (unsent->bytes + (list ? HFD_UNSENT_STREAM : 0) > total &&
-            bytes > total / (unsent->n_with_responses + 1))
+        if (counted(unsent->bytes, unsent->n_reserved, total) + more > total &&
+            (account ? account->bytes : 0) + more > total / (unsent->n_with_responses + 1))
                 return hfd_unsent_largest(unsent);
         return NULL;
 }
