@@ -18,6 +18,7 @@
 #include "base/arena.h"
 #include "base/departure.h"
 #include "base/json.h"
+#include "base/json_index.h"
 #include "base/strbuf.h"
 #include "faulty_api_fixture.h"
 #include "patience.h"
@@ -185,6 +186,92 @@ static void test_selectors_do_not_parse_the_namespace(void **state) {
         assert_int_equal(atomic_load(&n_parsed), 0);
 }
 
+/* A workspace with n labels. */
+static char *workspace(const char *name, int n) {
+        struct hf__strbuf out = {0};
+
+        hf__strbuf_printf(&out, "{\"metadata\":{\"name\":\"%s\",\"labels\":{\"a\":\"b\"", name);
+        for (int i = 0; i < n; i++)
+                hf__strbuf_printf(&out, ",\"l%d\":\"x\"", i);
+        hf__strbuf_puts(&out, "}}}");
+        assert_int_equal(out.error, 0);
+        return out.data;
+}
+
+/* How often the labels of a large object were put into an index. */
+static atomic_int n_indexed;
+
+int __real_hf__json_index_init(struct hf__json_index *index, const struct hf__json *container,
+                               const char *key);
+int __wrap_hf__json_index_init(struct hf__json_index *index, const struct hf__json *container,
+                               const char *key);
+int __wrap_hf__json_index_init(struct hf__json_index *index, const struct hf__json *container,
+                               const char *key) {
+        atomic_fetch_add(&n_indexed, hf__json_get(container, "l499") != NULL);
+        return __real_hf__json_index_init(index, container, key);
+}
+
+#define BY_LABELS                                                                                  \
+        "\"objectSelector\":{\"matchLabels\":{\"none\":\"x\"}},"                                   \
+        "\"namespaceSelector\":{\"matchLabels\":{\"none\":\"x\"}}"
+#define FOR_WORKSPACES                                                                             \
+        "{\"apiGroups\":[\"*\"],\"apiVersions\":[\"*\"],\"operations\":[\"*\"],"                   \
+        "\"resources\":[\"workspaces\"]}"
+#define LABELED(name)                                                                              \
+        "{\"metadata\":{\"name\":\"" name "\"},\"webhooks\":[{\"name\":\"a.example.com\","         \
+        "\"admissionReviewVersions\":[\"v1\"],\"sideEffects\":\"None\",\"clientConfig\":{"         \
+        "\"url\":\"https://127.0.0.1:1/\"}," BY_LABELS ",\"rules\":[" FOR_WORKSPACES "]}]}"
+#define LABELED_POLICY(name, does)                                                                 \
+        "{\"metadata\":{\"name\":\"" name "\"},\"spec\":{\"matchConstraints\":{" BY_LABELS         \
+        ",\"resourceRules\":[" FOR_WORKSPACES "]}," does "}}"
+#define BOUND(name) "{\"metadata\":{\"name\":\"" name "\"},\"spec\":{\"policyName\":\"" name "\""
+
+static void configure_by_labels(struct admission *it, const char *const *bodies) {
+        static const char *const plurals[] = {"mutatingadmissionpolicies",
+                                              "mutatingadmissionpolicybindings",
+                                              "mutatingwebhookconfigurations",
+                                              "validatingadmissionpolicies",
+                                              "validatingadmissionpolicybindings",
+                                              "validatingwebhookconfigurations"};
+
+        for (size_t i = 0; i < sizeof plurals / sizeof plurals[0]; i++)
+                configure(it, plurals[i], bodies[i]);
+}
+
+#define BY_ALL(name)                                                                               \
+        {                                                                                          \
+                LABELED_POLICY(name,                                                               \
+                               "\"reinvocationPolicy\":\"Never\",\"mutations\":[{\"patchType\":"   \
+                               "\"ApplyConfiguration\",\"applyConfiguration\":{\"expression\":"    \
+                               "\"Object{}\"}}]"),                                                 \
+                        BOUND(name) "}}", LABELED(name),                                           \
+                        LABELED_POLICY(name, "\"validations\":[{\"expression\":\"true\"}]"),       \
+                        BOUND(name) ",\"validationActions\":[\"Deny\"]}}", LABELED(name)           \
+        }
+
+/* However many webhooks and policies select by them. */
+static void test_the_labels_of_an_object_are_indexed_once(void **state) {
+        static const char *const first[] = BY_ALL("a"), *const second[] = BY_ALL("b"),
+                                 *const third[] = BY_ALL("c");
+        struct admission *it = *state;
+        char *one = workspace("one", 500), *two = workspace("two", 500);
+
+        configure_by_labels(it, first);
+        refresh(it);
+        atomic_store(&n_indexed, 0);
+        assert_int_equal(create(it, "tenancy.holdfast.dev", "workspaces", "", one, NULL), 201);
+        const int n = atomic_load(&n_indexed);
+        assert_in_range(n, 4, 100); /* once for each plug-in */
+        configure_by_labels(it, second);
+        configure_by_labels(it, third);
+        refresh(it);
+        atomic_store(&n_indexed, 0);
+        assert_int_equal(create(it, "tenancy.holdfast.dev", "workspaces", "", two, NULL), 201);
+        assert_int_equal(atomic_load(&n_indexed), n);
+        free(one);
+        free(two);
+}
+
 /* ---- the index of webhooks ---- */
 
 static struct hfd_webhook_index *index_of(struct admission *it,
@@ -261,18 +348,6 @@ static void *run_create(void *ctx) {
         c->code = create(c->it, "tenancy.holdfast.dev", "workspaces", "", c->body, NULL);
         atomic_store(&c->done, true);
         return NULL;
-}
-
-/* A workspace with n labels. */
-static char *workspace(const char *name, int n) {
-        struct hf__strbuf out = {0};
-
-        hf__strbuf_printf(&out, "{\"metadata\":{\"name\":\"%s\",\"labels\":{\"a\":\"b\"", name);
-        for (int i = 0; i < n; i++)
-                hf__strbuf_printf(&out, ",\"l%d\":\"x\"", i);
-        hf__strbuf_puts(&out, "}}}");
-        assert_int_equal(out.error, 0);
-        return out.data;
 }
 
 static void check_pool(struct admission *it, const char *plural) {
@@ -611,6 +686,7 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 TEST(test_a_namespace_of_another_instance_is_known),
                 TEST(test_selectors_do_not_parse_the_namespace),
+                TEST(test_the_labels_of_an_object_are_indexed_once),
                 TEST(test_webhooks_that_have_not_changed_are_shared),
                 TEST(test_dear_conditions_of_mutating_webhooks_go_to_the_pool),
                 TEST(test_dear_conditions_of_validating_webhooks_go_to_the_pool),
