@@ -272,6 +272,58 @@ static void test_the_labels_of_an_object_are_indexed_once(void **state) {
         free(two);
 }
 
+/* ---- annotations ---- */
+
+/* How many long values were kept for annotations. */
+enum { LONG_VALUE = 10240 }; /* the longest */
+static atomic_int n_long_values;
+
+void __real_hf__strbuf_add(struct hf__strbuf *s, const void *data, size_t n);
+void __wrap_hf__strbuf_add(struct hf__strbuf *s, const void *data, size_t n);
+void __wrap_hf__strbuf_add(struct hf__strbuf *s, const void *data, size_t n) {
+        atomic_fetch_add(&n_long_values, n == LONG_VALUE);
+        __real_hf__strbuf_add(s, data, n);
+}
+
+/* An annotation of more than 64 KiB is dropped, so no more of its values need to be kept, however
+ * many params make one. */
+static void test_values_of_an_annotation_that_is_too_long_are_not_kept(void **state) {
+        enum { N_PARAMS = 40, FIT = HFD_ADMISSION_ANNOTATIONS_MAX / LONG_VALUE };
+        struct admission *it = *state;
+        char key[100], params[200];
+        struct hf__strbuf body = {0};
+
+        configure(it, "validatingadmissionpolicies",
+                  "{\"metadata\":{\"name\":\"a\"},\"spec\":{\"paramKind\":{\"apiVersion\":\"v1\","
+                  "\"kind\":\"ConfigMap\"},\"matchConstraints\":{\"resourceRules\":[" FOR_WORKSPACES
+                  "]},\"auditAnnotations\":[{\"key\":\"k\",\"valueExpression\":"
+                  "\"string(params.metadata.name) + "
+                  "string(object.metadata.annotations.text)\"}]}}");
+        configure(it, "validatingadmissionpolicybindings",
+                  "{\"metadata\":{\"name\":\"a\"},\"spec\":{\"policyName\":\"a\","
+                  "\"validationActions\":[\"Deny\"],\"paramRef\":{\"namespace\":\"default\","
+                  "\"selector\":{},\"parameterNotFoundAction\":\"Deny\"}}}");
+        for (int i = 0; i < N_PARAMS; i++) {
+                (void)snprintf(key, sizeof key, "/registry/configmaps/default/p%d", i);
+                (void)snprintf(params, sizeof params,
+                               "{\"kind\":\"ConfigMap\",\"apiVersion\":\"v1\",\"metadata\":{"
+                               "\"name\":\"p%d\",\"namespace\":\"default\"}}",
+                               i);
+                faulty_api_fixture_put(it->f, key, params);
+        }
+        refresh(it);
+        hf__strbuf_puts(&body, "{\"metadata\":{\"name\":\"w\",\"annotations\":{\"text\":\"");
+        for (int i = 0; i < LONG_VALUE; i++)
+                hf__strbuf_putc(&body, 'x');
+        hf__strbuf_puts(&body, "\"}}}");
+        atomic_store(&n_long_values, 0);
+        assert_int_equal(create(it, "tenancy.holdfast.dev", "workspaces", "", body.data, NULL),
+                         201);
+        /* Twice, because the evaluation begins anew on the pool. */
+        assert_in_range(atomic_load(&n_long_values), FIT, 2 * (FIT + 1));
+        hf__strbuf_done(&body);
+}
+
 /* ---- the index of webhooks ---- */
 
 static struct hfd_webhook_index *index_of(struct admission *it,
@@ -687,6 +739,7 @@ int main(void) {
                 TEST(test_a_namespace_of_another_instance_is_known),
                 TEST(test_selectors_do_not_parse_the_namespace),
                 TEST(test_the_labels_of_an_object_are_indexed_once),
+                TEST(test_values_of_an_annotation_that_is_too_long_are_not_kept),
                 TEST(test_webhooks_that_have_not_changed_are_shared),
                 TEST(test_dear_conditions_of_mutating_webhooks_go_to_the_pool),
                 TEST(test_dear_conditions_of_validating_webhooks_go_to_the_pool),
