@@ -26,6 +26,7 @@
 #include "server/admission/policy/policy_plugin.h"
 #include "server/admission/webhooks/webhook.h"
 #include "server/admission/webhooks/webhooks.h"
+#include "server/outbound/outbound.h"
 #include "server/pool/work_pool.h"
 #include "server/resources/custom/rules/values/rule_value.h"
 #include "server/resources/rows/resource_table.h"
@@ -633,6 +634,78 @@ static void test_a_webhook_is_not_escaped_by_a_limit(void **state) {
                     NULL, 403);
 }
 
+/* A webhook for ConfigMaps that is ignored when it fails. */
+static void configure_ignored(struct admission *it, const char *plural) {
+        configure(it, plural,
+                  "{\"metadata\":{\"name\":\"v\"},\"webhooks\":[{\"name\":\"a.example.com\","
+                  "\"failurePolicy\":\"Ignore\",\"admissionReviewVersions\":[\"v1\"],"
+                  "\"sideEffects\":\"None\",\"clientConfig\":{\"url\":\"https://127.0.0.1:1/\"},"
+                  "\"rules\":[" MAPS "]}]}");
+        refresh(it);
+        faulty_api_fixture_put(it->f, "/registry/namespaces/free",
+                               "{\"kind\":\"Namespace\",\"apiVersion\":\"v1\",\"metadata\":{"
+                               "\"name\":\"free\"}}");
+}
+
+static int create_map(struct admission *it, const char *message) {
+        return create(it, "", "configmaps", "free", "{\"metadata\":{\"name\":\"a\"}}", message);
+}
+
+/* As many requests wait for the webhook as may. Kubernetes has no such limit, so a flood of
+ * requests must not let one of them pass. */
+static void check_busy(struct admission *it, int which, const char *plural) {
+        configure_ignored(it, plural);
+        struct hfd_webhook_index *index = hfd_webhooks_index(it->webhooks[which]);
+        assert_int_equal(index->n, 1);
+        atomic_store(&index->items[0]->load->n_calls, 1); /* max_calls */
+        int code = create_map(it, "too many requests wait for the admission webhook "
+                                  "\"a.example.com\"");
+        atomic_store(&index->items[0]->load->n_calls, 0);
+        hfd_webhook_index_unref(index);
+        assert_int_equal(code, 429);
+}
+
+static void test_a_mutating_webhook_is_not_escaped_by_a_flood(void **state) {
+        check_busy(*state, 0, "mutatingwebhookconfigurations");
+}
+
+static void test_a_validating_webhook_is_not_escaped_by_a_flood(void **state) {
+        check_busy(*state, 1, "validatingwebhookconfigurations");
+}
+
+/* How each call of a webhook ends. */
+static enum hfd_outbound_end call_end;
+
+int __wrap_hfd_outbound_post_json(struct hfd_outbound *outbound,
+                                  const struct hfd_outbound_request *request, uint64_t *ret_id);
+int __wrap_hfd_outbound_post_json(struct hfd_outbound *outbound,
+                                  const struct hfd_outbound_request *request, uint64_t *ret_id) {
+        const struct hfd_outbound_result result = {.end = call_end, .text = "it has ended"};
+
+        *ret_id = 1;
+        request->done(request->ctx, &result);
+        return 0;
+}
+
+/* What a mutating webhook sends may be as large as the object. */
+static void check_response(struct admission *it, const char *plural) {
+        configure_ignored(it, plural);
+        call_end = HFD_OUTBOUND_TOO_LARGE;
+        assert_int_equal(create_map(it, "failed calling webhook \"a.example.com\": failed to call "
+                                        "webhook: it has ended"),
+                         500);
+        call_end = HFD_OUTBOUND_UNREACHABLE;
+        assert_int_equal(create_map(it, NULL), 201);
+}
+
+static void test_a_mutating_webhook_is_not_escaped_by_its_response(void **state) {
+        check_response(*state, "mutatingwebhookconfigurations");
+}
+
+static void test_a_validating_webhook_is_not_escaped_by_its_response(void **state) {
+        check_response(*state, "validatingwebhookconfigurations");
+}
+
 /* A binding that cannot deny does not deny because of a limit. */
 static void test_a_limit_denies_only_if_the_policy_could(void **state) {
         struct admission *it = *state;
@@ -751,6 +824,10 @@ int main(void) {
                 TEST(test_a_mutation_is_not_escaped_by_a_limit),
                 TEST(test_a_mutation_with_all_variables_is_not_escaped_by_a_limit),
                 TEST(test_a_webhook_is_not_escaped_by_a_limit),
+                TEST(test_a_mutating_webhook_is_not_escaped_by_a_flood),
+                TEST(test_a_validating_webhook_is_not_escaped_by_a_flood),
+                TEST(test_a_mutating_webhook_is_not_escaped_by_its_response),
+                TEST(test_a_validating_webhook_is_not_escaped_by_its_response),
                 TEST(test_a_limit_denies_only_if_the_policy_could),
                 TEST(test_a_policy_ends_when_its_client_leaves),
                 TEST(test_conditions_of_webhooks_end_when_the_client_leaves),
