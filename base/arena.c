@@ -29,14 +29,31 @@ void hf__arena_init(struct hf__arena *arena) {
         arena->failed = false;
 }
 
-void hf__arena_deinit(struct hf__arena *arena) {
-        while (arena->chunks) {
+/* Frees the chunks that were added after `last`. */
+static void free_chunks(struct hf__arena *arena, const struct hf__arena_chunk *last) {
+        while (arena->chunks != last) {
                 struct hf__arena_chunk *chunk = arena->chunks;
 
+                assert(chunk);
                 arena->chunks = chunk->next;
                 free(chunk);
         }
+}
+
+void hf__arena_deinit(struct hf__arena *arena) {
+        free_chunks(arena, NULL);
         hf__arena_init(arena);
+}
+
+struct hf__arena_mark hf__arena_mark(const struct hf__arena *arena) {
+        return (struct hf__arena_mark){arena->chunks, arena->free, arena->n_free};
+}
+
+/* next_chunk_size stays: what comes next is probably as large. */
+void hf__arena_rewind(struct hf__arena *arena, struct hf__arena_mark mark) {
+        free_chunks(arena, mark.chunks);
+        arena->free = mark.free;
+        arena->n_free = mark.n_free;
 }
 
 static struct hf__arena_chunk *add_chunk(struct hf__arena *arena, size_t n) {

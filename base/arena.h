@@ -26,10 +26,20 @@ struct hf__arena {
         _Alignas(max_align_t) char first[2048];
 };
 
+/* A state of an arena, to which it can return. */
+struct hf__arena_mark {
+        struct hf__arena_chunk *chunks;
+        char *free;
+        size_t n_free;
+};
+
 /* Makes an empty arena. Allocates nothing. */
 void hf__arena_init(struct hf__arena *arena);
 /* Frees all blocks and leaves an empty arena. */
 void hf__arena_deinit(struct hf__arena *arena);
+struct hf__arena_mark hf__arena_mark(const struct hf__arena *arena);
+/* Frees the blocks that were made after the mark. Earlier ones must not have been freed. */
+void hf__arena_rewind(struct hf__arena *arena, struct hf__arena_mark mark);
 /* n uninitialised bytes, aligned for any type, and a NUL. NULL = out of memory. */
 void *hf__arena_alloc(struct hf__arena *arena, size_t n);
 /* A copy of n bytes and a NUL. NULL = out of memory. */

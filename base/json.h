@@ -66,6 +66,13 @@ struct hf__json *hf__json_dup(const struct hf__json *json);
 bool hf__json_equal(const struct hf__json *a, const struct hf__json *b);
 /* The same for callers that must know why: 0, or -ENOMEM with the result false. */
 int hf__json_are_equal(const struct hf__json *a, const struct hf__json *b, bool *ret_equal);
+/* Whether the caller knows already if a and b, two objects or two arrays, are equal. */
+typedef bool hf__json_knows(const void *ctx, const struct hf__json *a, const struct hf__json *b,
+                            bool *ret_equal);
+/* The same for a caller that has compared parts of a and b before: `knows` is asked about each two
+ * containers before they are compared, also about a and b themselves. */
+int hf__json_are_equal_knowing(const struct hf__json *a, const struct hf__json *b,
+                               hf__json_knows *knows, const void *ctx, bool *ret_equal);
 /* Prints on one line, without spaces. An error is kept in out->error. Prints nothing for NULL. */
 void hf__json_print(const struct hf__json *json, struct hf__strbuf *out);
 /* Prints on several lines, indented by two spaces. */

@@ -94,13 +94,24 @@ static const cJSON **sorted_members(const cJSON *first, size_t n) {
         return members;
 }
 
-static bool items_equal(const cJSON *a, const cJSON *b, int *r);
+/* A comparison that is under way. */
+struct comparison {
+        hf__json_knows *knows; /* NULL = nothing is known */
+        const void *ctx;       /* of knows */
+        int r;
+};
+
+static const struct hf__json *value_of(const cJSON *item) {
+        return (const struct hf__json *)(const void *)item;
+}
+
+static bool items_equal(const cJSON *a, const cJSON *b, struct comparison *c);
 
 /*
  * Compares the members from x on with the members from y on, in any order: sorts both by key. Both
- * lists have the same length. If memory is exhausted, they count as different, and *r says so.
+ * lists have the same length. If memory is exhausted, they count as different, and c->r says so.
  */
-static bool items_equal_unordered(const cJSON *x, const cJSON *y, int *r) {
+static bool items_equal_unordered(const cJSON *x, const cJSON *y, struct comparison *c) {
         size_t n = 0;
 
         for (const cJSON *m = x; m; m = m->next)
@@ -108,9 +119,9 @@ static bool items_equal_unordered(const cJSON *x, const cJSON *y, int *r) {
         const cJSON **as = sorted_members(x, n), **bs = sorted_members(y, n);
         bool same = as && bs;
         if (!same)
-                *r = -ENOMEM;
+                c->r = -ENOMEM;
         for (size_t i = 0; i < n && same; i++)
-                same = strcmp(key_of(as[i]), key_of(bs[i])) == 0 && items_equal(as[i], bs[i], r);
+                same = strcmp(key_of(as[i]), key_of(bs[i])) == 0 && items_equal(as[i], bs[i], c);
         free(as);
         free(bs);
         return same;
@@ -142,7 +153,9 @@ static bool numbers_equal(const cJSON *a, const cJSON *b) {
 
 /* Compares members in order as long as their keys match, because that is the usual case and needs
  * no sorting. */
-static bool items_equal(const cJSON *a, const cJSON *b, int *r) {
+static bool items_equal(const cJSON *a, const cJSON *b, struct comparison *c) {
+        bool equal;
+
         if ((a->type & 0xff) != (b->type & 0xff))
                 return false;
         if (cJSON_IsNumber(a))
@@ -151,22 +164,29 @@ static bool items_equal(const cJSON *a, const cJSON *b, int *r) {
                 return strcmp(a->valuestring, b->valuestring) == 0;
         if (!cJSON_IsArray(a) && !cJSON_IsObject(a))
                 return true;
+        if (c->knows && c->knows(c->ctx, value_of(a), value_of(b), &equal))
+                return equal;
         if (!counts_equal(a, b))
                 return false;
         for (const cJSON *x = a->child, *y = b->child; x && y; x = x->next, y = y->next) {
                 if (cJSON_IsObject(a) && strcmp(key_of(x), key_of(y)) != 0)
-                        return items_equal_unordered(x, y, r);
-                if (!items_equal(x, y, r))
+                        return items_equal_unordered(x, y, c);
+                if (!items_equal(x, y, c))
                         return false;
         }
         return true;
 }
 
-int hf__json_are_equal(const struct hf__json *a, const struct hf__json *b, bool *ret_equal) {
-        int r = 0;
+int hf__json_are_equal_knowing(const struct hf__json *a, const struct hf__json *b,
+                               hf__json_knows *knows, const void *ctx, bool *ret_equal) {
+        struct comparison c = {.knows = knows, .ctx = ctx};
 
-        *ret_equal = a && b ? items_equal(hf__json_item(a), hf__json_item(b), &r) : a == b;
-        return r;
+        *ret_equal = a && b ? items_equal(hf__json_item(a), hf__json_item(b), &c) : a == b;
+        return c.r;
+}
+
+int hf__json_are_equal(const struct hf__json *a, const struct hf__json *b, bool *ret_equal) {
+        return hf__json_are_equal_knowing(a, b, NULL, NULL, ret_equal);
 }
 
 bool hf__json_equal(const struct hf__json *a, const struct hf__json *b) {

@@ -28,7 +28,9 @@ hf__cel_check_overloads(struct hf__cel_checker *c, bool member, uint32_t n_args,
                 const struct hf__cel_type *type;
                 uint32_t base;
 
-                if (o->member != member || o->n_args != n_args)
+                if (o->member != member || o->n_args != n_args ||
+                    (o->only_dyn &&
+                     hf__cel_substitute(&c->in, types[0], false)->kind != HF__CEL_DYN))
                         continue;
                 base = hf__cel_new_vars(&c->in, VARS_OF_OVERLOAD);
                 for (uint32_t k = 0; k < o->n_args; k++)

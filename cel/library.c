@@ -25,6 +25,9 @@ struct hf__cel_library {
 /* Reads ".string(int, A) -> string". false: malformed, or out of memory. */
 static bool parse_signature(struct hf__arena *arena, const char *text,
                             struct hf__cel_overload *overload) {
+        overload->only_dyn = *text == '?';
+        if (overload->only_dyn)
+                text++;
         overload->member = *text == '.';
         if (overload->member) {
                 text++;

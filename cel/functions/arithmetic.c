@@ -230,6 +230,6 @@ const struct hf__cel_row hf__cel_arithmetic[] = {
         {"_%_", "(uint, uint) -> uint", modulo_uint, ONE},
         {"-_", "(double) -> double", negate_double, ONE},
         {"-_", "(int) -> int", negate_int, ONE},
-        {"-_", "(duration) -> duration", negate_duration, ONE},
+        {"-_", "?(duration) -> duration", negate_duration, ONE},
         {NULL, NULL, NULL, ONE},
 };

@@ -154,6 +154,8 @@ static struct hf__cel_value call_distinct(struct hf__cel_run *run, const struct 
 
 /* ---- sort ---- */
 
+#define SORT_FEW 12 /* elements that Go's sort inserts one after the other */
+
 static bool has_order(struct hf__cel_value value) {
         switch (value.kind) {
         case HF__CEL_BOOL:
@@ -209,6 +211,21 @@ static void merge_runs(struct hf__cel_run *run, const struct hf__cel_list *keys,
         }
 }
 
+/* Go's way to sort a few elements. It shows where a NaN is in the list: what comes after it does
+ * not pass it. */
+static void insert_places(struct hf__cel_run *run, const struct hf__cel_list *keys, size_t *places,
+                          size_t n) {
+        for (size_t i = 1; i < n; i++)
+                for (size_t at = i; at > 0 && comes_before(run, hf__cel_list_at(keys, places[at]),
+                                                           hf__cel_list_at(keys, places[at - 1]));
+                     at--) {
+                        size_t place = places[at];
+
+                        places[at] = places[at - 1];
+                        places[at - 1] = place;
+                }
+}
+
 struct hf__cel_value hf__cel_sort_by(struct hf__cel_run *run, const struct hf__cel_list *list,
                                      const struct hf__cel_list *keys) {
         struct hf__cel_value error = list->n > 0 ? check_keys(keys) : hf__cel_null();
@@ -225,7 +242,9 @@ struct hf__cel_value hf__cel_sort_by(struct hf__cel_run *run, const struct hf__c
                 return hf__cel_failure(run);
         for (size_t i = 0; i < list->n; i++)
                 places[i] = i;
-        for (size_t width = 1; width < list->n; width *= 2) {
+        if (list->n <= SORT_FEW)
+                insert_places(run, keys, places, list->n);
+        for (size_t width = list->n <= SORT_FEW ? SORT_FEW : 1; width < list->n; width *= 2) {
                 size_t *swap = places;
 
                 /* Each pass visits each element once; there are log n passes. */

@@ -5,11 +5,14 @@
  * Invariant: an address of IPv4 has 4 bytes, never 16: a mapped one (::ffff:1.2.3.4) is refused, as
  * are zones.
  */
-#include <arpa/inet.h>
 #include <assert.h>
+#include <limits.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "base/quote.h"
+#include "cel/functions/address.h"
 #include "cel/functions/tables.h"
 
 const struct hf__cel_type hf__cel_ip_type = {.kind = HF__CEL_OPAQUE, .weight = 1, .name = "net.IP"};
@@ -17,8 +20,7 @@ const struct hf__cel_type hf__cel_cidr_type = {.kind = HF__CEL_OPAQUE,
                                                .weight = 1,
                                                .name = "net.CIDR"};
 
-/* Longer than any address or block; a longer text is refused before it is copied. */
-#define TEXT_MAX 64
+#define TEXT_MAX 64 /* bytes of the text of any address or block, with the NUL */
 
 /* An address, or a block. */
 struct network {
@@ -42,52 +44,100 @@ static const struct network *network_of(struct hf__cel_value value) {
         return (const struct network *)value.as.opaque;
 }
 
-/* Parses an IP address. Returns NULL, or why the text is not an address. */
-static const char *parse_ip(const char *text, size_t n, struct network *out) {
-        static const unsigned char mapped[12] = {[10] = 0xff, [11] = 0xff};
-        char copy[TEXT_MAX];
+#define WHY_MAX   (HF__CEL_ADDRESS_WHY_MAX + 500) /* bytes of a message, with the NUL */
+#define SHOWN_MAX 160 /* bytes of a quoted text in a message, with the NUL */
 
-        memset(out, 0, sizeof *out);
-        out->opaque = (struct hf__cel_opaque){.type = &hf__cel_ip_type, .equal = networks_equal};
-        if (n >= sizeof copy || memchr(text, 0, n))
-                return "parse error during conversion from string";
-        memcpy(copy, text, n);
-        copy[n] = 0;
-        /* Kubernetes refuses zones and IPv4 addresses in IPv6 form, because the same address would
-         * then have more than one text. */
-        if (strchr(copy, '%'))
-                return "with zone value is not allowed";
-        /* Like Go's netip, inet_pton refuses short and octal forms of IPv4. */
-        out->n_bytes = strchr(copy, ':') ? 16 : 4;
-        if (inet_pton(out->n_bytes == 16 ? AF_INET6 : AF_INET, copy, out->bytes) != 1)
-                return "parse error during conversion from string";
-        return out->n_bytes == 16 && memcmp(out->bytes, mapped, sizeof mapped) == 0
-                       ? "is not allowed"
-                       : NULL;
+/* Whether Kubernetes accepts the address. Zones and IPv4 addresses in IPv6 form are refused,
+ * because the same address would then have more than one text. quoted: the text, for messages. */
+static bool accept_address(const struct hf__cel_address *address, const char *quoted, char *why,
+                           size_t max) {
+        static const unsigned char mapped[12] = {[10] = 0xff, [11] = 0xff};
+
+        if (address->has_zone)
+                (void)snprintf(why, max, "IP address %s with zone value is not allowed", quoted);
+        else if (address->n_bytes == 16 && memcmp(address->bytes, mapped, sizeof mapped) == 0)
+                (void)snprintf(why, max, "IPv4-mapped IPv6 address %s is not allowed", quoted);
+        else
+                return true;
+        return false;
 }
 
-/* Parses a block. Returns NULL, or why the text is not a block. The bits after the prefix may be
- * set: cidr("10.0.0.1/8") keeps them, and masked() clears them. A length with a leading zero is
- * refused, as by Go. 2 to 4: the slash and one to three digits. */
-static const char *parse_cidr(const char *text, size_t n, struct network *out) {
-        const char *slash = memchr(text, '/', n);
-        size_t n_ip = slash ? (size_t)(slash - text) : n;
-        const char *wrong = parse_ip(text, n_ip, out);
-        unsigned bits = 0;
+static void set_address(struct network *out, const struct hf__cel_type *type,
+                        const struct hf__cel_address *address) {
+        memset(out, 0, sizeof *out);
+        out->opaque = (struct hf__cel_opaque){.type = type, .equal = networks_equal};
+        out->n_bytes = address->n_bytes;
+        memcpy(out->bytes, address->bytes, address->n_bytes);
+}
 
-        out->opaque.type = &hf__cel_cidr_type;
-        if (wrong)
-                return wrong;
-        wrong = "parse error during conversion from string";
-        if (!slash || n - n_ip < 2 || n - n_ip > 4 || (slash[1] == '0' && n - n_ip > 2))
-                return wrong;
-        for (size_t i = n_ip + 1; i < n; i++) {
-                if (text[i] < '0' || text[i] > '9')
-                        return wrong;
-                bits = bits * 10 + (unsigned)(text[i] - '0');
+/* Parses an IP address. False: the text is none, and why has Kubernetes' message. */
+static bool parse_ip(struct hf__cel_value text, struct network *out, char why[WHY_MAX]) {
+        char reason[HF__CEL_ADDRESS_WHY_MAX], quoted[SHOWN_MAX];
+        struct hf__cel_address address;
+
+        if (hf__cel_address_read(text.as.text, text.n, &address, reason)) {
+                set_address(out, &hf__cel_ip_type, &address);
+                hf__quote_bytes(text.as.text, text.n, quoted, sizeof quoted);
+                return accept_address(&address, quoted, why, WHY_MAX);
         }
-        out->n_bits = bits;
-        return bits <= 8 * out->n_bytes ? NULL : wrong;
+        hf__quote_bytes(text.as.text, text.n, quoted, sizeof quoted);
+        (void)snprintf(why, WHY_MAX, "IP Address %s parse error during conversion from string: %s",
+                       quoted, reason);
+        return false;
+}
+
+#define CIDR_WRONG "network address parse error during conversion from string: "
+
+/* The text is no block: the message says so twice, as that of Kubernetes. */
+static bool fail_cidr(const char *quoted, const char *reason, const char *shown,
+                      char why[WHY_MAX]) {
+        (void)snprintf(why, WHY_MAX, CIDR_WRONG CIDR_WRONG "netip.ParsePrefix(%s): %s%s", quoted,
+                       reason, shown);
+        return false;
+}
+
+/* The length of a prefix. A sign and a leading zero are refused, as by Go. -1: it is no number;
+ * INT_MAX: it is a large one. */
+static int read_bits(const char *text, size_t n) {
+        int64_t bits = 0;
+
+        if (n == 0 || (n > 1 && text[0] == '0'))
+                return -1;
+        for (size_t i = 0; i < n; i++)
+                if (text[i] < '0' || text[i] > '9' || __builtin_mul_overflow(bits, 10, &bits) ||
+                    __builtin_add_overflow(bits, text[i] - '0', &bits))
+                        return -1;
+        return bits > INT_MAX ? INT_MAX : (int)bits;
+}
+
+/* Parses a block. The bits after the prefix may be set: cidr("10.0.0.1/8") keeps them, and masked()
+ * clears them. False: the text is none, and why has Kubernetes' message. */
+static bool parse_cidr(struct hf__cel_value text, struct network *out, char why[WHY_MAX]) {
+        char reason[HF__CEL_ADDRESS_WHY_MAX], quoted[SHOWN_MAX], shown[SHOWN_MAX];
+        const char *slash = memrchr(text.as.text, '/', text.n);
+        struct hf__cel_address address;
+
+        hf__quote_bytes(text.as.text, text.n, quoted, sizeof quoted);
+        if (!slash)
+                return fail_cidr(quoted, "no '/'", "", why);
+        const size_t n_address = (size_t)(slash - text.as.text), n_bits = text.n - n_address - 1;
+        if (!hf__cel_address_read(text.as.text, n_address, &address, reason))
+                return fail_cidr(quoted, reason, "", why);
+        if (address.has_zone)
+                return fail_cidr(quoted, "IPv6 zones cannot be present in a prefix", "", why);
+        int bits = read_bits(slash + 1, n_bits);
+        if (bits < 0) {
+                hf__quote_bytes(slash + 1, n_bits, shown, sizeof shown);
+                return fail_cidr(quoted, "bad bits after slash: ", shown, why);
+        }
+        if (bits > 8 * (int)address.n_bytes)
+                return fail_cidr(quoted, "prefix length out of range", "", why);
+        set_address(out, &hf__cel_cidr_type, &address);
+        out->n_bits = (unsigned)bits;
+        if (accept_address(&address, quoted, reason, sizeof reason))
+                return true;
+        (void)snprintf(why, WHY_MAX, CIDR_WRONG "%s", reason);
+        return false;
 }
 
 static struct hf__cel_value keep_network(struct hf__cel_run *run, const struct network *network) {
@@ -99,28 +149,19 @@ static struct hf__cel_value keep_network(struct hf__cel_run *run, const struct n
         return hf__cel_opaque_value(&copy->opaque);
 }
 
-static struct hf__cel_value refuse_text(struct hf__cel_run *run, const char *what, const char *why,
-                                        struct hf__cel_value text) {
-        int n = text.n > 100 ? 100 : (int)text.n;
-
-        if (strcmp(why, "is not allowed") == 0)
-                what = "IPv4-mapped IPv6 address";
-        return hf__cel_errorf(run, "%s \"%.*s\" %s", what, n, text.as.text, why);
-}
-
 /* read_ip and read_cidr read an address or a block from text. They return null or an error. */
 static struct hf__cel_value read_ip(struct hf__cel_run *run, struct hf__cel_value text,
                                     struct network *out) {
-        const char *why = parse_ip(text.as.text, text.n, out);
+        char why[WHY_MAX];
 
-        return why ? refuse_text(run, "IP Address", why, text) : hf__cel_null();
+        return parse_ip(text, out, why) ? hf__cel_null() : hf__cel_errorf(run, "%s", why);
 }
 
 static struct hf__cel_value read_cidr(struct hf__cel_run *run, struct hf__cel_value text,
                                       struct network *out) {
-        const char *why = parse_cidr(text.as.text, text.n, out);
+        char why[WHY_MAX];
 
-        return why ? refuse_text(run, "CIDR", why, text) : hf__cel_null();
+        return parse_cidr(text, out, why) ? hf__cel_null() : hf__cel_errorf(run, "%s", why);
 }
 
 static struct hf__cel_value call_ip(struct hf__cel_run *run, const struct hf__cel_value *args,
@@ -142,15 +183,17 @@ static struct hf__cel_value call_cidr(struct hf__cel_run *run, const struct hf__
 static struct hf__cel_value is_ip(struct hf__cel_run *run, const struct hf__cel_value *args,
                                   unsigned n) {
         struct network network;
+        char why[WHY_MAX];
 
-        return hf__cel_bool(!parse_ip(args[0].as.text, args[0].n, &network));
+        return hf__cel_bool(parse_ip(args[0], &network, why));
 }
 
 static struct hf__cel_value is_cidr(struct hf__cel_run *run, const struct hf__cel_value *args,
                                     unsigned n) {
         struct network network;
+        char why[WHY_MAX];
 
-        return hf__cel_bool(!parse_cidr(args[0].as.text, args[0].n, &network));
+        return hf__cel_bool(parse_cidr(args[0], &network, why));
 }
 
 static unsigned group_of(const struct network *network, unsigned i) {

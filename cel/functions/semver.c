@@ -7,11 +7,12 @@
  * evaluation.
  */
 #include <assert.h>
+#include <stdio.h>
 #include <string.h>
 
-#include "cel/functions/tables.h"
-
+#include "base/quote.h"
 #include "base/text.h"
+#include "cel/functions/tables.h"
 
 struct version {
         struct hf__cel_opaque opaque;
@@ -24,83 +25,203 @@ static bool is_identifier(char c) {
         return hf__is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-';
 }
 
-/* Reads a number without leading zeros, unless these are allowed. NULL: malformed. The numbers have
- * 64 bits, as in the Go library that Kubernetes uses. */
-static const char *take_number(const char *at, const char *end, bool zeros, uint64_t *ret_number) {
-        const char *start = at;
+#define WHY_MAX 300 /* bytes of a message, with the NUL */
 
-        *ret_number = 0;
-        for (; at < end && hf__is_digit(*at); at++)
-                if (__builtin_mul_overflow(*ret_number, 10, ret_number) ||
-                    __builtin_add_overflow(*ret_number, (uint64_t)(*at - '0'), ret_number))
-                        return NULL;
-        if (at == start || (!zeros && at - start > 1 && *start == '0'))
-                return NULL;
-        return at;
+/* A part of the text of a version. */
+struct part {
+        const char *text;
+        size_t n;
+        bool has_zero; /* it counts as if a 0 stood before it */
+};
+
+/* Writes "WHAT: the part in quotes"; a long one is cut. Returns false. */
+static bool refuse_part(char why[WHY_MAX], const char *what, const struct part *part,
+                        const char *after) {
+        char quoted[160];
+
+        hf__quote_bytes(part->text, part->n, quoted, sizeof quoted);
+        (void)snprintf(why, WHY_MAX, "%s\"%s%s%s", what, part->has_zero ? "0" : "", quoted + 1,
+                       after);
+        return false;
 }
 
-/* Whether the text is a list of identifiers with dots between them. numbers: an identifier of
- * digits alone must be a number of 64 bits without leading zeros. Build metadata need not, because
- * it is never compared. */
-static bool is_list(const char *at, const char *end, bool numbers) {
-        for (;;) {
-                const char *start = at;
-                bool digits = true;
-                uint64_t number;
-
-                for (; at < end && is_identifier(*at); at++)
-                        digits = digits && hf__is_digit(*at);
-                if (at == start || (numbers && digits && !take_number(start, at, false, &number)))
+static bool is_digits(const struct part *part) {
+        for (size_t i = 0; i < part->n; i++)
+                if (!hf__is_digit(part->text[i]))
                         return false;
-                if (at == end)
-                        return true;
-                if (*at++ != '.')
+        return !part->has_zero || part->n == 0;
+}
+
+static bool is_identifiers(const struct part *part) {
+        for (size_t i = 0; i < part->n; i++)
+                if (!is_identifier(part->text[i]))
+                        return false;
+        return true;
+}
+
+/* Reads digits. The numbers have 64 bits, as in the Go library that Kubernetes uses. */
+static bool read_digits(const struct part *part, uint64_t *ret_number, char why[WHY_MAX]) {
+        *ret_number = 0;
+        if (part->n == 0 && !part->has_zero)
+                return refuse_part(why, "strconv.ParseUint: parsing ", part, ": invalid syntax");
+        for (size_t i = 0; i < part->n; i++)
+                if (__builtin_mul_overflow(*ret_number, 10, ret_number) ||
+                    __builtin_add_overflow(*ret_number, (uint64_t)(part->text[i] - '0'),
+                                           ret_number))
+                        return refuse_part(why, "strconv.ParseUint: parsing ", part,
+                                           ": value out of range");
+        return true;
+}
+
+/* Reads one of the three numbers; invalid and zeros begin the messages about a mistake. */
+static bool read_number(const struct part *part, const char *invalid, const char *zeros,
+                        uint64_t *ret_number, char why[WHY_MAX]) {
+        if (!is_digits(part))
+                return refuse_part(why, invalid, part, "");
+        if (part->n > 1 && part->text[0] == '0')
+                return refuse_part(why, zeros, part, "");
+        return read_digits(part, ret_number, why);
+}
+
+/* Cuts the first identifier off a list. False: there is none any more. *at: the position, 0 at
+ * first. */
+static bool next_identifier(const struct part *list, size_t *at, struct part *ret_part) {
+        const char *dot;
+
+        if (*at > list->n)
+                return false;
+        dot = memchr(list->text + *at, '.', list->n - *at);
+        *ret_part = (struct part){.text = list->text + *at};
+        ret_part->n = dot ? (size_t)(dot - ret_part->text) : list->n - *at;
+        *at += ret_part->n + 1;
+        return true;
+}
+
+static bool check_prerelease(const struct part *list, char why[WHY_MAX]) {
+        struct part part;
+        uint64_t number;
+
+        for (size_t at = 0; next_identifier(list, &at, &part);) {
+                if (part.n == 0) {
+                        (void)snprintf(why, WHY_MAX, "Prerelease is empty");
+                        return false;
+                }
+                if (!is_identifiers(&part))
+                        return refuse_part(why, "Invalid character(s) found in prerelease ", &part,
+                                           "");
+                if (!is_digits(&part))
+                        continue;
+                if (part.n > 1 && part.text[0] == '0')
+                        return refuse_part(why,
+                                           "Numeric PreRelease version must not contain leading "
+                                           "zeroes ",
+                                           &part, "");
+                if (!read_digits(&part, &number, why))
                         return false;
         }
+        return true;
 }
 
-/* Parses a version. Returns NULL, or what is wrong with the text. */
-static const char *parse_version(struct hf__cel_value text, bool normalize,
-                                 struct version *version) {
-        const char *at = text.as.text;
-        const char *end = at + text.n;
-        const char *build;
+/* Build metadata has no part in the order, so it is checked and not kept. */
+static bool check_build(const struct part *list, char why[WHY_MAX]) {
+        struct part part;
+
+        for (size_t at = 0; next_identifier(list, &at, &part);) {
+                if (part.n == 0) {
+                        (void)snprintf(why, WHY_MAX, "Build meta data is empty");
+                        return false;
+                }
+                if (!is_identifiers(&part))
+                        return refuse_part(why, "Invalid character(s) found in build meta data ",
+                                           &part, "");
+        }
+        return true;
+}
+
+/* With normalize, Kubernetes removes zeros at the front, and puts one before a part that begins
+ * otherwise: 1.2.-rc. */
+static void normalize_part(struct part *part) {
+        if (part->n <= 1)
+                return;
+        while (part->n > 0 && *part->text == '0') {
+                part->text++;
+                part->n--;
+        }
+        part->has_zero = part->n == 0 || !hf__is_digit(*part->text);
+}
+
+/* Divides the text into the three parts between its first dots. False: there are fewer. With
+ * normalize, Kubernetes accepts what versions often look like: v1.2, 1.02.3. */
+static bool divide_text(struct hf__cel_value text, bool normalize, struct part parts[3],
+                        char why[WHY_MAX]) {
+        static const char zero[] = "0";
+        const char *at = text.as.text, *end = at + text.n;
+        size_t n = 0;
+
+        if (normalize && at < end && *at == 'v')
+                at++;
+        for (;;) {
+                const char *dot = n < 2 ? memchr(at, '.', (size_t)(end - at)) : NULL;
+                parts[n++] = (struct part){.text = at, .n = (size_t)((dot ? dot : end) - at)};
+                if (!dot)
+                        break;
+                at = dot + 1;
+        }
+        for (size_t i = 0; normalize && i < n; i++)
+                normalize_part(&parts[i]);
+        if (n < 3 && normalize &&
+            (memchr(parts[n - 1].text, '+', parts[n - 1].n) ||
+             memchr(parts[n - 1].text, '-', parts[n - 1].n))) {
+                (void)snprintf(why, WHY_MAX,
+                               "short version cannot contain PreRelease/Build meta data");
+                return false;
+        }
+        while (n < 3 && normalize)
+                parts[n++] = (struct part){.text = zero, .n = 1};
+        if (n == 3)
+                return true;
+        (void)snprintf(why, WHY_MAX, "%s",
+                       text.n == 0 ? "Version string empty"
+                                   : "No Major.Minor.Patch elements found");
+        return false;
+}
+
+/* Cuts off what follows the first `mark`. False: there is none. */
+static bool cut_list(struct part *part, char mark, struct part *ret_list) {
+        const char *at = memchr(part->text, mark, part->n);
+
+        if (!at)
+                return false;
+        ret_list->text = at + 1;
+        ret_list->n = part->n - (size_t)(at + 1 - part->text);
+        part->n = (size_t)(at - part->text);
+        return true;
+}
+
+/* Parses a version. False: the text is none, and why has the message of Kubernetes' library. */
+static bool parse_version(struct hf__cel_value text, bool normalize, struct version *version,
+                          char why[WHY_MAX]) {
+        struct part parts[3], pre = {0}, build = {0};
 
         *version = (struct version){.opaque.type = &hf__cel_semver_type};
-        if (text.n == 0)
-                return normalize ? "Invalid character(s) found in major number \"\""
-                                 : "Version string empty";
-        /* With normalize, Kubernetes accepts what versions often look like: v1.2, 1.02.3. */
-        if (normalize && *at == 'v')
-                at++;
-        for (size_t i = 0; i < 3; i++) {
-                /* Numbers that are missing are 0. */
-                if (i > 0 && at == end && normalize)
-                        return NULL;
-                if (i > 0 && (at == end || *at != '.'))
-                        return normalize && at < end && (*at == '-' || *at == '+')
-                                       ? "short version cannot contain PreRelease/Build meta data"
-                                       : "No Major.Minor.Patch elements found";
-                /* Kubernetes puts a 0 before a last part that begins otherwise: 1.2.-rc. */
-                if (i == 2 && normalize && end - at > 2 && (at[1] == '-' || at[1] == '+')) {
-                        at++;
-                        break;
-                }
-                at = take_number(i > 0 ? at + 1 : at, end, normalize, &version->numbers[i]);
-                if (!at)
-                        return "Invalid number in version";
-        }
-        /* Build metadata has no part in the order, so it is checked and not kept. */
-        build = memchr(at, '+', (size_t)(end - at));
-        if (build && !is_list(build + 1, end, false))
-                return "Invalid build meta data";
-        if (build)
-                end = build;
-        if (at == end)
-                return NULL;
-        version->pre = at + 1;
-        version->n_pre = (size_t)(end - at) - 1;
-        return *at == '-' && is_list(at + 1, end, true) ? NULL : "Invalid PreRelease";
+        if (!divide_text(text, normalize, parts, why) ||
+            !read_number(&parts[0], "Invalid character(s) found in major number ",
+                         "Major number must not contain leading zeroes ", &version->numbers[0],
+                         why) ||
+            !read_number(&parts[1], "Invalid character(s) found in minor number ",
+                         "Minor number must not contain leading zeroes ", &version->numbers[1],
+                         why))
+                return false;
+        const bool has_build = cut_list(&parts[2], '+', &build),
+                   has_pre = cut_list(&parts[2], '-', &pre);
+        if (!read_number(&parts[2], "Invalid character(s) found in patch number ",
+                         "Patch number must not contain leading zeroes ", &version->numbers[2],
+                         why) ||
+            (has_pre && !check_prerelease(&pre, why)) || (has_build && !check_build(&build, why)))
+                return false;
+        version->pre = pre.text;
+        version->n_pre = pre.n;
+        return true;
 }
 
 /* The length of the first identifier. */
@@ -175,21 +296,24 @@ static bool versions_equal(const struct hf__cel_opaque *a, const struct hf__cel_
 static struct hf__cel_value call_semver(struct hf__cel_run *run, const struct hf__cel_value *args,
                                         unsigned n) {
         struct version *version = hf__cel_alloc(run, sizeof *version);
-        const char *error;
+        char why[WHY_MAX];
 
         if (!version)
                 return hf__cel_failure(run);
-        error = parse_version(args[0], n > 1 && args[1].as.boolean, version);
+        if (!parse_version(args[0], n > 1 && args[1].as.boolean, version, why))
+                return hf__cel_errorf(run, "%s", why);
         version->opaque.equal = versions_equal;
         version->opaque.n_text = version->n_pre;
-        return error ? hf__cel_error_text(error) : hf__cel_opaque_value(&version->opaque);
+        return hf__cel_opaque_value(&version->opaque);
 }
 
 static struct hf__cel_value is_semver(struct hf__cel_run *run, const struct hf__cel_value *args,
                                       unsigned n) {
         struct version version;
 
-        return hf__cel_bool(!parse_version(args[0], n > 1 && args[1].as.boolean, &version));
+        char why[WHY_MAX];
+
+        return hf__cel_bool(parse_version(args[0], n > 1 && args[1].as.boolean, &version, why));
 }
 
 /* As in Kubernetes, a number of 2^63 or more becomes a negative int. */

@@ -45,7 +45,9 @@ typedef struct hf__cel_value hf__cel_function(struct hf__cel_run *run,
 
 struct hf__cel_row {
         const char *name;
-        const char *signature; /* ".string(int) -> string" is a member of strings; "(A) -> int" */
+        /* ".string(int) -> string" is a member of strings; "(A) -> int"; "?(int) -> int" takes a
+         * dyn that turns out to be an int, and nothing that is declared as one. */
+        const char *signature;
         hf__cel_function *call;
         enum hf__cel_cost cost;
 };
@@ -58,6 +60,7 @@ struct hf__cel_overload {
         enum hf__cel_cost cost;
         bool member;
         bool any_number; /* for an int it also takes a uint or a double */
+        bool only_dyn;   /* its first argument must be declared as a dyn */
         unsigned n_args; /* the target included */
         const struct hf__cel_type *args[HF__CEL_ARGS_MAX];
         const struct hf__cel_type *result;

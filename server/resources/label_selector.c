@@ -19,33 +19,26 @@
 
 /* ---- matching ---- */
 
-/* The labels of an object, in a form in which many of them are found quickly. */
-struct labels {
-        const struct hf__json *all; /* borrowed */
-        struct hf__json_index index;
-        bool is_indexed;
-};
-
 /* Labels without an index are searched one after another: few of them, or if memory runs out. */
-static void init_labels(struct labels *labels, const struct hf__json *all) {
+void hfd_labels_init(struct hfd_labels *labels, const struct hf__json *all) {
         labels->all = all;
         labels->is_indexed = hf__json_count(all) > LABELS_FEW &&
                              hf__json_index_init(&labels->index, all, NULL) == 0;
 }
 
-static void done_labels(struct labels *labels) {
+void hfd_labels_done(struct hfd_labels *labels) {
         if (labels->is_indexed)
                 hf__json_index_done(&labels->index);
 }
 
-static const struct hf__json *find_label(const struct labels *labels, const char *key) {
+static const struct hf__json *find_label(const struct hfd_labels *labels, const char *key) {
         if (!labels->is_indexed)
                 return hf__json_get(labels->all, key);
         const struct hf__json_index_entry *entry = hf__json_index_find(&labels->index, key);
         return entry ? entry->item : NULL;
 }
 
-static bool is_met(const struct hf__json *expression, const struct labels *labels) {
+static bool is_met(const struct hf__json *expression, const struct hfd_labels *labels) {
         const char *op = hf__json_string_or_empty(expression, "operator"),
                    *key = hf__json_string_or_empty(expression, "key");
         const struct hf__json *label = find_label(labels, key);
@@ -61,7 +54,7 @@ static bool is_met(const struct hf__json *expression, const struct labels *label
         return strcmp(op, "NotIn") == 0 ? !in : in;
 }
 
-static bool labels_contain(const struct labels *labels, const struct hf__json *wanted) {
+static bool labels_contain(const struct hfd_labels *labels, const struct hf__json *wanted) {
         for (const struct hf__json *m = hf__json_first(wanted); m; m = hf__json_next(m)) {
                 const struct hf__json *value = find_label(labels, hf__json_key(m));
                 if (!value || !hf__json_equal(value, m))
@@ -71,23 +64,29 @@ static bool labels_contain(const struct labels *labels, const struct hf__json *w
 }
 
 bool hfd_labels_contain(const struct hf__json *labels, const struct hf__json *wanted) {
-        struct labels all;
+        struct hfd_labels all;
 
-        init_labels(&all, labels);
+        hfd_labels_init(&all, labels);
         bool contains = labels_contain(&all, wanted);
-        done_labels(&all);
+        hfd_labels_done(&all);
         return contains;
 }
 
-bool hfd_label_selector_matches(const struct hf__json *selector, const struct hf__json *labels) {
-        struct labels all;
+bool hfd_label_selector_selects(const struct hf__json *selector, const struct hfd_labels *labels) {
+        bool selects = labels_contain(labels, hf__json_get(selector, "matchLabels"));
 
-        init_labels(&all, labels);
-        bool matches = labels_contain(&all, hf__json_get(selector, "matchLabels"));
         for (const struct hf__json *m = hf__json_first(hf__json_get(selector, "matchExpressions"));
-             m && matches; m = hf__json_next(m))
-                matches = is_met(m, &all);
-        done_labels(&all);
+             m && selects; m = hf__json_next(m))
+                selects = is_met(m, labels);
+        return selects;
+}
+
+bool hfd_label_selector_matches(const struct hf__json *selector, const struct hf__json *labels) {
+        struct hfd_labels all;
+
+        hfd_labels_init(&all, labels);
+        bool matches = hfd_label_selector_selects(selector, &all);
+        hfd_labels_done(&all);
         return matches;
 }
 

@@ -7,11 +7,23 @@
  */
 #include <stdbool.h>
 
+#include "base/json_index.h"
+
 struct hf__json;
 struct hf__strbuf;
 
 /* An empty selector selects everything. */
 bool hfd_label_selector_matches(const struct hf__json *selector, const struct hf__json *labels);
+/* The labels of one object for several selectors: each of them finds a label quickly, however many
+ * there are. Never copied or moved (json_index.h). */
+struct hfd_labels {
+        const struct hf__json *all; /* borrowed until hfd_labels_done */
+        struct hf__json_index index;
+        bool is_indexed;
+};
+void hfd_labels_init(struct hfd_labels *labels, const struct hf__json *all);
+void hfd_labels_done(struct hfd_labels *labels);
+bool hfd_label_selector_selects(const struct hf__json *selector, const struct hfd_labels *labels);
 /* Whether the map labels has all members of the map wanted, with the same values. */
 bool hfd_labels_contain(const struct hf__json *labels, const struct hf__json *wanted);
 /* Whether the selector has no requirement. */

@@ -24,13 +24,22 @@ static void on_done(struct hfd_request *base, const struct hfd_response *from) {
         api_response_fill(&request->response, &response);
 }
 
-int api_core_request_run(struct hfd_registry *registry, struct api_core_request *request) {
+void api_core_request_begin(struct hfd_registry *registry, struct api_core_request *request) {
         api_response_init(&request->response);
         request->request.done = on_done;
         if (!request->request.deadline)
                 request->request.deadline = in_msec(20000);
         hfd_registry_serve(registry, &request->request);
+}
+
+int api_core_request_wait(struct api_core_request *request) {
         int r = api_response_wait(&request->response);
+
         hfd_options_done(&request->request.options);
         return r;
+}
+
+int api_core_request_run(struct hfd_registry *registry, struct api_core_request *request) {
+        api_core_request_begin(registry, request);
+        return api_core_request_wait(request);
 }

@@ -19,3 +19,6 @@ struct api_core_request {
 /* Serves the request, and waits for the response. A request without a deadline gets one of 20 s.
  * Returns the response's error. The caller deinitializes the response. */
 int api_core_request_run(struct hfd_registry *registry, struct api_core_request *request);
+/* The same in two steps. The request must stay until the second one, which is called once. */
+void api_core_request_begin(struct hfd_registry *registry, struct api_core_request *request);
+int api_core_request_wait(struct api_core_request *request);

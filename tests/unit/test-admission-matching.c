@@ -135,20 +135,22 @@ static void a_matcher_knows_excluding_rules_and_selectors_of_objects(void **stat
                         *without = parse("{\"metadata\":{}}");
         struct hfd_response response = {0};
         const struct hfd_resource *as;
+        struct hfd_request_labels labels = {0};
         struct hfd_matcher matcher;
 
         assert_int_equal(hfd_matcher_init(&matcher, json), 0);
         assert_true(hfd_matcher_may_match(&matcher, &of));
-        assert_int_equal(hfd_matcher_match(&matcher, &of, with, NULL, &as, &response),
+        assert_int_equal(hfd_matcher_match(&matcher, &of, with, NULL, &labels, &as, &response),
                          HFD_MATCHER_YES);
-        assert_int_equal(hfd_matcher_match(&matcher, &of, without, NULL, &as, &response),
+        assert_int_equal(hfd_matcher_match(&matcher, &of, without, NULL, &labels, &as, &response),
                          HFD_MATCHER_NO);
         of.old = with; /* the old object counts too */
-        assert_int_equal(hfd_matcher_match(&matcher, &of, without, NULL, &as, &response),
+        assert_int_equal(hfd_matcher_match(&matcher, &of, without, NULL, &labels, &as, &response),
                          HFD_MATCHER_YES);
         of.name = "free";
-        assert_int_equal(hfd_matcher_match(&matcher, &of, with, NULL, &as, &response),
+        assert_int_equal(hfd_matcher_match(&matcher, &of, with, NULL, &labels, &as, &response),
                          HFD_MATCHER_NO);
+        hfd_request_labels_done(&labels);
         hfd_matcher_done(&matcher);
         hf__json_free(with);
         hf__json_free(without);

@@ -18,6 +18,7 @@
 #include "base/arena.h"
 #include "base/departure.h"
 #include "base/json.h"
+#include "base/json_index.h"
 #include "base/strbuf.h"
 #include "faulty_api_fixture.h"
 #include "patience.h"
@@ -25,6 +26,7 @@
 #include "server/admission/policy/policy_plugin.h"
 #include "server/admission/webhooks/webhook.h"
 #include "server/admission/webhooks/webhooks.h"
+#include "server/outbound/outbound.h"
 #include "server/pool/work_pool.h"
 #include "server/resources/custom/rules/values/rule_value.h"
 #include "server/resources/rows/resource_table.h"
@@ -185,6 +187,144 @@ static void test_selectors_do_not_parse_the_namespace(void **state) {
         assert_int_equal(atomic_load(&n_parsed), 0);
 }
 
+/* A workspace with n labels. */
+static char *workspace(const char *name, int n) {
+        struct hf__strbuf out = {0};
+
+        hf__strbuf_printf(&out, "{\"metadata\":{\"name\":\"%s\",\"labels\":{\"a\":\"b\"", name);
+        for (int i = 0; i < n; i++)
+                hf__strbuf_printf(&out, ",\"l%d\":\"x\"", i);
+        hf__strbuf_puts(&out, "}}}");
+        assert_int_equal(out.error, 0);
+        return out.data;
+}
+
+/* How often the labels of a large object were put into an index. */
+static atomic_int n_indexed;
+
+int __real_hf__json_index_init(struct hf__json_index *index, const struct hf__json *container,
+                               const char *key);
+int __wrap_hf__json_index_init(struct hf__json_index *index, const struct hf__json *container,
+                               const char *key);
+int __wrap_hf__json_index_init(struct hf__json_index *index, const struct hf__json *container,
+                               const char *key) {
+        atomic_fetch_add(&n_indexed, hf__json_get(container, "l499") != NULL);
+        return __real_hf__json_index_init(index, container, key);
+}
+
+#define BY_LABELS                                                                                  \
+        "\"objectSelector\":{\"matchLabels\":{\"none\":\"x\"}},"                                   \
+        "\"namespaceSelector\":{\"matchLabels\":{\"none\":\"x\"}}"
+#define FOR_WORKSPACES                                                                             \
+        "{\"apiGroups\":[\"*\"],\"apiVersions\":[\"*\"],\"operations\":[\"*\"],"                   \
+        "\"resources\":[\"workspaces\"]}"
+#define LABELED(name)                                                                              \
+        "{\"metadata\":{\"name\":\"" name "\"},\"webhooks\":[{\"name\":\"a.example.com\","         \
+        "\"admissionReviewVersions\":[\"v1\"],\"sideEffects\":\"None\",\"clientConfig\":{"         \
+        "\"url\":\"https://127.0.0.1:1/\"}," BY_LABELS ",\"rules\":[" FOR_WORKSPACES "]}]}"
+#define LABELED_POLICY(name, does)                                                                 \
+        "{\"metadata\":{\"name\":\"" name "\"},\"spec\":{\"matchConstraints\":{" BY_LABELS         \
+        ",\"resourceRules\":[" FOR_WORKSPACES "]}," does "}}"
+#define BOUND(name) "{\"metadata\":{\"name\":\"" name "\"},\"spec\":{\"policyName\":\"" name "\""
+
+static void configure_by_labels(struct admission *it, const char *const *bodies) {
+        static const char *const plurals[] = {"mutatingadmissionpolicies",
+                                              "mutatingadmissionpolicybindings",
+                                              "mutatingwebhookconfigurations",
+                                              "validatingadmissionpolicies",
+                                              "validatingadmissionpolicybindings",
+                                              "validatingwebhookconfigurations"};
+
+        for (size_t i = 0; i < sizeof plurals / sizeof plurals[0]; i++)
+                configure(it, plurals[i], bodies[i]);
+}
+
+#define BY_ALL(name)                                                                               \
+        {                                                                                          \
+                LABELED_POLICY(name,                                                               \
+                               "\"reinvocationPolicy\":\"Never\",\"mutations\":[{\"patchType\":"   \
+                               "\"ApplyConfiguration\",\"applyConfiguration\":{\"expression\":"    \
+                               "\"Object{}\"}}]"),                                                 \
+                        BOUND(name) "}}", LABELED(name),                                           \
+                        LABELED_POLICY(name, "\"validations\":[{\"expression\":\"true\"}]"),       \
+                        BOUND(name) ",\"validationActions\":[\"Deny\"]}}", LABELED(name)           \
+        }
+
+/* However many webhooks and policies select by them. */
+static void test_the_labels_of_an_object_are_indexed_once(void **state) {
+        static const char *const first[] = BY_ALL("a"), *const second[] = BY_ALL("b"),
+                                 *const third[] = BY_ALL("c");
+        struct admission *it = *state;
+        char *one = workspace("one", 500), *two = workspace("two", 500);
+
+        configure_by_labels(it, first);
+        refresh(it);
+        atomic_store(&n_indexed, 0);
+        assert_int_equal(create(it, "tenancy.holdfast.dev", "workspaces", "", one, NULL), 201);
+        const int n = atomic_load(&n_indexed);
+        assert_in_range(n, 4, 100); /* once for each plug-in */
+        configure_by_labels(it, second);
+        configure_by_labels(it, third);
+        refresh(it);
+        atomic_store(&n_indexed, 0);
+        assert_int_equal(create(it, "tenancy.holdfast.dev", "workspaces", "", two, NULL), 201);
+        assert_int_equal(atomic_load(&n_indexed), n);
+        free(one);
+        free(two);
+}
+
+/* ---- annotations ---- */
+
+/* How many long values were kept for annotations. */
+enum { LONG_VALUE = 10240 }; /* the longest */
+static atomic_int n_long_values;
+
+void __real_hf__strbuf_add(struct hf__strbuf *s, const void *data, size_t n);
+void __wrap_hf__strbuf_add(struct hf__strbuf *s, const void *data, size_t n);
+void __wrap_hf__strbuf_add(struct hf__strbuf *s, const void *data, size_t n) {
+        atomic_fetch_add(&n_long_values, n == LONG_VALUE);
+        __real_hf__strbuf_add(s, data, n);
+}
+
+/* An annotation of more than 64 KiB is dropped, so no more of its values need to be kept, however
+ * many params make one. */
+static void test_values_of_an_annotation_that_is_too_long_are_not_kept(void **state) {
+        enum { N_PARAMS = 40, FIT = HFD_ADMISSION_ANNOTATIONS_MAX / LONG_VALUE };
+        struct admission *it = *state;
+        char key[100], params[200];
+        struct hf__strbuf body = {0};
+
+        configure(it, "validatingadmissionpolicies",
+                  "{\"metadata\":{\"name\":\"a\"},\"spec\":{\"paramKind\":{\"apiVersion\":\"v1\","
+                  "\"kind\":\"ConfigMap\"},\"matchConstraints\":{\"resourceRules\":[" FOR_WORKSPACES
+                  "]},\"auditAnnotations\":[{\"key\":\"k\",\"valueExpression\":"
+                  "\"string(params.metadata.name) + "
+                  "string(object.metadata.annotations.text)\"}]}}");
+        configure(it, "validatingadmissionpolicybindings",
+                  "{\"metadata\":{\"name\":\"a\"},\"spec\":{\"policyName\":\"a\","
+                  "\"validationActions\":[\"Deny\"],\"paramRef\":{\"namespace\":\"default\","
+                  "\"selector\":{},\"parameterNotFoundAction\":\"Deny\"}}}");
+        for (int i = 0; i < N_PARAMS; i++) {
+                (void)snprintf(key, sizeof key, "/registry/configmaps/default/p%d", i);
+                (void)snprintf(params, sizeof params,
+                               "{\"kind\":\"ConfigMap\",\"apiVersion\":\"v1\",\"metadata\":{"
+                               "\"name\":\"p%d\",\"namespace\":\"default\"}}",
+                               i);
+                faulty_api_fixture_put(it->f, key, params);
+        }
+        refresh(it);
+        hf__strbuf_puts(&body, "{\"metadata\":{\"name\":\"w\",\"annotations\":{\"text\":\"");
+        for (int i = 0; i < LONG_VALUE; i++)
+                hf__strbuf_putc(&body, 'x');
+        hf__strbuf_puts(&body, "\"}}}");
+        atomic_store(&n_long_values, 0);
+        assert_int_equal(create(it, "tenancy.holdfast.dev", "workspaces", "", body.data, NULL),
+                         201);
+        /* Twice, because the evaluation begins anew on the pool. */
+        assert_in_range(atomic_load(&n_long_values), FIT, 2 * (FIT + 1));
+        hf__strbuf_done(&body);
+}
+
 /* ---- the index of webhooks ---- */
 
 static struct hfd_webhook_index *index_of(struct admission *it,
@@ -261,18 +401,6 @@ static void *run_create(void *ctx) {
         c->code = create(c->it, "tenancy.holdfast.dev", "workspaces", "", c->body, NULL);
         atomic_store(&c->done, true);
         return NULL;
-}
-
-/* A workspace with n labels. */
-static char *workspace(const char *name, int n) {
-        struct hf__strbuf out = {0};
-
-        hf__strbuf_printf(&out, "{\"metadata\":{\"name\":\"%s\",\"labels\":{\"a\":\"b\"", name);
-        for (int i = 0; i < n; i++)
-                hf__strbuf_printf(&out, ",\"l%d\":\"x\"", i);
-        hf__strbuf_puts(&out, "}}}");
-        assert_int_equal(out.error, 0);
-        return out.data;
 }
 
 static void check_pool(struct admission *it, const char *plural) {
@@ -506,6 +634,78 @@ static void test_a_webhook_is_not_escaped_by_a_limit(void **state) {
                     NULL, 403);
 }
 
+/* A webhook for ConfigMaps that is ignored when it fails. */
+static void configure_ignored(struct admission *it, const char *plural) {
+        configure(it, plural,
+                  "{\"metadata\":{\"name\":\"v\"},\"webhooks\":[{\"name\":\"a.example.com\","
+                  "\"failurePolicy\":\"Ignore\",\"admissionReviewVersions\":[\"v1\"],"
+                  "\"sideEffects\":\"None\",\"clientConfig\":{\"url\":\"https://127.0.0.1:1/\"},"
+                  "\"rules\":[" MAPS "]}]}");
+        refresh(it);
+        faulty_api_fixture_put(it->f, "/registry/namespaces/free",
+                               "{\"kind\":\"Namespace\",\"apiVersion\":\"v1\",\"metadata\":{"
+                               "\"name\":\"free\"}}");
+}
+
+static int create_map(struct admission *it, const char *message) {
+        return create(it, "", "configmaps", "free", "{\"metadata\":{\"name\":\"a\"}}", message);
+}
+
+/* As many requests wait for the webhook as may. Kubernetes has no such limit, so a flood of
+ * requests must not let one of them pass. */
+static void check_busy(struct admission *it, int which, const char *plural) {
+        configure_ignored(it, plural);
+        struct hfd_webhook_index *index = hfd_webhooks_index(it->webhooks[which]);
+        assert_int_equal(index->n, 1);
+        atomic_store(&index->items[0]->load->n_calls, 1); /* max_calls */
+        int code = create_map(it, "too many requests wait for the admission webhook "
+                                  "\"a.example.com\"");
+        atomic_store(&index->items[0]->load->n_calls, 0);
+        hfd_webhook_index_unref(index);
+        assert_int_equal(code, 429);
+}
+
+static void test_a_mutating_webhook_is_not_escaped_by_a_flood(void **state) {
+        check_busy(*state, 0, "mutatingwebhookconfigurations");
+}
+
+static void test_a_validating_webhook_is_not_escaped_by_a_flood(void **state) {
+        check_busy(*state, 1, "validatingwebhookconfigurations");
+}
+
+/* How each call of a webhook ends. */
+static enum hfd_outbound_end call_end;
+
+int __wrap_hfd_outbound_post_json(struct hfd_outbound *outbound,
+                                  const struct hfd_outbound_request *request, uint64_t *ret_id);
+int __wrap_hfd_outbound_post_json(struct hfd_outbound *outbound,
+                                  const struct hfd_outbound_request *request, uint64_t *ret_id) {
+        const struct hfd_outbound_result result = {.end = call_end, .text = "it has ended"};
+
+        *ret_id = 1;
+        request->done(request->ctx, &result);
+        return 0;
+}
+
+/* What a mutating webhook sends may be as large as the object. */
+static void check_response(struct admission *it, const char *plural) {
+        configure_ignored(it, plural);
+        call_end = HFD_OUTBOUND_TOO_LARGE;
+        assert_int_equal(create_map(it, "failed calling webhook \"a.example.com\": failed to call "
+                                        "webhook: it has ended"),
+                         500);
+        call_end = HFD_OUTBOUND_UNREACHABLE;
+        assert_int_equal(create_map(it, NULL), 201);
+}
+
+static void test_a_mutating_webhook_is_not_escaped_by_its_response(void **state) {
+        check_response(*state, "mutatingwebhookconfigurations");
+}
+
+static void test_a_validating_webhook_is_not_escaped_by_its_response(void **state) {
+        check_response(*state, "validatingwebhookconfigurations");
+}
+
 /* A binding that cannot deny does not deny because of a limit. */
 static void test_a_limit_denies_only_if_the_policy_could(void **state) {
         struct admission *it = *state;
@@ -611,6 +811,8 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 TEST(test_a_namespace_of_another_instance_is_known),
                 TEST(test_selectors_do_not_parse_the_namespace),
+                TEST(test_the_labels_of_an_object_are_indexed_once),
+                TEST(test_values_of_an_annotation_that_is_too_long_are_not_kept),
                 TEST(test_webhooks_that_have_not_changed_are_shared),
                 TEST(test_dear_conditions_of_mutating_webhooks_go_to_the_pool),
                 TEST(test_dear_conditions_of_validating_webhooks_go_to_the_pool),
@@ -622,6 +824,10 @@ int main(void) {
                 TEST(test_a_mutation_is_not_escaped_by_a_limit),
                 TEST(test_a_mutation_with_all_variables_is_not_escaped_by_a_limit),
                 TEST(test_a_webhook_is_not_escaped_by_a_limit),
+                TEST(test_a_mutating_webhook_is_not_escaped_by_a_flood),
+                TEST(test_a_validating_webhook_is_not_escaped_by_a_flood),
+                TEST(test_a_mutating_webhook_is_not_escaped_by_its_response),
+                TEST(test_a_validating_webhook_is_not_escaped_by_its_response),
                 TEST(test_a_limit_denies_only_if_the_policy_could),
                 TEST(test_a_policy_ends_when_its_client_leaves),
                 TEST(test_conditions_of_webhooks_end_when_the_client_leaves),

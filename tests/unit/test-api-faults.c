@@ -145,6 +145,52 @@ static void test_a_claim_is_created_while_the_cache_is_behind(void **state) {
         }
 }
 
+/* The write has read a class that was the default. While it waits, the cache learns that another
+ * class is the default now: nothing is wrong with a change of the first one's labels. */
+static void test_a_class_that_is_no_default_any_more_may_change(void **state) {
+#define CLASS(name, more)                                                                          \
+        "{\"kind\":\"PriorityClass\",\"apiVersion\":\"scheduling.k8s.io/v1\",\"metadata\":{"       \
+        "\"name\":\"" name "\",\"uid\":\"" name "\"},\"value\":1" more "}"
+        static const char labels[] = "{\"metadata\":{\"labels\":{\"a\":\"b\"}}}";
+        struct faulty_api_fixture *f = *state;
+        struct api_core_request request = {
+                .request = {.verb = HFD_PATCH,
+                            .patch = HFD_PATCH_MERGE,
+                            .resource =
+                                    hfd_resource_find("scheduling.k8s.io", "v1", "priorityclasses"),
+                            .name = "first",
+                            .body = labels,
+                            .n_body = sizeof labels - 1}};
+
+        faulty_api_fixture_put(f, "/registry/priorityclasses/first",
+                               CLASS("first", ",\"globalDefault\":true"));
+        faulty_api_fixture_create(f, "a");
+        struct client_watch *seen = faulty_api_fixture_watch(f);
+        client_watch_await(seen, 1);
+        f->store.hold = true; /* the write waits for the store's revision */
+        api_core_request_begin(f->registry, &request);
+        assert_false(f->store.hold);
+        faulty_api_fixture_put(f, "/registry/priorityclasses/first", CLASS("first", ""));
+        faulty_api_fixture_put(f, "/registry/priorityclasses/second",
+                               CLASS("second", ",\"globalDefault\":true"));
+        faulty_api_fixture_create(f, "b");
+        client_watch_await(seen, 2); /* the cache has all changes */
+        const struct hfd_store_reply reply = {
+                .revision = (uint64_t)
+                        store_client_mod_revision(f->store.inner,
+                                                  "/registry/tenancy.holdfast.dev/workspaces/b")};
+        f->store.held(f->store.held_ctx, &reply);
+        (void)api_core_request_wait(&request);
+        (void)faulty_api_fixture_end_watch(f, seen, 2);
+        client_watch_free(seen);
+        assert_string_equal(request.response.status.message, "");
+        assert_int_equal(request.response.status.http_code, 200);
+        assert_non_null(strstr(request.response.body, "\"a\":\"b\""));
+        assert_null(strstr(request.response.body, "globalDefault"));
+        api_response_deinit(&request.response);
+#undef CLASS
+}
+
 /* ---- a watch that hangs ---- */
 
 /* The event of our own write does not arrive, so the watch is opened anew. No event is lost. */
@@ -588,6 +634,7 @@ int main(void) {
                 FAULTY_API_TEST(test_a_cache_that_is_behind_serves_nothing),
                 FAULTY_API_TEST(test_a_read_of_an_elector_goes_to_the_store),
                 FAULTY_API_TEST(test_a_claim_is_created_while_the_cache_is_behind),
+                FAULTY_API_TEST(test_a_class_that_is_no_default_any_more_may_change),
                 FAULTY_API_TEST(test_a_watch_that_hangs_is_opened_anew),
                 FAULTY_API_TEST(test_a_watch_that_hangs_while_others_write),
                 FAULTY_API_TEST(test_a_watch_that_hangs_without_requests),

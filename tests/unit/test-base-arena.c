@@ -161,12 +161,35 @@ static void test_a_failed_allocation_is_remembered(void **state) {
         end(&arena);
 }
 
+static void test_an_arena_returns_to_a_mark(void **state) {
+        struct hf__arena arena;
+
+        begin(&arena);
+        assert_non_null(take(&arena, ALIGN));
+        for (int round = 0; round < 2; round++) { /* in the arena itself, then in a chunk */
+                const struct hf__arena_mark mark = hf__arena_mark(&arena);
+                const unsigned n = n_live;
+                const void *next = take(&arena, ALIGN);
+                for (int i = 0; i < 6; i++)
+                        assert_non_null(take(&arena, CHUNK_MIN));
+                assert_true(n_live > n);
+                counts = true;
+                hf__arena_rewind(&arena, mark);
+                counts = false;
+                assert_int_equal(n_live, n);
+                assert_ptr_equal(take(&arena, ALIGN), next);
+                assert_non_null(take(&arena, FIRST));
+        }
+        end(&arena);
+}
+
 int main(void) {
         const struct CMUnitTest cases[] = {
                 cmocka_unit_test(test_small_messages_allocate_nothing),
                 cmocka_unit_test(test_chunks_double_up_to_a_limit),
                 cmocka_unit_test(test_a_large_block_has_a_chunk_of_its_own),
                 cmocka_unit_test(test_a_failed_allocation_is_remembered),
+                cmocka_unit_test(test_an_arena_returns_to_a_mark),
         };
 
         return cmocka_run_group_tests(cases, NULL, NULL);

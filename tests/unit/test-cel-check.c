@@ -50,6 +50,8 @@ static void test_refuses_what_does_not_fit(void **state) {
                 {"i ? 1 : 2",
                  "? 1:3: found no matching overload for '_?_:_' applied to '(int, int, int)'"},
                 {"s && true", "? 1:1: expected type 'bool' but found 'string'"},
+                {"-duration('1s')",
+                 "? 1:1: found no matching overload for '-_' applied to '(duration)'"},
                 {"i.foo", "? 1:2: type 'int' does not support field selection"},
                 {"m.a.b", "? 1:4: type 'int' does not support field selection"},
                 {"i.all(y, true)", "? 1:1: expression of type 'int' cannot be range of a "

@@ -381,7 +381,19 @@ static void test_quantities_have_functions(void **state) {
                 "quantity('1').sub(quantity('1500m')) == quantity('-500m')",
                 "quantity('-1').add(2) == quantity('1') && quantity('1').sub(-2) == quantity('3')",
                 "quantity('5').sub(5) == quantity('0') && sign(quantity('5').sub(5)) == 0",
-                "quantity('9223372036854775807').add(1) == quantity('9223372036854775807')",
+                /* Only one with a binary suffix has a bound. */
+                "quantity('9223372036854775807').add(1) == quantity('9223372036854775808') && "
+                "quantity('8Ei') == quantity('9223372036854775807')",
+                "quantity('99999999999999999999').compareTo(quantity('1e20')) == -1 && "
+                "quantity('-1e20').isLessThan(quantity('-99999999999999999999'))",
+                "quantity('1e40').add(1).sub(quantity('1e40')) == quantity('1') && "
+                "sign(quantity('1e40').sub(quantity('1e41'))) == -1",
+                "quantity('9E').add(quantity('9E')) == quantity('18E') && "
+                "quantity('99999999999999999999').asApproximateFloat() == 1e20",
+                "quantity('9999999999999999999.00000000001').sub(quantity('9999999999999999999')) "
+                "== quantity('1n') && quantity('-0.00000000001') == quantity('-1n')",
+                "quantity('999999999999999999999999999').add(1) == quantity('1e27')",
+                "quantity('0').sub(-9223372036854775808).asInteger() == -9223372036854775808",
                 "quantity('2k').asInteger() == 2000 && !quantity('1.5').isInteger()",
                 "quantity('1.5').asApproximateFloat() == 1.5",
                 /* As Go computes it: three times a tenth. */

@@ -113,10 +113,8 @@ int hfd_matcher_namespace(const struct hfd_admission_attributes *of, struct hfd_
 }
 
 static enum hfd_matcher_result select_labels(const struct hf__json *selector,
-                                             const struct hf__json *object) {
-        const struct hf__json *labels = hf__json_path(object, "metadata.labels");
-
-        return hfd_label_selector_matches(selector, labels) ? HFD_MATCHER_YES : HFD_MATCHER_NO;
+                                             const struct hfd_labels *labels) {
+        return hfd_label_selector_selects(selector, labels) ? HFD_MATCHER_YES : HFD_MATCHER_NO;
 }
 
 /* Selects by the stored Namespace of the request. It is not parsed, because it keeps its labels:
@@ -124,41 +122,41 @@ static enum hfd_matcher_result select_labels(const struct hf__json *selector,
 static enum hfd_matcher_result select_stored(const struct hf__json *selector,
                                              const struct hfd_admission_attributes *of,
                                              struct hfd_cacher *cacher,
+                                             struct hfd_request_labels *labels,
                                              struct hfd_response *response) {
         struct hfd_object *ns = find_namespace(of, cacher);
         enum hfd_matcher_result result = HFD_MATCHER_ERROR;
-        const struct hf__json *kept;
+        const struct hfd_labels *kept;
 
         if (!ns) {
                 hfd_response_not_found(response, hfd_resource_namespaces(), of->ns);
                 return HFD_MATCHER_ERROR;
         }
-        kept = hfd_object_selectable(ns);
+        kept = hfd_request_labels_of_namespace(labels, ns);
         if (!kept)
                 hfd_response_no_memory(response);
         else
-                result = hfd_label_selector_matches(selector, hf__json_get(kept, "labels"))
-                                 ? HFD_MATCHER_YES
-                                 : HFD_MATCHER_NO;
+                result = select_labels(selector, kept);
         hfd_object_unref(ns);
         return result;
 }
 
-static enum hfd_matcher_result match_namespace(const struct hfd_matcher *matcher,
-                                               const struct hfd_admission_attributes *of,
-                                               const struct hf__json *object,
-                                               struct hfd_cacher *cacher,
-                                               struct hfd_response *response) {
+static enum hfd_matcher_result
+match_namespace(const struct hfd_matcher *matcher, const struct hfd_admission_attributes *of,
+                const struct hf__json *object, struct hfd_cacher *cacher,
+                struct hfd_request_labels *labels, struct hfd_response *response) {
         if (!matcher->ns_selector || (!*of->ns && !is_namespace(of)))
                 return HFD_MATCHER_YES;
         /* If the request writes a Namespace, the selector sees the new labels. A delete and a
          * subresource have no new Namespace. Then the selector sees the stored labels, if the kind
          * of the request is Namespace, so that `old` is one. */
         if (is_namespace(of) && !*of->subresource && object)
-                return select_labels(matcher->ns_selector, object);
+                return select_labels(matcher->ns_selector,
+                                     hfd_request_labels_get(labels, HFD_LABELS_OBJECT, object));
         if (is_namespace(of) && of->old && of->kind == of->resource)
-                return select_labels(matcher->ns_selector, of->old);
-        return select_stored(matcher->ns_selector, of, cacher, response);
+                return select_labels(matcher->ns_selector,
+                                     hfd_request_labels_get(labels, HFD_LABELS_OLD, of->old));
+        return select_stored(matcher->ns_selector, of, cacher, labels, response);
 }
 
 /* ---- the request ---- */
@@ -166,11 +164,19 @@ static enum hfd_matcher_result match_namespace(const struct hfd_matcher *matcher
 /* As in Kubernetes, the labels of either the new or the old object are enough: otherwise a user
  * could evade a webhook by a write that removes the label. */
 static bool match_object(const struct hfd_matcher *matcher,
-                         const struct hfd_admission_attributes *of, const struct hf__json *object) {
+                         const struct hfd_admission_attributes *of, const struct hf__json *object,
+                         struct hfd_request_labels *labels) {
         const struct hf__json *selector = matcher->object_selector;
 
-        return !selector || (object && select_labels(selector, object) == HFD_MATCHER_YES) ||
-               (of->old && select_labels(selector, of->old) == HFD_MATCHER_YES);
+        if (!selector)
+                return true;
+        if (object &&
+            hfd_label_selector_selects(selector,
+                                       hfd_request_labels_get(labels, HFD_LABELS_OBJECT, object)))
+                return true;
+        return of->old &&
+               hfd_label_selector_selects(selector,
+                                          hfd_request_labels_get(labels, HFD_LABELS_OLD, of->old));
 }
 
 static const struct hfd_resource *match_rules(const struct hfd_matcher *matcher,
@@ -185,11 +191,12 @@ static const struct hfd_resource *match_rules(const struct hfd_matcher *matcher,
 enum hfd_matcher_result hfd_matcher_match(const struct hfd_matcher *matcher,
                                           const struct hfd_admission_attributes *of,
                                           const struct hf__json *object, struct hfd_cacher *cacher,
+                                          struct hfd_request_labels *labels,
                                           const struct hfd_resource **ret_as,
                                           struct hfd_response *response) {
-        assert(matcher->json && of->resource);
+        assert(matcher->json && of->resource && labels);
         *ret_as = match_rules(matcher, of);
-        if (!*ret_as || !match_object(matcher, of, object))
+        if (!*ret_as || !match_object(matcher, of, object, labels))
                 return HFD_MATCHER_NO;
-        return match_namespace(matcher, of, object, cacher, response);
+        return match_namespace(matcher, of, object, cacher, labels, response);
 }

@@ -6,6 +6,7 @@
  * Never blocks.
  */
 #include "server/admission/admission.h"
+#include "server/admission/matching/request_labels.h"
 #include "server/admission/matching/rules.h"
 
 struct hfd_matcher {
@@ -38,13 +39,15 @@ enum hfd_matcher_result {
                              memory ran out */
 };
 /*
- * object: the new object; NULL = a delete. *ret_as: the row that a rule has matched, in whose
+ * object: the new object; NULL = a delete. labels: those of the request's objects, which all
+ * matchers that see the same objects share. *ret_as: the row that a rule has matched, in whose
  * version the webhook or policy sees the objects, or without rules of->resource. It lives as long
  * as of->resource. It may be NULL if the result is not YES.
  */
 enum hfd_matcher_result hfd_matcher_match(const struct hfd_matcher *matcher,
                                           const struct hfd_admission_attributes *of,
                                           const struct hf__json *object, struct hfd_cacher *cacher,
+                                          struct hfd_request_labels *labels,
                                           const struct hfd_resource **ret_as,
                                           struct hfd_response *response);
 /*

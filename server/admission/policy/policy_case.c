@@ -45,6 +45,7 @@ static void forget_objects(struct hfd_policy_case *c) {
 void hfd_policy_case_done(struct hfd_policy_case *c) {
         assert(!c->ns || c->ns_known);
         hfd_expression_objects_done(&c->values);
+        hfd_request_labels_done(&c->labels);
         forget_objects(c);
         c->ns = hf__json_free(c->ns);
 }
@@ -119,6 +120,8 @@ int hfd_policy_case_see(struct hfd_policy_case *c, const struct hfd_resource *as
         if (r == 0 && c->as == as && c->seen == object && !c->failure)
                 return 0;
         forget_objects(c);
+        if (c->labels.of[HFD_LABELS_OBJECT] != object)
+                hfd_request_labels_forget(&c->labels);
         c->as = as;
         if (r == 0)
                 r = convert_object(c, as, object, &c->owned_object, &c->object);
@@ -159,7 +162,8 @@ int hfd_policy_case_match(struct hfd_policy_case *c, const struct hfd_matcher *m
         /* Most policies are for other resources. This check compares neither names nor labels. */
         if (!hfd_matcher_may_match(matcher, &c->a->of))
                 return 0;
-        *ret_result = hfd_matcher_match(matcher, &c->a->of, object, c->cacher, ret_as, &response);
+        *ret_result = hfd_matcher_match(matcher, &c->a->of, object, c->cacher, &c->labels, ret_as,
+                                        &response);
         if (*ret_result == HFD_MATCHER_ERROR) {
                 /* Lack of memory is no mistake of the policy, so no failurePolicy is for it. */
                 r = response.status.error == -ENOMEM ? -ENOMEM : 0;

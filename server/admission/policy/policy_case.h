@@ -35,6 +35,7 @@ struct hfd_policy_case {
         const struct hf__json *seen;               /* the new object as the caller gave it */
         const struct hf__json *object, *old;       /* in its version; expressions read them */
         struct hfd_expression_objects values;      /* of object, old and ns */
+        struct hfd_request_labels labels;          /* of the objects as the caller gives them */
         struct hf__json *owned_object, *owned_old; /* owned; NULL: they were not converted */
         /* Why the webhook of the kind has not converted them; NULL = nothing has failed. Borrowed.
          */

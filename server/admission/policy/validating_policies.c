@@ -14,6 +14,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <holdfast/error.h>
@@ -37,7 +38,9 @@ struct validating {
         struct hfd_admission_notes *notes;
         const struct hfd_policy *policy;          /* the policy that is being evaluated */
         const struct hfd_policy_binding *binding; /* NULL: none yet */
-        struct hf__json *annotations; /* owned; the policy's annotations: lists of values by key */
+        /* Owned; of each annotation of the policy the values, each followed by a NUL. NULL: none.
+         */
+        struct hf__strbuf *annotations;
         bool denied;
         struct hf__strbuf denial; /* the message of the first refusal */
         const char *reason;       /* its reason; borrowed from the policy, or static */
@@ -234,27 +237,31 @@ static bool run_validation(struct validating *v, struct hfd_expression_run *run,
         return r != HF_E_TOO_LARGE && may_go_on(v, run);
 }
 
-/* Remembers the value of an annotation, unless another binding has already made the same value. A
- * value beyond ANNOTATION_MAX is cut, as in Kubernetes. */
-static void add_annotation(struct validating *v, const char *key, const char *text, size_t n) {
-        struct hf__strbuf value = {.max = ANNOTATION_MAX};
-        struct hf__json *list;
-        int r = 0;
+static bool has_value(const struct hf__strbuf *values, const char *text, size_t n) {
+        for (size_t at = 0; at < values->n; at += strlen(values->data + at) + 1)
+                if (strncmp(values->data + at, text, n) == 0 && values->data[at + n] == 0)
+                        return true;
+        return false;
+}
 
+/* Remembers a value of the annotation number i, unless another binding has already made the same. A
+ * value beyond ANNOTATION_MAX is cut, as in Kubernetes. An annotation that does not fit is dropped
+ * as a whole (notes.h), so no more of its values are kept than fit. */
+static void add_annotation(struct validating *v, size_t i, const char *text, size_t n) {
         if (!v->annotations)
-                v->annotations = hf__json_object();
-        list = hf__json_get(v->annotations, key);
-        if (!list) {
-                r = hf__json_put(v->annotations, key, hf__json_array());
-                list = hf__json_get(v->annotations, key);
+                v->annotations = calloc(v->policy->n_annotations, sizeof *v->annotations);
+        if (!v->annotations) {
+                v->r = -ENOMEM;
+                return;
         }
-        hf__strbuf_add(&value, text, n < ANNOTATION_MAX ? n : ANNOTATION_MAX);
-        if (r == 0 && (!list || value.error != 0))
-                r = -ENOMEM;
-        if (r == 0 && !hf__json_has_element(list, value.data))
-                r = hf__json_append_string(list, value.data);
-        hf__strbuf_done(&value);
-        if (r != 0)
+        struct hf__strbuf *values = &v->annotations[i];
+        n = strnlen(text, n < ANNOTATION_MAX ? n : ANNOTATION_MAX);
+        values->max = HFD_ADMISSION_ANNOTATIONS_MAX;
+        if (values->error != 0 || has_value(values, text, n))
+                return;
+        hf__strbuf_add(values, text, n);
+        hf__strbuf_putc(values, '\0');
+        if (values->error == -ENOMEM)
                 v->r = -ENOMEM;
 }
 
@@ -279,7 +286,7 @@ static bool run_annotation(struct validating *v, struct hfd_expression_run *run,
 
                 trim_space(&text, &n);
                 if (n > 0)
-                        add_annotation(v, annotation->key, text, n);
+                        add_annotation(v, i, text, n);
         }
         hf__strbuf_done(&message);
         return r != HF_E_TOO_LARGE && may_go_on(v, run);
@@ -355,24 +362,31 @@ static void run_binding(struct validating *v, const struct hfd_policy_binding *b
         hf__strbuf_done(&message);
 }
 
-/* Adds the annotations of the policy to the notes. Several values of one key become a list. */
-static void publish_annotations(struct validating *v) {
-        for (const struct hf__json *m = hf__json_first(v->annotations); m; m = hf__json_next(m)) {
-                struct hf__strbuf key = {.max = 600};
-                struct hf__strbuf value = {.max = HFD_ADMISSION_ANNOTATIONS_MAX};
+/* Adds an annotation of the policy to the notes. Several values become a list. */
+static void publish_annotation(const struct validating *v, size_t i) {
+        const struct hf__strbuf *values = &v->annotations[i];
+        struct hf__strbuf key = {.max = 600}, list = {.max = HFD_ADMISSION_ANNOTATIONS_MAX};
 
-                hf__strbuf_printf(&key, "%s/%s", v->policy->name, hf__json_key(m));
-                for (const struct hf__json *text = hf__json_first(m); text;
-                     text = hf__json_next(text)) {
-                        hf__strbuf_puts(&value, value.n > 0 ? ", " : "");
-                        hf__strbuf_puts(&value, hf__json_text(text));
-                }
-                if (key.error == 0 && value.error == 0)
-                        hfd_admission_annotate(v->notes, key.data, value.data);
-                hf__strbuf_done(&key);
-                hf__strbuf_done(&value);
+        hf__strbuf_printf(&key, "%s/%s", v->policy->name, v->policy->annotations[i].key);
+        for (size_t at = 0; at < values->n; at += strlen(values->data + at) + 1) {
+                hf__strbuf_puts(&list, at > 0 ? ", " : "");
+                hf__strbuf_puts(&list, values->data + at);
         }
-        v->annotations = hf__json_free(v->annotations);
+        if (values->n > 0 && values->error == 0 && key.error == 0 && list.error == 0)
+                hfd_admission_annotate(v->notes, key.data, list.data);
+        hf__strbuf_done(&key);
+        hf__strbuf_done(&list);
+}
+
+/* Ends with the annotations of the policy. */
+static void end_annotations(struct validating *v, bool publishes) {
+        for (size_t i = 0; v->annotations && i < v->policy->n_annotations; i++) {
+                if (publishes)
+                        publish_annotation(v, i);
+                hf__strbuf_done(&v->annotations[i]);
+        }
+        free(v->annotations);
+        v->annotations = NULL;
 }
 
 static void run_policy(struct validating *v, const struct hfd_policy_hook *hook) {
@@ -392,8 +406,7 @@ static void run_policy(struct validating *v, const struct hfd_policy_hook *hook)
                 v->r = hfd_policy_case_see(v->c, as, v->c->a->object);
                 for (size_t i = 0; i < hook->n_bindings && !is_over(v); i++)
                         run_binding(v, hook->bindings[i]);
-                if (!is_over(v))
-                        publish_annotations(v);
+                end_annotations(v, !is_over(v));
         }
         hf__strbuf_done(&message);
 }
@@ -420,7 +433,7 @@ int hfd_policies_validate(struct hfd_policy_case *c, const struct hfd_policy_ind
                                        response);
                 v.r = HF_E_FORBIDDEN;
         }
-        hf__json_free(v.annotations);
+        assert(!v.annotations);
         hf__strbuf_done(&v.denial);
         return v.r;
 }

@@ -37,6 +37,7 @@ struct run {
         bool is_described;          /* `call` is for the webhook i, whose conditions are next */
         struct hf__json *converted; /* owned; the object in the form of call.as; NULL = as it is */
         struct hfd_expression_objects values; /* of the object as it is now, for matchConditions */
+        struct hfd_request_labels labels;     /* the same, for selectors */
         struct hf__json *left;                /* owned; the object as the first round has left it */
         /*
          * The loop and on_called both set it; whichever of them comes second goes on with the run.
@@ -54,6 +55,7 @@ static void run_free(void *data) {
         hfd_webhook_index_unref(run->index);
         hfd_reinvocation_done(&run->reinvocation);
         hfd_expression_objects_done(&run->values);
+        hfd_request_labels_done(&run->labels);
         hf__json_free(run->converted);
         hf__json_free(run->left);
         free(run);
@@ -254,7 +256,7 @@ static bool describe_call(struct run *run, struct hfd_response *response) {
 
         enum hfd_matcher_result match =
                 hfd_matcher_match(&hook->matcher, &a->of, a->object, run->webhooks->config.cacher,
-                                  &as, response);
+                                  &run->labels, &as, response);
         if (match != HFD_MATCHER_YES ||
             (a->reinvoked && !hfd_reinvocation_is_due(&run->reinvocation, run->i)))
                 return match != HFD_MATCHER_ERROR;
@@ -305,6 +307,7 @@ static void end_round(struct run *run) {
 
         run->i = 0;
         hfd_expression_objects_forget(&run->values); /* others may change the object */
+        hfd_request_labels_forget(&run->labels);
         if (!a->reinvoked && a->object && hfd_reinvocation_has_earlier(&run->reinvocation)) {
                 hf__json_free(run->left);
                 run->left = hf__json_dup(a->object);
@@ -353,6 +356,7 @@ static void continue_run(struct run *run, const struct hfd_work_task *task) {
                         continue;
                 }
                 hfd_expression_objects_forget(&run->values); /* the call may change the object */
+                hfd_request_labels_forget(&run->labels);
                 atomic_store(&run->step, STEP_CALLING);
                 hfd_webhook_call_begin(&run->call);
                 if (atomic_exchange(&run->step, STEP_WAITING) == STEP_CALLING)

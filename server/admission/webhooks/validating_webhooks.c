@@ -29,6 +29,7 @@ struct run {
         struct hfd_response refusal; /* owned; code 0 = none */
         /* While the webhooks are chosen; one thread at a time does that. */
         struct hfd_expression_objects values; /* for their matchConditions */
+        struct hfd_request_labels labels;     /* for their selectors */
         size_t at;                            /* the webhook of the index that is looked at */
         bool is_described; /* items[n] is for this webhook, whose conditions are next */
         size_t n;          /* webhooks that are called; immutable while calls run */
@@ -51,6 +52,7 @@ static void end_run(struct run *run) {
                 hf__json_free(run->items[i].converted);
         }
         hfd_expression_objects_done(&run->values);
+        hfd_request_labels_done(&run->labels);
         hfd_webhook_index_unref(run->index);
         pthread_mutex_destroy(&run->mu);
         free(run);
@@ -139,8 +141,9 @@ static bool describe_call(struct run *run, struct hfd_response *response) {
         struct hfd_admission *a = run->a;
         struct item *item = &run->items[run->n];
         const struct hfd_resource *as;
-        enum hfd_matcher_result match = hfd_matcher_match(&hook->matcher, &a->of, a->object,
-                                                          webhooks->config.cacher, &as, response);
+        enum hfd_matcher_result match =
+                hfd_matcher_match(&hook->matcher, &a->of, a->object, webhooks->config.cacher,
+                                  &run->labels, &as, response);
 
         if (match != HFD_MATCHER_YES)
                 return match == HFD_MATCHER_NO;
@@ -215,7 +218,8 @@ static void start_calls(struct run *run, const struct hfd_work_task *task) {
                 return;
         }
         hfd_expression_objects_forget(&run->values); /* the calls may take long */
-        run->pending += run->n;                      /* without the lock: no call has begun */
+        hfd_request_labels_done(&run->labels);
+        run->pending += run->n; /* without the lock: no call has begun */
         for (size_t i = 0, n_calls = run->n; i < n_calls; i++)
                 hfd_webhook_call_begin(&run->items[i].call);
         drop_pending(run);

@@ -15,6 +15,7 @@ struct hf__json;
 struct hfd_expressions;
 struct hfd_match_conditions;
 struct hfd_service_resolver;
+struct hfd_webhooks;
 
 /* The number of calls of a webhook that are under way. Later indexes share it for the same webhook.
  */
@@ -66,6 +67,8 @@ int hfd_webhook_index_new(struct hfd_cacher *cacher, const char *plural,
  * lock of the owner of one. */
 struct hfd_webhook_index *hfd_webhook_index_ref(struct hfd_webhook_index *index);
 struct hfd_webhook_index *hfd_webhook_index_unref(struct hfd_webhook_index *index);
+/* A new reference to the current index of a plug-in (webhooks.h). NULL: there is none yet. */
+struct hfd_webhook_index *hfd_webhooks_index(struct hfd_webhooks *webhooks);
 /* Whether any webhook may apply to the request. index NULL = none. */
 bool hfd_webhook_index_wants(const struct hfd_webhook_index *index,
                              const struct hfd_admission_attributes *of);

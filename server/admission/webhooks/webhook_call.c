@@ -55,6 +55,12 @@ static void fail_call(struct hfd_webhook_call *call, int code, const char *why) 
         finish_call(call, HFD_WEBHOOK_FAILED, code);
 }
 
+/* The same for a limit that Kubernetes does not have. */
+static void limit_call(struct hfd_webhook_call *call, const char *why) {
+        hfd_refusal_failed(&call->refusal, call->hook->name, why);
+        finish_call(call, HFD_WEBHOOK_LIMITED, 503);
+}
+
 static void fail_no_memory(struct hfd_webhook_call *call) {
         hfd_response_no_memory(&call->refusal);
         finish_call(call, HFD_WEBHOOK_INTERNAL, 0);
@@ -105,7 +111,10 @@ static void on_result(void *ctx, const struct hfd_outbound_result *result) {
                 return;
         }
         (void)snprintf(why, sizeof why, "failed to call webhook: %.660s", result->text);
-        fail_call(call, 503, why);
+        if (result->end == HFD_OUTBOUND_TOO_LARGE)
+                limit_call(call, why);
+        else
+                fail_call(call, 503, why);
 }
 
 int hfd_webhook_call_see(struct hfd_webhook_call *call) {
@@ -311,10 +320,9 @@ static int send_review(struct hfd_webhook_call *call) {
         return r;
 }
 
-/* Counts as a failure of the webhook, so that with the failurePolicy Ignore the request goes on. */
 static void refuse_busy(struct hfd_webhook_call *call) {
         hfd_refusal_busy(&call->refusal, call->hook->name);
-        finish_call(call, HFD_WEBHOOK_FAILED, 429);
+        finish_call(call, HFD_WEBHOOK_LIMITED, 429);
 }
 
 /* Counts the call in the load of the webhook. False: the webhook has max_calls already. The counter
@@ -403,6 +411,7 @@ void hfd_webhook_call_note(const struct hfd_webhook_call *call) {
 bool hfd_webhook_call_refuses(struct hfd_webhook_call *call) {
         static const char *const errors[] = {[HFD_WEBHOOK_REJECTED] = "no_error",
                                              [HFD_WEBHOOK_FAILED] = "calling_webhook_error",
+                                             [HFD_WEBHOOK_LIMITED] = "calling_webhook_error",
                                              [HFD_WEBHOOK_INTERNAL] = "apiserver_internal_error"};
         const struct hfd_webhooks *webhooks = call->webhooks;
         enum hfd_admission_operation operation = call->a->of.operation;
@@ -424,7 +433,8 @@ bool hfd_webhook_call_refuses(struct hfd_webhook_call *call) {
                 hfd_refusal_timeout(&call->refusal);
                 return true;
         }
-        if (call->outcome == HFD_WEBHOOK_FAILED && !has_client_left(call))
+        if ((call->outcome == HFD_WEBHOOK_FAILED || call->outcome == HFD_WEBHOOK_LIMITED) &&
+            !has_client_left(call))
                 hf_log(&webhooks->host->log, HF_LOG_WARNING, "admission",
                        "failed calling webhook, failing %s: %s", ignored ? "open" : "closed",
                        call->refusal.status.message);

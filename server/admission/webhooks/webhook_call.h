@@ -28,8 +28,6 @@ struct hfd_webhooks {
         struct hfd_webhook_index *index; /* owned reference; guarded by mu; NULL = none yet */
 };
 
-/* A new reference to the current index. NULL: there is none yet. */
-struct hfd_webhook_index *hfd_webhooks_index(struct hfd_webhooks *webhooks);
 void hfd_webhooks_mutate(void *ctx, struct hfd_admission *a);
 void hfd_webhooks_validate(void *ctx, struct hfd_admission *a);
 
@@ -37,6 +35,10 @@ enum hfd_webhook_outcome {
         HFD_WEBHOOK_ALLOWED,  /* `review` of the call is set */
         HFD_WEBHOOK_REJECTED, /* the webhook has refused, or does not support dry run */
         HFD_WEBHOOK_FAILED,   /* the call has failed; the failurePolicy decides */
+        /* A limit that Kubernetes does not have: too many calls are under way, or the response is
+         * too large. The request fails whatever the failurePolicy is, so that neither a flood of
+         * requests nor a large object lets a write escape the webhook. */
+        HFD_WEBHOOK_LIMITED,
         /* The request fails whatever the failurePolicy is: memory ran out, the deadline has
          * passed, the client has left, or the webhook's patch cannot be applied. */
         HFD_WEBHOOK_INTERNAL

@@ -9,7 +9,7 @@
  * A request that waits for a webhook holds no thread. At most max_calls calls of one webhook are
  * under way. So a webhook that hangs holds at most that many of the places for writing requests
  * (--max-mutating-requests-inflight), and other requests still find a place. A request beyond that
- * is refused with 429, or, with the failurePolicy Ignore, goes on at once.
+ * is refused with 429, whatever the failurePolicy is.
  */
 #include <holdfast/host.h>
 

@@ -130,6 +130,17 @@ static void add_broken(const struct subject *s, const struct hfd_rule *rule, con
         hf__strbuf_done(&text);
 }
 
+/* Whether a pair around this one is known to be equal. Otherwise an unchanged object that breaks
+ * rules at many levels would be compared once for each of them. (Each part that differs adds a
+ * cause, and the run stops when the causes are full.) */
+static bool is_in_equal_pair(const struct hfd_rule_pair *pair) {
+        const struct hfd_rule_pair *around = pair->around;
+
+        while (around && !around->compared)
+                around = around->around;
+        return around && around->equal;
+}
+
 /* Whether the part is as it was. If it has no counterpart in the old object, the nearest part above
  * that has one decides. A rule without oldSelf that an unchanged part breaks is not reported: the
  * object may be older than the rule. */
@@ -139,7 +150,9 @@ static bool is_unchanged(struct hfd_rule_run *run, struct hfd_rule_correlation c
 
         if (!pair)
                 return false;
-        if (!pair->compared && hf__json_are_equal(pair->object, pair->old, &pair->equal) != 0)
+        if (!pair->compared && is_in_equal_pair(pair))
+                pair->equal = true;
+        else if (!pair->compared && hf__json_are_equal(pair->object, pair->old, &pair->equal) != 0)
                 stop_run(run, -ENOMEM);
         pair->compared = true;
         return pair->equal;

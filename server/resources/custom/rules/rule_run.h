@@ -17,6 +17,9 @@ struct hfd_rule_node;
 struct hfd_rule_pair {
         const struct hf__json *object;
         const struct hf__json *old;
+        /* The pair around this one, if both parts are at the same place of theirs; NULL = none. If
+         * its parts are equal, so are these. */
+        const struct hfd_rule_pair *around;
         bool compared;
         bool equal; /* if compared */
 };

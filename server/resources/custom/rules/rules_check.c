@@ -160,6 +160,9 @@ static void check_part(struct hfd_rule_run *run, const struct hfd_rule_node *nod
                        const struct hf__json *json, size_t at, const struct index_entry *found) {
         struct hfd_rule_pair pair = {.object = json, .old = found ? found->json : NULL};
 
+        /* Keys that occur twice may give an element the old form of another one. */
+        if (found && (property || found->place == at))
+                pair.around = above->correlation.current;
         check_node(run, node, pair.object, pair.old,
                    correlation_below(above->correlation, &pair, property),
                    hfd_part_values_below(above->values, property, at,
@@ -245,9 +248,13 @@ static void check_node(struct hfd_rule_run *run, const struct hfd_rule_node *nod
         hfd_rule_run_node(run, node, object, part.old, correlation, &values);
         /* As in Kubernetes, a rule in an allOf is reported even if its part is as it was, unless
          * the part above is as it was too. So the pair of this part is not passed on. */
-        for (size_t i = 0; i < node->n_all_of; i++)
+        for (size_t i = 0; i < node->n_all_of; i++) {
+                /* What a branch makes is no use to the next one, and must not pile up. */
+                const struct hf__arena_mark mark = hf__arena_mark(&run->values);
                 check_node(run, node->all_of[i], object, part.old,
                            (struct hfd_rule_correlation){.nearest = correlation.nearest}, values);
+                hf__arena_rewind(&run->values, mark);
+        }
         if (hf__json_is_object(object) && (node->n_properties > 0 || node->values))
                 check_members(run, node, &part);
         else if (hf__json_is_array(object) && node->items)

@@ -2,23 +2,24 @@
 /*
  * The functions of CEL expressions that take or return a quantity.
  *
- * A quantity is a sign, a whole amount and an amount of billionths (schema/quantity.h). Its values
- * are immutable, so a sum is a new value.
+ * As in Go, a quantity is a number of 64 bits and a power of ten if it was short enough, and so are
+ * sums that do not overflow; otherwise it is a decimal of any length. isInteger(), asInteger() and
+ * asApproximateFloat() tell which (struct amount). Its values are immutable, so a sum is a new
+ * value.
  *
- * Invariants: a sum outside of the range of a quantity becomes the nearest bound, as a parsed
- * quantity does. isInteger(), asInteger() and asApproximateFloat() tell how Go holds the quantity:
- * for them the digits and the power of ten of the text are kept (struct amount).
+ * Invariant: a quantity has a decimal in any case, for comparisons and sums.
  */
 #include "server/resources/custom/rules/values/quantity_functions.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "server/resources/custom/rules/values/decimal.h"
 #include "server/schema/quantity.h"
 
-#define NANO         1000000000U
-#define EXPONENT_MAX 1000 /* of ten; a larger one makes every amount but zero too large */
+#define EXPONENT_MAX 1000 /* of ten; a larger one counts as this one */
 /* Digits of a text, and those of a number before a binary suffix, up to which Go keeps an amount.
  */
 #define DIGITS_MAX        18
@@ -28,44 +29,52 @@ static const struct hf__cel_type quantity_type = {.kind = HF__CEL_OPAQUE,
                                                   .weight = 1,
                                                   .name = "kubernetes.Quantity"};
 
-/* What Go keeps of a quantity that is not too long: value times ten to the power of scale. */
+/* How Go holds a quantity: a value times ten to the power of scale. */
 struct amount {
-        bool kept; /* otherwise Go has a number of any length, which is no integer for CEL */
-        int64_t value;
-        int scale; /* at least -9 */
+        bool kept;     /* as a number of 64 bits; otherwise it is no integer for CEL */
+        int64_t value; /* if kept */
+        int scale;     /* at least -9 */
 };
 
 /* A value of the CEL type kubernetes.Quantity. */
 struct held {
         struct hf__cel_opaque opaque; /* first, so that a pointer to it is one to the value */
-        struct hfd_quantity quantity;
+        struct hfd_decimal decimal;
         struct amount amount;
 };
 
-static const struct hfd_quantity *quantity_of(struct hf__cel_value value) {
-        return &((const struct held *)(const void *)value.as.opaque)->quantity;
-}
-
-static const struct amount *amount_of(struct hf__cel_value value) {
-        return &((const struct held *)(const void *)value.as.opaque)->amount;
+static const struct held *held_of(struct hf__cel_value value) {
+        return (const struct held *)(const void *)value.as.opaque;
 }
 
 static bool are_equal(const struct hf__cel_opaque *a, const struct hf__cel_opaque *b) {
-        return hfd_quantity_compare(&((const struct held *)(const void *)a)->quantity,
-                                    &((const struct held *)(const void *)b)->quantity) == 0;
+        return hfd_decimal_compare(&((const struct held *)(const void *)a)->decimal,
+                                   &((const struct held *)(const void *)b)->decimal) == 0;
 }
 
-/* A CEL value with a copy of the quantity, in the memory of the run. */
-static struct hf__cel_value
-keep_quantity(struct hf__cel_run *run, const struct hfd_quantity *quantity, struct amount amount) {
+/* A CEL value in the memory of the run. */
+static struct hf__cel_value keep_quantity(struct hf__cel_run *run, struct hfd_decimal decimal,
+                                          struct amount amount) {
         struct held *held = hf__cel_alloc(run, sizeof *held);
 
         if (!held)
                 return hf__cel_failure(run);
         held->opaque = (struct hf__cel_opaque){.type = &quantity_type, .equal = are_equal};
-        held->quantity = *quantity;
+        held->decimal = decimal;
         held->amount = amount;
         return hf__cel_opaque_value(&held->opaque);
+}
+
+/* The decimal of an amount that is kept. */
+static bool decimal_of(struct hf__cel_run *run, struct amount amount,
+                       struct hfd_decimal *ret_decimal) {
+        char digits[24];
+        const uint64_t value =
+                amount.value < 0 ? 0 - (uint64_t)amount.value : (uint64_t)amount.value;
+        const int n = snprintf(digits, sizeof digits, "%" PRIu64, value);
+
+        return hfd_decimal_read(run, amount.value < 0, digits, (size_t)n, amount.scale,
+                                ret_decimal);
 }
 
 /* Multiplies by a power of ten. False: the product is too large. */
@@ -94,96 +103,131 @@ static int exponent_of(const char *suffix, enum hfd_quantity_form form) {
         return exponent < -EXPONENT_MAX ? -EXPONENT_MAX : (int)exponent;
 }
 
-/* What Go keeps of the text of a quantity. The conditions are those of its fast path. */
-static struct amount read_amount(const char *text, enum hfd_quantity_form form) {
-        static const char digits[] = "0123456789";
-        struct amount amount = {.kept = true};
-        bool negative = *text == '-';
-        const char *number = text + (*text == '-' || *text == '+' ? 1 : 0);
-        const char *suffix;
-        size_t n, n_fraction = 0;
-        int exponent;
+/* A text that is a quantity, and what it consists of. */
+struct text {
+        char copy[HFD_QUANTITY_INPUT_MAX + 2];
+        struct hfd_quantity parsed; /* with the bounds of those that are not of CEL */
+        char digits[HFD_QUANTITY_INPUT_MAX + 2];
+        size_t n_digits, n_fraction; /* without zeros at the front; of them, after the point */
+        int exponent;                /* of its suffix (exponent_of) */
+        struct amount amount;
+};
 
-        number += strspn(number, "0");
-        n = strspn(number, digits);
-        suffix = number + n;
-        if (*suffix == '.') {
-                n_fraction = strspn(suffix + 1, digits);
-                suffix += 1 + n_fraction;
+/* Sets the members after `parsed`. */
+static void read_digits(struct text *text) {
+        const char *at = text->copy + strspn(text->copy, "+-");
+        bool is_fraction = false;
+
+        text->n_digits = text->n_fraction = 0;
+        at += strspn(at, "0");
+        for (; (*at >= '0' && *at <= '9') || *at == '.'; at++) {
+                if (*at != '.') {
+                        text->digits[text->n_digits++] = *at;
+                        text->n_fraction += is_fraction;
+                }
+                is_fraction = is_fraction || *at == '.';
         }
-        exponent = exponent_of(suffix, form);
+        text->exponent = exponent_of(at, text->parsed.form);
+}
+
+/* How Go holds the quantity. The conditions are those of its fast path. */
+static void read_amount(struct text *text) {
+        struct amount *amount = &text->amount;
+        const bool is_binary = text->parsed.form == HFD_QUANTITY_BINARY;
+        size_t n = text->n_digits - text->n_fraction;
+
+        *amount = (struct amount){.kept = true};
         n = n > 0 ? n : 1; /* a zero */
-        if (form == HFD_QUANTITY_BINARY
-                    ? n_fraction > 0 || (int)n + exponent * 3 / 10 > BINARY_DIGITS_MAX
-                    : n + n_fraction > DIGITS_MAX || exponent - (int)n_fraction < -9)
-                return (struct amount){.kept = false};
-        for (; number < suffix; number++)
-                if (*number != '.')
-                        amount.value = amount.value * 10 + (*number - '0');
-        if (form != HFD_QUANTITY_BINARY)
-                amount.scale = exponent - (int)n_fraction;
-        else if (__builtin_mul_overflow(amount.value, INT64_C(1) << exponent, &amount.value))
-                amount.kept = false;
-        if (negative)
-                amount.value = -amount.value;
-        return amount;
+        if (is_binary ? text->n_fraction > 0 || (int)n + text->exponent * 3 / 10 > BINARY_DIGITS_MAX
+                      : n + text->n_fraction > DIGITS_MAX ||
+                                text->exponent - (int)text->n_fraction < -9)
+                amount->kept = false;
+        for (size_t i = 0; amount->kept && i < text->n_digits; i++)
+                amount->value = amount->value * 10 + (text->digits[i] - '0');
+        if (!is_binary)
+                amount->scale = text->exponent - (int)text->n_fraction;
+        else if (amount->kept && __builtin_mul_overflow(amount->value, INT64_C(1) << text->exponent,
+                                                        &amount->value))
+                amount->kept = false;
+        if (text->copy[0] == '-')
+                amount->value = -amount->value;
 }
 
 /* Returns NULL, or why the text is not a quantity. A text that is too long is cut one byte behind
  * the limit, so that the parser refuses it. */
-static const char *parse_quantity(struct hf__cel_value text, struct hfd_quantity *ret_quantity,
-                                  struct amount *ret_amount) {
-        char copy[HFD_QUANTITY_INPUT_MAX + 2];
-        size_t n = text.n > HFD_QUANTITY_INPUT_MAX ? HFD_QUANTITY_INPUT_MAX + 1 : text.n;
+static const char *parse_text(struct hf__cel_value value, struct text *text) {
+        size_t n = value.n > HFD_QUANTITY_INPUT_MAX ? HFD_QUANTITY_INPUT_MAX + 1 : value.n;
         const char *wrong;
 
         if (n > 0)
-                memcpy(copy, text.as.text, n);
-        copy[n] = 0;
+                memcpy(text->copy, value.as.text, n);
+        text->copy[n] = 0;
         /* A text of CEL may contain NULs, which must not end it: no quantity has an 'x' either. */
         for (size_t i = 0; i < n; i++)
-                if (copy[i] == 0)
-                        copy[i] = 'x';
-        wrong = hfd_quantity_parse(copy, ret_quantity);
+                if (text->copy[i] == 0)
+                        text->copy[i] = 'x';
+        wrong = hfd_quantity_parse(text->copy, &text->parsed);
         if (wrong)
                 return wrong;
-        *ret_amount = read_amount(copy, ret_quantity->form);
+        read_digits(text);
+        read_amount(text);
         /* Go takes a number without digits for zero only where it keeps the amount. */
-        if (!ret_amount->kept && strcspn(copy, "0123456789") >= strcspn(copy, "eEinumkKMGTP"))
+        if (!text->amount.kept &&
+            strcspn(text->copy, "0123456789") >= strcspn(text->copy, "eEinumkKMGTP"))
                 return "unable to parse numeric part of quantity";
         return NULL;
 }
 
+/* The decimal of a quantity that is not kept. Go rounds it to billionths, unless it is zero. Only
+ * one with a binary suffix has a bound, and that has no digits after the point. */
+static bool read_decimal(struct hf__cel_run *run, struct text *text,
+                         struct hfd_decimal *ret_decimal) {
+        const struct hfd_quantity *parsed = &text->parsed;
+        const bool is_binary = parsed->form == HFD_QUANTITY_BINARY;
+        char digits[40];
+        int n;
+
+        if (parsed->whole > 0 || parsed->nano > 0)
+                text->amount.scale = is_binary && parsed->whole == INT64_MAX ? 0 : -9;
+        if (!is_binary)
+                return hfd_decimal_read(run, text->copy[0] == '-', text->digits, text->n_digits,
+                                        text->exponent - (int)text->n_fraction, ret_decimal);
+        n = snprintf(digits, sizeof digits, "%" PRIu64 "%09u", parsed->whole, parsed->nano);
+        return hfd_decimal_read(run, parsed->negative, digits, (size_t)n, -9, ret_decimal);
+}
+
 static struct hf__cel_value call_quantity(struct hf__cel_run *run, const struct hf__cel_value *args,
                                           unsigned n) {
-        struct hfd_quantity parsed;
-        struct amount amount;
-        const char *wrong = parse_quantity(args[0], &parsed, &amount);
+        struct hfd_decimal decimal;
+        struct text text;
+        const char *wrong = parse_text(args[0], &text);
 
-        return wrong ? hf__cel_error_text(wrong) : keep_quantity(run, &parsed, amount);
+        if (wrong)
+                return hf__cel_error_text(wrong);
+        if (text.amount.kept ? !decimal_of(run, text.amount, &decimal)
+                             : !read_decimal(run, &text, &decimal))
+                return hf__cel_failure(run);
+        return keep_quantity(run, decimal, text.amount);
 }
 
 static struct hf__cel_value is_quantity(struct hf__cel_run *run, const struct hf__cel_value *args,
                                         unsigned n) {
-        struct hfd_quantity parsed;
-        struct amount amount;
+        struct text text;
 
-        return hf__cel_bool(parse_quantity(args[0], &parsed, &amount) == NULL);
+        return hf__cel_bool(parse_text(args[0], &text) == NULL);
 }
 
 static struct hf__cel_value call_sign(struct hf__cel_run *run, const struct hf__cel_value *args,
                                       unsigned n) {
-        const struct hfd_quantity *q = quantity_of(args[0]);
+        const struct hfd_decimal *decimal = &held_of(args[0])->decimal;
 
-        if (q->whole == 0 && q->nano == 0)
+        if (decimal->n == 0)
                 return hf__cel_int(0);
-        return hf__cel_int(q->negative ? -1 : 1);
+        return hf__cel_int(decimal->negative ? -1 : 1);
 }
 
 static int compare_args(const struct hf__cel_value *args) {
-        int r = hfd_quantity_compare(quantity_of(args[0]), quantity_of(args[1]));
-
-        return (r > 0) - (r < 0);
+        return hfd_decimal_compare(&held_of(args[0])->decimal, &held_of(args[1])->decimal);
 }
 
 static struct hf__cel_value compare_to(struct hf__cel_run *run, const struct hf__cel_value *args,
@@ -203,7 +247,7 @@ static struct hf__cel_value is_greater(struct hf__cel_run *run, const struct hf_
 
 /* Whether Go's AsInt64 has a result: digits after the point are not reduced, so 1.0 has none. */
 static bool take_integer(struct hf__cel_value value, int64_t *ret_integer) {
-        const struct amount *amount = amount_of(value);
+        const struct amount *amount = &held_of(value)->amount;
 
         *ret_integer = amount->value;
         return amount->kept && amount->scale >= 0 && scale_up(ret_integer, amount->scale);
@@ -237,119 +281,86 @@ static double power_of_ten(int power) {
         return strtod(large, NULL) * strtod(small, NULL);
 }
 
-/* As in Go the digits, as a double, are multiplied by the power of ten. So 0.3 is not 0.3. */
+/* As in Go the digits, as a double, are multiplied by the power of ten. So 0.3 is not 0.3. The
+ * digits that the scale leaves out are zeros. */
 static struct hf__cel_value as_double(struct hf__cel_run *run, const struct hf__cel_value *args,
                                       unsigned n) {
-        const struct hfd_quantity *q = quantity_of(args[0]);
-        const struct amount *amount = amount_of(args[0]);
-        char digits[40];
+        const struct held *held = held_of(args[0]);
+        double number = (double)held->amount.value;
 
-        if (amount->kept)
-                return hf__cel_double((double)amount->value * power_of_ten(amount->scale));
-        if (q->whole == INT64_MAX)
-                return hf__cel_double(q->negative ? -0x1p63 : 0x1p63);
-        /* Go has rounded it to billionths. */
-        (void)snprintf(digits, sizeof digits, "%s%llu%09u", q->negative ? "-" : "",
-                       (unsigned long long)q->whole, q->nano);
-        return hf__cel_double(strtod(digits, NULL) * power_of_ten(-9));
+        if (!held->amount.kept) {
+                char *digits = hfd_decimal_digits(run, &held->decimal);
+                if (!digits)
+                        return hf__cel_failure(run);
+                const size_t n_digits = strlen(digits), n_left = (size_t)(held->amount.scale + 9);
+                digits[n_digits > n_left ? n_digits - n_left : 0] = 0;
+                number = held->decimal.negative ? -strtod(digits, NULL) : strtod(digits, NULL);
+        }
+        return hf__cel_double(held->amount.scale == 0 ? number
+                                                      : number * power_of_ten(held->amount.scale));
 }
 
 /* ---- sums ---- */
 
-/* The next three functions see amounts without their signs. */
-
-/* a += b. */
-static void add_amounts(struct hfd_quantity *a, const struct hfd_quantity *b) {
-        a->nano += b->nano;
-        a->whole += b->whole + a->nano / NANO; /* each is at most INT64_MAX */
-        a->nano %= NANO;
-        if (a->whole > INT64_MAX || (a->whole == INT64_MAX && a->nano > 0)) {
-                a->whole = INT64_MAX;
-                a->nano = 0;
-        }
-}
-
-/* a -= b. a is not smaller than b. */
-static void subtract_amounts(struct hfd_quantity *a, const struct hfd_quantity *b) {
-        if (a->nano < b->nano) {
-                a->nano += NANO;
-                a->whole--;
-        }
-        a->nano -= b->nano;
-        a->whole -= b->whole;
-}
-
-static bool is_smaller_amount(const struct hfd_quantity *a, const struct hfd_quantity *b) {
-        return a->whole != b->whole ? a->whole < b->whole : a->nano < b->nano;
-}
-
-/* What Go keeps of a sum. */
+/* How Go holds a sum. */
 static struct amount add_kept(struct amount a, struct amount b) {
-        struct amount sum = {.kept = false};
+        struct amount sum = {.scale = a.scale < b.scale ? a.scale : b.scale};
 
         if (!a.kept || !b.kept)
                 return sum;
         if (a.value == 0 || b.value == 0)
                 return b.value == 0 ? a : b;
-        sum.scale = a.scale < b.scale ? a.scale : b.scale;
         sum.kept = scale_up(&a.value, a.scale - sum.scale) &&
                    scale_up(&b.value, b.scale - sum.scale) &&
-                   !__builtin_add_overflow(a.value, b.value, &sum.value) && sum.value != INT64_MIN;
+                   !__builtin_add_overflow(a.value, b.value, &sum.value);
         return sum;
 }
 
-/* The sum has the form of a (decimal or binary suffix), as in Kubernetes, and zero has no sign. */
-static struct hf__cel_value sum_of(struct hf__cel_run *run, struct hfd_quantity a,
-                                   struct hfd_quantity b, struct amount amount) {
-        struct hfd_quantity result = a;
+static struct hf__cel_value sum_of(struct hf__cel_run *run, const struct held *a,
+                                   const struct hfd_decimal *b, struct amount amount) {
+        const struct amount sum = add_kept(a->amount, amount);
+        struct hfd_decimal decimal;
 
-        if (a.negative == b.negative) {
-                add_amounts(&result, &b);
-        } else if (is_smaller_amount(&a, &b)) {
-                result = b;
-                result.form = a.form;
-                subtract_amounts(&result, &a);
-        } else {
-                subtract_amounts(&result, &b);
+        if (sum.kept ? !decimal_of(run, sum, &decimal)
+                     : !hfd_decimal_add(run, &a->decimal, b, &decimal))
+                return hf__cel_failure(run);
+        return keep_quantity(run, decimal, sum);
+}
+
+/* The second argument of a sum: a quantity, or an int, which becomes one. False: memory ran out. */
+static bool take_operand(struct hf__cel_run *run, struct hf__cel_value value,
+                         struct hfd_decimal *ret_decimal, struct amount *ret_amount) {
+        if (value.kind != HF__CEL_INT) {
+                *ret_decimal = held_of(value)->decimal;
+                *ret_amount = held_of(value)->amount;
+                return true;
         }
-        if (result.whole == 0 && result.nano == 0)
-                result.negative = false;
-        return keep_quantity(run, &result, amount);
-}
-
-/* The second argument of a sum: a quantity, or an int, which becomes one. */
-static struct hfd_quantity operand(struct hf__cel_value value) {
-        struct hfd_quantity quantity;
-
-        if (value.kind != HF__CEL_INT)
-                return *quantity_of(value);
-        quantity =
-                hfd_quantity_of(value.as.i < 0 ? 0 - (uint64_t)value.as.i : (uint64_t)value.as.i);
-        quantity.negative = value.as.i < 0;
-        return quantity;
-}
-
-/* The same, as Go keeps it. */
-static struct amount amount_operand(struct hf__cel_value value) {
-        if (value.kind != HF__CEL_INT)
-                return *amount_of(value);
-        return (struct amount){.kept = true, .value = value.as.i};
+        *ret_amount = (struct amount){.kept = true, .value = value.as.i};
+        return decimal_of(run, *ret_amount, ret_decimal);
 }
 
 static struct hf__cel_value call_add(struct hf__cel_run *run, const struct hf__cel_value *args,
                                      unsigned n) {
-        return sum_of(run, *quantity_of(args[0]), operand(args[1]),
-                      add_kept(*amount_of(args[0]), amount_operand(args[1])));
+        struct hfd_decimal decimal;
+        struct amount amount;
+
+        if (!take_operand(run, args[1], &decimal, &amount))
+                return hf__cel_failure(run);
+        return sum_of(run, held_of(args[0]), &decimal, amount);
 }
 
+/* Go's -value of the smallest number is that number itself. */
 static struct hf__cel_value call_subtract(struct hf__cel_run *run, const struct hf__cel_value *args,
                                           unsigned n) {
-        struct hfd_quantity other = operand(args[1]);
-        struct amount amount = amount_operand(args[1]);
+        struct hfd_decimal decimal;
+        struct amount amount;
 
-        amount.kept = amount.kept && !__builtin_sub_overflow(0, amount.value, &amount.value);
-        other.negative = !other.negative && (other.whole > 0 || other.nano > 0);
-        return sum_of(run, *quantity_of(args[0]), other, add_kept(*amount_of(args[0]), amount));
+        if (!take_operand(run, args[1], &decimal, &amount))
+                return hf__cel_failure(run);
+        if (amount.kept)
+                amount.value = (int64_t)(0 - (uint64_t)amount.value);
+        decimal.negative = !decimal.negative && decimal.n > 0;
+        return sum_of(run, held_of(args[0]), &decimal, amount);
 }
 
 #define Q   "kubernetes.Quantity"

@@ -3,8 +3,7 @@
  * Finds elements of lists by their identity (canonical.h).
  *
  * Invariants: identities are sorted, not hashed, so that no choice of elements makes the search for
- * equal ones quadratic. JSON that a client may nest is printed by functions that call themselves;
- * the parser limits the depth (base/json.h).
+ * equal ones quadratic.
  */
 #include "server/resources/custom/schema/check/canonical.h"
 
@@ -14,61 +13,9 @@
 
 #include "base/json.h"
 #include "base/json_index.h"
+#include "server/resources/custom/schema/compile/canonical_text.h"
 
 #define FEW_KEYS 32 /* keys of a list that are looked up one by one */
-
-/* For qsort: members of an object by their keys. */
-static int compare_members(const void *a, const void *b) {
-        const struct hf__json *const *x = a, *const *y = b;
-
-        return strcmp(hf__json_key(*x), hf__json_key(*y));
-}
-
-/* The order of the members of an object means nothing, so equal objects must not differ by it. The
- * array has one more place, so that an empty object does not look like a lack of memory. */
-static int print_object(const struct hf__json *object, struct hf__strbuf *out) {
-        size_t n = 0;
-        const struct hf__json **members = calloc(hf__json_count(object) + 1, sizeof(void *));
-        int r = 0;
-
-        if (!members)
-                return -ENOMEM;
-        for (const struct hf__json *m = hf__json_first(object); m; m = hf__json_next(m))
-                members[n++] = m;
-        qsort(members, n, sizeof(void *), compare_members);
-        hf__strbuf_putc(out, '{');
-        for (size_t i = 0; i < n && r == 0; i++) {
-                const char *key = hf__json_key(members[i]);
-                if (i > 0)
-                        hf__strbuf_putc(out, ',');
-                hf__strbuf_json(out, key, strlen(key));
-                hf__strbuf_putc(out, ':');
-                r = hfd_canonical_print(members[i], out);
-        }
-        hf__strbuf_putc(out, '}');
-        free(members);
-        return r;
-}
-
-int hfd_canonical_print(const struct hf__json *value, struct hf__strbuf *out) {
-        int r = 0;
-
-        if (hf__json_is_object(value)) {
-                r = print_object(value, out);
-        } else if (hf__json_is_array(value)) {
-                hf__strbuf_putc(out, '[');
-                for (const struct hf__json *m = hf__json_first(value); m && r == 0;
-                     m = hf__json_next(m)) {
-                        if (m != hf__json_first(value))
-                                hf__strbuf_putc(out, ',');
-                        r = hfd_canonical_print(m, out);
-                }
-                hf__strbuf_putc(out, ']');
-        } else {
-                hf__json_print(value, out);
-        }
-        return r != 0 ? r : out->error;
-}
 
 /* The member of an element. index NULL: the element is searched. */
 static const struct hf__json *find_member(const struct hf__json *element,
@@ -96,7 +43,7 @@ static int print_keys(const struct hf__json *element, const struct hf__json_inde
                 is_first = false;
                 hf__strbuf_json(out, *keys, strlen(*keys));
                 hf__strbuf_putc(out, ':');
-                r = hfd_canonical_print(value, out);
+                r = hfd_canonical_text(value, out);
         }
         hf__strbuf_putc(out, '}');
         return r != 0 ? r : out->error;
@@ -112,7 +59,7 @@ int hfd_identity_print(const struct hf__json *element, const char *const *keys,
         size_t n = 0;
 
         if (!keys)
-                return hfd_canonical_print(element, out);
+                return hfd_canonical_text(element, out);
         while (n <= FEW_KEYS && keys[n])
                 n++;
         if (n <= FEW_KEYS)
@@ -140,7 +87,7 @@ int hfd_identities_init(struct hfd_identities *identities, const struct hf__json
         int r = 0;
 
         memset(identities, 0, sizeof *identities);
-        /* + 1: see print_object. */
+        /* + 1: an empty list must not look like a lack of memory. */
         identities->list = calloc(hf__json_count(array) + 1, sizeof identities->list[0]);
         if (!identities->list)
                 return -ENOMEM;

@@ -2,8 +2,8 @@
 #pragma once
 /*
  * Finds elements of lists by their identity: in a list of type set (x-kubernetes-list-type) the
- * whole element, in one of type map the values of its keys. An identity is a text, JSON with sorted
- * keys, so that equal elements have equal texts. Pure. Thread: owner only.
+ * whole element, in one of type map the values of its keys. An identity is a text
+ * (compile/canonical_text.h), so that equal elements have equal texts. Pure. Thread: owner only.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -24,8 +24,6 @@ struct hfd_identities {
         struct hf__strbuf texts; /* owned; each text ends with a NUL */
 };
 
-/* Appends value as JSON with sorted keys. 0 or -ENOMEM. */
-int hfd_canonical_print(const struct hf__json *value, struct hf__strbuf *out);
 /* Appends the identity of an element. keys: names that end with a NULL; NULL: the list is a set. An
  * absent key is not in the text, so it differs from a key that is null. 0 or -ENOMEM. */
 int hfd_identity_print(const struct hf__json *element, const char *const *keys,

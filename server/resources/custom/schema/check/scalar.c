@@ -8,11 +8,14 @@
  */
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/json.h"
+#include "base/strbuf.h"
 #include "cel/regex/regex.h"
 #include "server/resources/custom/schema/check/value_check.h"
+#include "server/resources/custom/schema/compile/canonical_text.h"
 #include "server/resources/custom/schema/formats/formats.h"
 
 const struct hfd_custom_limit *hfd_next_limit(const struct hfd_custom_node *node, uint32_t *at,
@@ -194,10 +197,10 @@ bool hfd_check_text(struct hfd_check *check, const struct hfd_custom_node *node,
 
 /* ---- enums ---- */
 
-/* Searches a text or a number in the sorted values of an enum. */
+/* Searches a text or a number in the sorted values of an enum. limit NULL: it has none. */
 static bool is_among_sorted(struct hfd_check *check, const struct hfd_custom_limit *limit,
                             const struct hf__json *value) {
-        uint32_t low = 0, high = limit->n;
+        uint32_t low = 0, high = limit ? limit->n : 0;
 
         while (low < high) {
                 const uint32_t middle = low + (high - low) / 2;
@@ -206,32 +209,51 @@ static bool is_among_sorted(struct hfd_check *check, const struct hfd_custom_lim
                 else
                         high = middle;
         }
-        for (; low < limit->n && hfd_custom_scalar_compare(limit->as.sorted[low], value) == 0;
+        for (; limit && low < limit->n &&
+               hfd_custom_scalar_compare(limit->as.sorted[low], value) == 0;
              low++)
                 if (hfd_causes_equal(check->report.causes, limit->as.sorted[low], value))
                         return true;
         return false;
 }
 
-/* Searches a value that is neither a text nor a number in those that follow the sorted values. */
+/* Searches a value that is neither a text nor a number by its canonical text. A value whose text is
+ * longer than those of the enum is not printed to its end. limit NULL: the enum has no such values.
+ */
 static bool is_among_others(struct hfd_check *check, const struct hfd_custom_limit *limit,
                             const struct hf__json *value) {
-        for (const struct hf__json *const *at = limit->as.sorted + limit->n; *at; at++)
-                if (hfd_causes_equal(check->report.causes, *at, value))
-                        return true;
-        return false;
+        struct hf__strbuf text = {0};
+        bool found = false;
+
+        if (!limit)
+                return false;
+        text.max = limit->as.texts[limit->n - 1].n;
+        if (hfd_causes_check(check->report.causes, hfd_canonical_text(value, &text))) {
+                const struct hfd_custom_text wanted = {text.n, text.data};
+                found = bsearch(&wanted, limit->as.texts, limit->n, sizeof wanted,
+                                hfd_custom_text_compare) != NULL;
+        }
+        hf__strbuf_done(&text);
+        return found;
 }
 
+/* The limits of a node that say what an enum has. */
+struct enumeration {
+        const struct hfd_custom_limit *all, *sorted, *others; /* NULL = there is none */
+};
+
 /* As in Kubernetes, null never matches an enum, even if it is in the list. */
-static bool is_in_enum(struct hfd_check *check, const struct hf__json *values,
-                       const struct hfd_custom_limit *sorted, const struct hf__json *value) {
+static bool is_in_enum(struct hfd_check *check, const struct enumeration *enumeration,
+                       const struct hf__json *value) {
+        const bool is_scalar = hf__json_is_string(value) || hf__json_is_number(value);
+
         if (hf__json_is_null(value))
                 return false;
-        if (sorted)
-                return hf__json_is_string(value) || hf__json_is_number(value)
-                               ? is_among_sorted(check, sorted, value)
-                               : is_among_others(check, sorted, value);
-        for (const struct hf__json *m = hf__json_first(values); m; m = hf__json_next(m))
+        if (enumeration->sorted || enumeration->others)
+                return is_scalar ? is_among_sorted(check, enumeration->sorted, value)
+                                 : is_among_others(check, enumeration->others, value);
+        for (const struct hf__json *m = hf__json_first(enumeration->all->as.values); m;
+             m = hf__json_next(m))
                 if (hfd_causes_equal(check->report.causes, m, value))
                         return true;
         return false;
@@ -239,14 +261,16 @@ static bool is_in_enum(struct hfd_check *check, const struct hf__json *values,
 
 bool hfd_check_enum(struct hfd_check *check, const struct hfd_custom_node *node,
                     struct hfd_checked *checked) {
+        struct enumeration enumeration;
         uint32_t at = 0;
-        const struct hfd_custom_limit *limit = hfd_next_limit(node, &at, HFD_LIMIT_ENUM);
-        const struct hfd_custom_limit *sorted = hfd_next_limit(node, &at, HFD_LIMIT_ENUM_SORTED);
 
-        if (!limit || is_in_enum(check, limit->as.values, sorted, checked->value))
+        enumeration.all = hfd_next_limit(node, &at, HFD_LIMIT_ENUM);
+        enumeration.sorted = hfd_next_limit(node, &at, HFD_LIMIT_ENUM_SORTED);
+        enumeration.others = hfd_next_limit(node, &at, HFD_LIMIT_ENUM_OTHERS);
+        if (!enumeration.all || is_in_enum(check, &enumeration, checked->value))
                 return true;
         if (checked->records)
                 hfd_check_report_enum(&check->report, checked->place, checked->value,
-                                      limit->as.values);
+                                      enumeration.all->as.values);
         return false;
 }

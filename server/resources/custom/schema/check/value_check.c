@@ -392,10 +392,11 @@ bool hfd_check_value(struct hfd_check *check, const struct hfd_custom_node *node
 
         if (check_node(&scope, node, checked))
                 return true;
-        /* If a member differs, so does the object: each part is compared once, and not again for
-         * each part above it. */
+        /* If a member differs, so does the object. Otherwise the part is compared, but not again
+         * what was compared in it: each part once, however many parts around it are invalid. */
         if (old && !checked->differs)
-                checked->differs = !hfd_causes_equal(check->report.causes, checked->value, old);
+                checked->differs = !hfd_compared_equal(&check->compared, check->report.causes,
+                                                       checked->value, old);
         if (!old || checked->differs)
                 return false;
         check->report.causes->n = n_before;
@@ -415,6 +416,7 @@ void hfd_check_init(struct hfd_check *check, struct hfd_causes *causes, const ch
                     const struct hf__json *value) {
         memset(&check->run, 0, sizeof check->run);
         hf__arena_init(&check->arena);
+        hfd_compared_init(&check->compared, &check->arena);
         check->report = (struct hfd_check_report){.causes = causes, .prefix = prefix};
         check->run.arena = &check->arena;
         check->run.cost_limit = UINT64_MAX;
@@ -431,5 +433,6 @@ void hfd_check_done(struct hfd_check *check, bool accepted) {
         if (check->run.failed > 0 && !accepted)
                 hfd_cause_invalid(check->report.causes, *prefix ? prefix : "<nil>", "null",
                                   "the patterns of the schema need too much work for its texts");
+        hfd_compared_done(&check->compared);
         hf__arena_deinit(&check->arena);
 }

@@ -9,12 +9,14 @@
 #include "base/arena.h"
 #include "cel/values/run.h"
 #include "server/resources/custom/schema/check/check_report.h"
+#include "server/resources/custom/schema/check/compared.h"
 #include "server/resources/custom/schema/compile/node.h"
 
 struct hfd_check {
         struct hfd_check_report report;
-        struct hf__cel_run run; /* of the searches for patterns; limits their work */
-        struct hf__arena arena; /* of the run */
+        struct hf__cel_run run;       /* of the searches for patterns; limits their work */
+        struct hfd_compared compared; /* parts that were compared with their old form */
+        struct hf__arena arena;       /* of the run and of `compared` */
 };
 
 /* A value that is checked. The members except n_matched and differs are borrowed or constant. */

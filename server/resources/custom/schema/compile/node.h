@@ -58,7 +58,9 @@ enum hfd_custom_limit_kind {
         HFD_LIMIT_MIN_ITEMS,
         HFD_LIMIT_MAX_ITEMS,
         HFD_LIMIT_ENUM,
-        HFD_LIMIT_ENUM_SORTED, /* beside an ENUM of many texts or numbers: what is in it */
+        /* Beside an ENUM of many values: its texts and numbers, and its other values but null. */
+        HFD_LIMIT_ENUM_SORTED,
+        HFD_LIMIT_ENUM_OTHERS,
         HFD_LIMIT_MIN_PROPERTIES,
         HFD_LIMIT_MAX_PROPERTIES,
         HFD_LIMIT_REQUIRED
@@ -70,18 +72,24 @@ struct hfd_custom_pattern {
         const char *error;                 /* why; NULL = no error */
 };
 
+/* The canonical text of a value (canonical_text.h). */
+struct hfd_custom_text {
+        size_t n;
+        const char *text;
+};
+
 struct hfd_custom_limit {
         unsigned char kind; /* enum hfd_custom_limit_kind */
         bool exclusive;     /* of MINIMUM and MAXIMUM */
-        uint32_t n;         /* of nodes or names; of texts and numbers */
+        uint32_t n;         /* of nodes, names, sorted values or texts */
         union {
                 int64_t count; /* of lengths, items and properties */
                 double number;
                 const struct hfd_custom_pattern *pattern;
-                const char *format;            /* as it was written: "date-time" */
-                const struct hf__json *values; /* of ENUM: an array */
-                /* Of ENUM_SORTED: n texts and numbers in order, the other values, and a NULL. */
-                const struct hf__json *const *sorted;
+                const char *format;                         /* as it was written: "date-time" */
+                const struct hf__json *values;              /* of ENUM: an array */
+                const struct hf__json *const *sorted;       /* of ENUM_SORTED: n in order */
+                const struct hfd_custom_text *texts;        /* of ENUM_OTHERS: n in order */
                 const struct hfd_custom_node *const *nodes; /* of ANY_OF ... NOT: n */
                 const char *const *names;                   /* of REQUIRED: n */
         } as;
@@ -118,5 +126,7 @@ const struct hfd_custom_property *hfd_custom_property(const struct hfd_custom_no
                                                       const char *name);
 /* The order of ENUM_SORTED: texts, then numbers, of which those with the same double are equal. */
 int hfd_custom_scalar_compare(const struct hf__json *a, const struct hf__json *b);
+/* The order of ENUM_OTHERS, in which the last text is the longest. For qsort and bsearch. */
+int hfd_custom_text_compare(const void *a, const void *b);
 /* Prunes a default by the schema of its field. 0 or -ENOMEM. */
 int hfd_custom_prune_default(const struct hfd_custom_node *node, struct hf__json *value);

@@ -12,6 +12,8 @@
 #include <holdfast/error.h>
 
 #include "base/json.h"
+#include "base/strbuf.h"
+#include "server/resources/custom/schema/compile/canonical_text.h"
 #include "server/resources/custom/schema/compile/compile.h"
 #include "server/resources/custom/schema/formats/formats.h"
 
@@ -103,36 +105,85 @@ static int compare_scalars(const void *a, const void *b) {
                                          *(const struct hf__json *const *)b);
 }
 
-/* Adds the texts and numbers of an enum in order, and then its other values. Otherwise a list of n
- * elements would take time for n times the number of texts and numbers. null is left out, because
- * it never matches. */
-static void add_sorted(struct limits *limits, const struct hf__json *values) {
-        const size_t n_values = hf__json_count(values);
-        uint32_t n = 0;
+static bool is_scalar(const struct hf__json *value) {
+        return hf__json_is_string(value) || hf__json_is_number(value);
+}
 
-        if (n_values <= FEW_VALUES || n_values > UINT32_MAX)
-                return;
-        const struct hf__json **list = calloc(n_values + 1, sizeof *list); /* + 1: a NULL */
+/* Adds the texts and numbers of an enum in order. */
+static void add_sorted(struct limits *limits, const struct hf__json *values, size_t n_values) {
+        const struct hf__json **list = calloc(n_values, sizeof *list);
+        size_t n = 0;
+
         if (!list) {
                 hfd_compile_fail(limits->compiler, -ENOMEM);
                 return;
         }
         for (const struct hf__json *m = hf__json_first(values); m; m = hf__json_next(m))
-                if (hf__json_is_string(m) || hf__json_is_number(m))
+                if (is_scalar(m))
                         list[n++] = m;
-        if (n > FEW_VALUES) {
-                struct hfd_custom_limit *limit = add_limit(limits, HFD_LIMIT_ENUM_SORTED);
-                size_t n_all = n;
+        if (n > 0) {
                 qsort(list, n, sizeof *list, compare_scalars);
-                for (const struct hf__json *m = hf__json_first(values); m; m = hf__json_next(m))
-                        if (!hf__json_is_string(m) && !hf__json_is_number(m) &&
-                            !hf__json_is_null(m))
-                                list[n_all++] = m;
-                limit->n = n;
-                limit->as.sorted =
-                        hfd_compile_keep(limits->compiler, list, (n_all + 1) * sizeof *list);
+                struct hfd_custom_limit *limit = add_limit(limits, HFD_LIMIT_ENUM_SORTED);
+                limit->n = (uint32_t)n;
+                limit->as.sorted = hfd_compile_keep(limits->compiler, list, n * sizeof *list);
         }
         free(list);
+}
+
+int hfd_custom_text_compare(const void *a, const void *b) {
+        const struct hfd_custom_text *x = a, *y = b;
+
+        if (x->n != y->n)
+                return x->n < y->n ? -1 : 1;
+        return memcmp(x->text, y->text, x->n);
+}
+
+/* The canonical text of a value. If it cannot be made, the compiler's error is set. */
+static struct hfd_custom_text keep_canonical(struct hfd_schema_compiler *compiler,
+                                             const struct hf__json *value) {
+        struct hfd_custom_text kept = {0};
+        struct hf__strbuf text = {0};
+
+        if (hfd_canonical_text(value, &text) == 0)
+                kept = (struct hfd_custom_text){text.n, hfd_compile_text(compiler, text.data)};
+        else
+                hfd_compile_fail(compiler, -ENOMEM);
+        hf__strbuf_done(&text);
+        return kept;
+}
+
+/* Adds the canonical texts of the other values of an enum. null is left out, because it never
+ * matches. */
+static void add_others(struct limits *limits, const struct hf__json *values, size_t n_values) {
+        struct hfd_custom_text *list = calloc(n_values, sizeof *list);
+        size_t n = 0;
+
+        if (!list) {
+                hfd_compile_fail(limits->compiler, -ENOMEM);
+                return;
+        }
+        for (const struct hf__json *m = hf__json_first(values); m && limits->compiler->error == 0;
+             m = hf__json_next(m))
+                if (!is_scalar(m) && !hf__json_is_null(m))
+                        list[n++] = keep_canonical(limits->compiler, m);
+        if (n > 0 && limits->compiler->error == 0) {
+                struct hfd_custom_limit *limit = add_limit(limits, HFD_LIMIT_ENUM_OTHERS);
+                qsort(list, n, sizeof *list, hfd_custom_text_compare);
+                limit->n = (uint32_t)n;
+                limit->as.texts = hfd_compile_keep(limits->compiler, list, n * sizeof *list);
+        }
+        free(list);
+}
+
+/* Of an enum of many values, adds them in order. Otherwise a list of n elements would take time for
+ * n times the number of values. */
+static void add_many(struct limits *limits, const struct hf__json *values) {
+        const size_t n = hf__json_count(values);
+
+        if (n <= FEW_VALUES || n > UINT32_MAX)
+                return;
+        add_sorted(limits, values, n);
+        add_others(limits, values, n);
 }
 
 static void add_enum(struct limits *limits) {
@@ -143,7 +194,7 @@ static void add_enum(struct limits *limits) {
         values = hfd_compile_value(limits->compiler, hf__json_dup(values));
         add_limit(limits, HFD_LIMIT_ENUM)->as.values = values;
         if (limits->compiler->error == 0)
-                add_sorted(limits, values);
+                add_many(limits, values);
 }
 
 /* Adds a limit with one pointer for each element of the array, made by make. */
