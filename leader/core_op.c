@@ -75,7 +75,7 @@ static void send_op(struct hf__core *core, enum hf__core_op kind, struct hf__cor
         if (hf__core_has_valid_term(core))
                 core->op_deadline = hf__earlier(core->op_deadline, core->valid_until);
         else if (core->state == HF_RELEASING)
-                core->op_deadline = hf__earlier(core->op_deadline, core->release_until);
+                core->op_deadline = hf__earlier(core->op_deadline, core->deadline.at);
         action->op_id = core->op_id;
         action->deadline = core->op_deadline;
         if (kind == HF__OP_READ) {
