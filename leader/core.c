@@ -217,11 +217,12 @@ static bool is_deadline_over(struct hf__core *core, hf_nsec now) {
         return hf__deadline_is_over(&core->deadline, hf__core_state_limit(core), now);
 }
 
-static void run_timers(struct hf__core *core, struct hf__core_time now,
+/* joins: see struct hf__core_event. */
+static void run_timers(struct hf__core *core, bool joins, struct hf__core_time now,
                        struct hf__core_actions *actions) {
         if (core->state == HF_DRAINING && is_deadline_over(core, now.boot))
                 hf__core_abort_term(core, now.boot, "the drain deadline passed", actions);
-        if (core->state == HF_ABORTING && is_deadline_over(core, now.boot)) {
+        if (core->state == HF_ABORTING && !joins && is_deadline_over(core, now.boot)) {
                 enter_stuck(core, actions);
                 return;
         }
@@ -330,7 +331,7 @@ void hf__core_step(struct hf__core *core, const struct hf__core_event *event,
                 hf__core_op_withdraw(core, now);
         handle_event(core, event, now, ret_actions);
         apply_record_requests(core, now.boot, ret_actions);
-        run_timers(core, now, ret_actions);
+        run_timers(core, event->joins, now, ret_actions);
         due_at = hf__core_start_due_op(core, now, ret_actions);
         due_at = hf__earlier(due_at, update_watch(core, now.boot, ret_actions));
         push_report(core, old_state, old_holder, ret_actions);

@@ -162,6 +162,9 @@ struct hf__core_event {
         /* The operation under way was not sent and will not be, so it has no outcome. The core
          * withdraws it before it handles the event, and then requests the operation that is due. */
         bool op_unsent;
+        /* The controllers of the term have returned, and HF__EV_JOINED comes next. So the stop
+         * grace does not end in this step. */
+        bool joins;
         uint32_t op_id;
         int result;
         hf_nsec retry_after; /* the server's Retry-After; 0 = none */

@@ -262,9 +262,10 @@ static void join_term(struct hf_elector *elector) {
         take_step(elector, &event);
 }
 
-/* Ends the term if its client or the embedder has asked for that. */
+/* Ends the term if its client or the embedder has asked for that. If its controllers have returned
+ * already, look_at_term comes next. */
 static void end_stale_term(struct hf_elector *elector) {
-        struct hf__core_event event = {.type = HF__EV_STALE_TERM};
+        struct hf__core_event event = {.type = HF__EV_STALE_TERM, .joins = is_term_joined(elector)};
 
         event.result = atomic_exchange(&elector->stale_error, 0);
         if (atomic_exchange(&elector->end_requested, false) || event.result != 0)
