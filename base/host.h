@@ -21,12 +21,5 @@ int hf__clock_check(const struct hf_clock *clock, struct hf_status *reterr_statu
 static inline hf_nsec hf__nsec_after(hf_nsec now, hf_nsec period) {
         return period < HF_NSEC_NEVER - now ? now + period : HF_NSEC_NEVER;
 }
-/* Whether a thread that waits for a deadline notices it so late that the process did not run
- * meanwhile: it was stopped, or the machine was suspended. Then what had to happen before the
- * deadline had no time either. 2 s: also on a busy machine a thread is seldom woken so late, and
- * then a deadline only begins anew. */
-static inline bool hf__was_paused(hf_nsec deadline, hf_nsec now) {
-        return now - deadline >= 2 * HF_NSEC_PER_SEC;
-}
 /* The stack size that the host wants for each thread, in bytes; 0 = the default. */
 size_t hf__host_stack_bytes(const struct hf_host *host);

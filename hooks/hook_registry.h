@@ -13,7 +13,7 @@
 
 #include <holdfast/hooks.h>
 
-#include "base/host.h"
+#include "base/deadline.h"
 
 enum hf__hook_start_state {
         HF__START_WAITING, /* waits for the hooks that it depends on */
@@ -54,14 +54,15 @@ struct hf_hook_context {
         bool start_begun;    /* start_thread was created; a stop skips a hook without it */
         bool start_returned; /* the start thread will not access the registry again */
         bool start_joined;
-        hf_nsec start_until;
+        bool start_awaited; /* the stop coordinator waits for the start function */
+        struct hf__deadline start_until;
         pthread_t start_thread;
         struct hf_status start_status;
         enum hf__hook_stop_state stop_state;
         bool stop_begun;       /* no more threads may be spawned */
         bool stop_thread_made; /* stop_thread exists */
         bool stop_returned;
-        hf_nsec stop_until;
+        struct hf__deadline stop_until;
         pthread_t stop_thread;
         int stop_error;
         struct hf_status stop_status;
@@ -89,20 +90,6 @@ struct hf_hooks {
         bool stuck; /* threads are still running after the stop, or a stop function has said so
                        (HF_E_STUCK): nothing may be freed */
 };
-
-/* The time at which a relative deadline has passed. A sum beyond HF_NSEC_NEVER is HF_NSEC_NEVER. */
-static inline hf_nsec hf__hook_until(hf_nsec now, hf_nsec deadline) {
-        return deadline < HF_NSEC_NEVER - now ? now + deadline : HF_NSEC_NEVER;
-}
-
-/* Whether the time *until of a relative deadline has passed. After a pause of the process it begins
- * anew, because the hook had no time either. Only for a coordinator that has waited for *until
- * since the deadline began: it takes any other delay for a pause. */
-static inline bool hf__hook_is_late(hf_nsec *until, hf_nsec deadline, hf_nsec now) {
-        if (now >= *until && hf__was_paused(*until, now))
-                *until = hf__hook_until(now, deadline);
-        return now >= *until;
-}
 
 /* Completes the status of a hook function that returned r: sets its error, and a message that
  * describes r if the function set none. */

@@ -55,7 +55,7 @@ static bool can_start_locked(const struct hf_hook_context *hook) {
  * thread exists. Creating a thread does not block for long. */
 static void begin_hook_start_locked(struct hf_hook_context *hook, hf_nsec now) {
         hf__mutex_assert_held(&hook->hooks->mu);
-        hook->start_until = hf__hook_until(now, hook->hook.start_deadline);
+        hook->start_until = hf__deadline_after(now, hook->hook.start_deadline);
         set_start_state_locked(hook, HF__START_RUNNING);
         int r = hf__thread_start(hook->hooks->host, "hf-hook", start_main, hook,
                                  &hook->start_thread);
@@ -89,7 +89,7 @@ static int advance_hook_locked(struct hf_hook_context *hook, hf_nsec now,
                 return hf_fail(reterr_status, hook->start_status.error, "hook \"%s\" failed: %s",
                                hook->name, hook->start_status.message);
         if (hook->start_state == HF__START_RUNNING &&
-            hf__hook_is_late(&hook->start_until, hook->hook.start_deadline, now))
+            hf__deadline_is_over(&hook->start_until, hook->hook.start_deadline, now))
                 return hf_fail(reterr_status, HF_E_TIMEOUT,
                                "hook \"%s\" has not finished its start within %lld ms", hook->name,
                                (long long)(hook->hook.start_deadline / HF_NSEC_PER_MSEC));
@@ -116,8 +116,8 @@ static bool advance_all_locked(struct hf_hooks *hooks, hf_nsec now, int *ret_res
                         return true;
                 if (hook->start_state == HF__START_DONE)
                         n_done++;
-                else if (hook->start_state == HF__START_RUNNING && hook->start_until < *ret_wake)
-                        *ret_wake = hook->start_until;
+                else if (hook->start_state == HF__START_RUNNING && hook->start_until.at < *ret_wake)
+                        *ret_wake = hook->start_until.at;
         }
         return n_done == hooks->n;
 }

@@ -78,7 +78,7 @@ static void begin_hook_stop_locked(struct hf_hooks *hooks, struct hf_hook_contex
 
         hf__mutex_assert_held(&hooks->mu);
         hook->stop_begun = true;
-        hook->stop_until = hf__hook_until(now, hook->hook.stop_deadline);
+        hook->stop_until = hf__deadline_after(now, hook->hook.stop_deadline);
         set_stop_state_locked(hook, hook->hook.stop ? HF__STOP_RUNNING : HF__STOP_JOINING);
         pthread_mutex_unlock(&hooks->mu);
         hf_cancel_fire(hook->token, HF_CANCEL_STOPPING);
@@ -117,6 +117,18 @@ static void join_hook_threads_locked(struct hf_hooks *hooks, struct hf_hook_cont
         set_stop_state_locked(hook, HF__STOP_DONE);
 }
 
+/* Whether the start function has missed its deadline. At the first look the deadline does not begin
+ * anew: perhaps nobody has waited for it, because hf_hooks_start returned long ago. */
+static bool is_start_late_locked(struct hf_hook_context *hook, hf_nsec now) {
+        bool awaited = hook->start_awaited;
+
+        hf__mutex_assert_held(&hook->hooks->mu);
+        hook->start_awaited = true;
+        if (!awaited)
+                return now >= hook->start_until.at;
+        return hf__deadline_is_over(&hook->start_until, hook->hook.start_deadline, now);
+}
+
 /* Advances a hook in state WAITING. true: its state has changed. false: *ret_until is the deadline
  * at which its state changes even if nothing else does. */
 static bool advance_waiting_locked(struct hf_hooks *hooks, struct hf_hook_context *hook,
@@ -128,11 +140,11 @@ static bool advance_waiting_locked(struct hf_hooks *hooks, struct hf_hook_contex
         }
         if (!can_stop_locked(hooks, hook))
                 return false;
-        if (hook->start_returned || now >= hook->start_until) {
+        if (hook->start_returned || is_start_late_locked(hook, now)) {
                 begin_hook_stop_locked(hooks, hook, now);
                 return true;
         }
-        *ret_until = hook->start_until;
+        *ret_until = hook->start_until.at;
         return false;
 }
 
@@ -148,11 +160,11 @@ static bool advance_begun_locked(struct hf_hooks *hooks, struct hf_hook_context 
                 join_hook_threads_locked(hooks, hook);
                 return true;
         }
-        if (hf__hook_is_late(&hook->stop_until, hook->hook.stop_deadline, now)) {
+        if (hf__deadline_is_over(&hook->stop_until, hook->hook.stop_deadline, now)) {
                 set_stop_state_locked(hook, HF__STOP_STUCK);
                 return true;
         }
-        *ret_until = hook->stop_until;
+        *ret_until = hook->stop_until.at;
         return false;
 }
 

@@ -27,7 +27,6 @@
 #include <assert.h>
 #include <string.h>
 
-#include "base/host.h"
 #include "leader/core_lease.h"
 #include "leader/core_op.h"
 #include "leader/core_term.h"
@@ -86,7 +85,7 @@ static void on_stop(struct hf__core *core, hf_nsec now, struct hf__core_actions 
         } else if (core->state == HF_RELEASING) {
                 /* A release for a hand-over is under way, and its time limit may be almost reached.
                  * The stop gets the full time. */
-                core->release_until = now + 2 * hf__core_timing(core)->request_timeout;
+                core->deadline = hf__deadline_after(now, hf__core_state_limit(core));
         } else if (core->state == HF_FOLLOWING) {
                 /* The Lease may name this process, or a late acquire may yet be applied. Then the
                  * other processes would have to wait until it expires, so release it first (rule
@@ -214,23 +213,21 @@ static void enter_stuck(struct hf__core *core, struct hf__core_actions *actions)
         hf__core_push_action(actions, HF__ACT_STUCK);
 }
 
-/* After a pause of the process the grace begins anew: the controllers had no time either. */
-static bool is_grace_over(struct hf__core *core, hf_nsec now) {
-        if (hf__was_paused(core->abort_at + hf__core_timing(core)->stop_grace, now))
-                core->abort_at = now;
-        return now >= core->abort_at + hf__core_timing(core)->stop_grace;
+static bool is_deadline_over(struct hf__core *core, hf_nsec now) {
+        return hf__deadline_is_over(&core->deadline, hf__core_state_limit(core), now);
 }
 
-static void run_timers(struct hf__core *core, struct hf__core_time now,
+/* joins: see struct hf__core_event. */
+static void run_timers(struct hf__core *core, bool joins, struct hf__core_time now,
                        struct hf__core_actions *actions) {
-        if (core->state == HF_DRAINING && now.boot >= core->drain_until)
+        if (core->state == HF_DRAINING && is_deadline_over(core, now.boot))
                 hf__core_abort_term(core, now.boot, "the drain deadline passed", actions);
-        if (core->state == HF_ABORTING && is_grace_over(core, now.boot)) {
+        if (core->state == HF_ABORTING && !joins && is_deadline_over(core, now.boot)) {
                 enter_stuck(core, actions);
                 return;
         }
         hf__core_op_expire(core, now);
-        if (core->state == HF_RELEASING && now.boot >= core->release_until)
+        if (core->state == HF_RELEASING && is_deadline_over(core, now.boot))
                 hf__core_end_release(core, now.boot, actions);
 }
 
@@ -268,12 +265,8 @@ static hf_nsec next_wake_up(const struct hf__core *core, hf_nsec due_at) {
                 at = hf__earlier(at, core->op_deadline);
         if (hf__core_has_valid_term(core))
                 at = hf__earlier(at, core->valid_until);
-        if (core->state == HF_DRAINING)
-                at = hf__earlier(at, core->drain_until);
-        if (core->state == HF_ABORTING)
-                at = hf__earlier(at, core->abort_at + hf__core_timing(core)->stop_grace);
-        if (core->state == HF_RELEASING)
-                at = hf__earlier(at, core->release_until);
+        if (hf__core_state_limit(core) != HF_NSEC_NEVER)
+                at = hf__earlier(at, core->deadline.at);
         return at;
 }
 
@@ -338,7 +331,7 @@ void hf__core_step(struct hf__core *core, const struct hf__core_event *event,
                 hf__core_op_withdraw(core, now);
         handle_event(core, event, now, ret_actions);
         apply_record_requests(core, now.boot, ret_actions);
-        run_timers(core, now, ret_actions);
+        run_timers(core, event->joins, now, ret_actions);
         due_at = hf__core_start_due_op(core, now, ret_actions);
         due_at = hf__earlier(due_at, update_watch(core, now.boot, ret_actions));
         push_report(core, old_state, old_holder, ret_actions);

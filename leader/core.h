@@ -76,8 +76,11 @@
  *
  *  8. The Lease is released only after all controllers of the term have returned, and only while
  *     the record is still ours (rule 11 has the exception). A controller that has not returned
- *     stop_grace after the abort leads to STUCK, and nothing is released. The grace begins anew if
- *     it has passed while the process did not run.
+ *     stop_grace after the abort leads to STUCK, and nothing is released. If the grace has passed
+ *     while the process did not run, it begins anew, because the controllers had no time either,
+ *     and so do the drain deadline and the time limit of the release. Each of the three does so
+ *     HF__DEADLINE_ANEW_MAX times at most (base/deadline.h): a process that is always woken late
+ *     reports a stuck controller in the end.
  *
  *  9. After a short term that was lost, the core waits before it contends again. The wait doubles
  *     with each short term in a row. There is no wait after a term of at least one lease duration.
@@ -121,6 +124,7 @@
 
 #include <holdfast/leader.h>
 
+#include "base/deadline.h"
 #include "leader/record.h"
 
 struct hf__core_time {
@@ -158,6 +162,9 @@ struct hf__core_event {
         /* The operation under way was not sent and will not be, so it has no outcome. The core
          * withdraws it before it handles the event, and then requests the operation that is due. */
         bool op_unsent;
+        /* The controllers of the term have returned, and HF__EV_JOINED comes next. So the stop
+         * grace does not end in this step. */
+        bool joins;
         uint32_t op_id;
         int result;
         hf_nsec retry_after; /* the server's Retry-After; 0 = none */
@@ -316,12 +323,13 @@ struct hf__core {
         struct hf__core_term_record term_record; /* of the current or last term */
         uint64_t term; /* the number that the fence compares; 0 = no term */
         /* boot times; valid_until is 0 unless LEADING or DRAINING */
-        hf_nsec term_started_at, valid_until, drain_until, abort_at, release_until;
-        hf_nsec renew_at;       /* time of the next renewal */
-        bool joined;            /* no controller of a term runs */
-        hf_nsec settled_at;     /* if joined: boot time at which the last term's writes have
-                                   settled (rule 13); 0 = they have settled already */
-        unsigned n_short_terms; /* in a row (rule 9) */
+        hf_nsec term_started_at, valid_until;
+        struct hf__deadline deadline; /* of the state, if it is DRAINING, ABORTING or RELEASING */
+        hf_nsec renew_at;             /* time of the next renewal */
+        bool joined;                  /* no controller of a term runs */
+        hf_nsec settled_at;           /* if joined: boot time at which the last term's writes have
+                                         settled (rule 13); 0 = they have settled already */
+        unsigned n_short_terms;       /* in a row (rule 9) */
         uint64_t n_terms;
         const char *last_end; /* why the last term ended; static */
 

@@ -75,7 +75,7 @@ static void send_op(struct hf__core *core, enum hf__core_op kind, struct hf__cor
         if (hf__core_has_valid_term(core))
                 core->op_deadline = hf__earlier(core->op_deadline, core->valid_until);
         else if (core->state == HF_RELEASING)
-                core->op_deadline = hf__earlier(core->op_deadline, core->release_until);
+                core->op_deadline = hf__earlier(core->op_deadline, core->deadline.at);
         action->op_id = core->op_id;
         action->deadline = core->op_deadline;
         if (kind == HF__OP_READ) {
@@ -356,9 +356,12 @@ static void on_acquired(struct hf__core *core, const struct hf__record *record, 
         if (core->state != HF_FOLLOWING)
                 return;
         /* The watch may already have reported a newer record, by which another process has
-         * replaced ours. */
-        if (!hf__core_is_current_term(core, &core->observed))
+         * replaced ours. Or the server has answered with another record than the one it was sent:
+         * if that one is free, the core must not acquire again and again. */
+        if (!hf__core_is_current_term(core, &core->observed)) {
+                core->next_op_at = compute_retry_at(core, now, 0);
                 return;
+        }
         /* Without numeric revisions it is unknown whether the record of the event is newer. */
         if (core->event_since_send && !has_order)
                 core->must_read = true;
@@ -389,6 +392,14 @@ static void on_renewed(struct hf__core *core, const struct hf__record *record, h
         hf__core_push_action(actions, HF__ACT_EXTEND)->valid_until = valid_until;
 }
 
+/* If the Lease is ours even now, the server has answered with another record than the one it was
+ * sent. The release is repeated, but not at once. */
+static void on_released(struct hf__core *core, const struct hf__record *record, hf_nsec now) {
+        hf__core_observe(core, record, now);
+        if (core->state == HF_RELEASING && is_ours(core))
+                core->next_op_at = compute_retry_at(core, now, 0);
+}
+
 static void on_write_done(struct hf__core *core, enum hf__core_op kind,
                           const struct hf__core_event *event, struct hf__core_time now,
                           struct hf__core_actions *actions) {
@@ -408,7 +419,7 @@ static void on_write_done(struct hf__core *core, enum hf__core_op kind,
         else if (kind == HF__OP_RENEW)
                 on_renewed(core, &event->record, now.boot, actions);
         else
-                hf__core_observe(core, &event->record, now.boot);
+                on_released(core, &event->record, now.boot);
 }
 
 /* ---- the outcome of a read ---- */
@@ -432,6 +443,10 @@ static void on_read_done(struct hf__core *core, const struct hf__core_event *eve
                 core->next_op_at = compute_retry_at(core, now.boot, 0);
         if (!hf__core_observe_read(core, found ? &event->record : NULL, now.boot))
                 return;
+        /* Without a revision it cannot be written, so it is read again. The server may never give
+         * one. */
+        if (core->observed.exists && core->observed.rv[0] == '\0')
+                core->next_op_at = compute_retry_at(core, now.boot, 0);
         /* The doubt ends if the read shows that the last write can no longer be applied. In a
          * release it also ends if the Lease is ours, because the release gives it up anyway. */
         if (!hf__core_may_still_apply(core) ||

@@ -48,6 +48,22 @@ struct hf__core_action *hf__core_push_action(struct hf__core_actions *actions,
         return action;
 }
 
+hf_nsec hf__core_state_limit(const struct hf__core *core) {
+        if (core->state == HF_DRAINING)
+                return hf__core_timing(core)->drain_deadline;
+        if (core->state == HF_ABORTING)
+                return hf__core_timing(core)->stop_grace;
+        /* One timeout for a read of the Lease, and one for the write. */
+        if (core->state == HF_RELEASING)
+                return 2 * hf__core_timing(core)->request_timeout;
+        return HF_NSEC_NEVER;
+}
+
+static void enter_limited(struct hf__core *core, enum hf_leader_state state, hf_nsec now) {
+        core->state = state;
+        core->deadline = hf__deadline_after(now, hf__core_state_limit(core));
+}
+
 /* ---- the beginning of a term ---- */
 
 void hf__core_start_term(struct hf__core *core, hf_nsec now, const struct hf__record *record,
@@ -78,8 +94,7 @@ void hf__core_abort_term(struct hf__core *core, hf_nsec now, const char *why,
         assert(hf__core_has_valid_term(core) && !core->joined);
         hf__core_push_action(actions, HF__ACT_GATE_SHUT);
         hf__core_push_action(actions, HF__ACT_TERM_ABORT)->text = why;
-        core->state = HF_ABORTING;
-        core->abort_at = now;
+        enter_limited(core, HF_ABORTING, now);
         core->valid_until = 0;
         core->last_end = why;
         /* A leader that cannot keep the Lease must not keep others from it (rule 9). */
@@ -101,8 +116,7 @@ void hf__core_drain_term(struct hf__core *core, hf_nsec now, const char *why,
                          struct hf__core_actions *actions) {
         assert(core->state == HF_LEADING && !core->joined);
         hf__core_push_action(actions, HF__ACT_TERM_DRAIN);
-        core->state = HF_DRAINING;
-        core->drain_until = now + hf__core_timing(core)->drain_deadline;
+        enter_limited(core, HF_DRAINING, now);
         core->last_end = why;
         if (now - core->term_started_at >= hf__core_timing(core)->lease_duration)
                 core->n_short_terms = 0;
@@ -157,9 +171,7 @@ void hf__core_term_joined(struct hf__core *core, hf_nsec now) {
 
 void hf__core_enter_releasing(struct hf__core *core, hf_nsec now) {
         assert(core->joined && core->state != HF_RELEASING);
-        core->state = HF_RELEASING;
-        /* One timeout for a read of the Lease, and one for the write. */
-        core->release_until = now + 2 * hf__core_timing(core)->request_timeout;
+        enter_limited(core, HF_RELEASING, now);
         core->next_op_at = now;
         core->n_failures = 0;
         /* The release waits for the operation under way. If that hangs, enough of the time limit

@@ -23,6 +23,9 @@ hf_nsec hf__core_jittered(struct hf__core *core, hf_nsec duration);
 struct hf__core_action *hf__core_push_action(struct hf__core_actions *actions,
                                              enum hf__core_action_type type);
 
+/* How long the state may last: DRAINING, ABORTING or RELEASING; HF_NSEC_NEVER for the others. */
+hf_nsec hf__core_state_limit(const struct hf__core *core);
+
 /* FOLLOWING -> LEADING. record: the server's response to the acquire, which was sent at
  * op_sent_at. */
 void hf__core_start_term(struct hf__core *core, hf_nsec now, const struct hf__record *record,

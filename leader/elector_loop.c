@@ -146,6 +146,9 @@ static void publish_info(struct hf_elector *elector, hf_nsec now) {
         is_new_collision = core->collision && !info->identity_taken;
         info->identity_taken = core->collision;
         info->last_end = core->last_end ? core->last_end : "";
+        if (core->deadline.n_anew > info->n_anew)
+                elector->electors->n_anew++;
+        info->n_anew = core->deadline.n_anew;
         if (core->state == HF_STUCK && elector->term &&
             (!info->stuck_controller || !info->stuck_controller[0]))
                 info->stuck_controller = hf__term_stuck_name(elector->term);
@@ -259,9 +262,10 @@ static void join_term(struct hf_elector *elector) {
         take_step(elector, &event);
 }
 
-/* Ends the term if its client or the embedder has asked for that. */
+/* Ends the term if its client or the embedder has asked for that. If its controllers have returned
+ * already, look_at_term comes next. */
 static void end_stale_term(struct hf_elector *elector) {
-        struct hf__core_event event = {.type = HF__EV_STALE_TERM};
+        struct hf__core_event event = {.type = HF__EV_STALE_TERM, .joins = is_term_joined(elector)};
 
         event.result = atomic_exchange(&elector->stale_error, 0);
         if (atomic_exchange(&elector->end_requested, false) || event.result != 0)

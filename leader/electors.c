@@ -33,6 +33,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/deadline.h"
 #include "base/host.h"
 #include "base/process_mark.h"
 #include "base/sized_struct.h"
@@ -164,37 +165,63 @@ static bool all_instances_joined(struct hf_electors *electors) {
         return true;
 }
 
-/* Waits for a change until boot time *until, which is `duration` after the wait began. False: that
- * time has passed. After a pause of the process it begins anew, because the threads that are waited
- * for had no time either. */
-static bool await_change_locked(struct hf_electors *electors, hf_nsec *until, hf_nsec duration) {
+/* How long a stop waits for threads. */
+struct limit {
+        struct hf__deadline until;
+        hf_nsec duration;
+        uint64_t n_anew; /* electors->n_anew, when `until` was set */
+};
+
+static struct limit begin_limit(struct hf_electors *electors, hf_nsec duration) {
+        pthread_mutex_lock(&electors->mu);
+        const struct limit limit = {
+                .until = hf__deadline_after(hf_now(hf_host_clock(electors->host)), duration),
+                .duration = duration,
+                .n_anew = electors->n_anew,
+        };
+        pthread_mutex_unlock(&electors->mu);
+        return limit;
+}
+
+/* Whether the limit is over. It covers the deadlines of all cores. So when one of them has begun
+ * anew, the limit does, too, even if this thread was woken in time. */
+static bool is_limit_over_locked(struct hf_electors *electors, struct limit *limit, hf_nsec now) {
+        hf__mutex_assert_held(&electors->mu);
+        if (now < limit->until.at)
+                return false;
+        if (limit->n_anew != electors->n_anew) {
+                limit->n_anew = electors->n_anew;
+                limit->until.at = hf__nsec_after(now, limit->duration);
+        }
+        return hf__deadline_is_over(&limit->until, limit->duration, now);
+}
+
+/* Waits for a change until the limit is over: then it returns false. */
+static bool await_change_locked(struct hf_electors *electors, struct limit *limit) {
         const struct hf_clock *clock = hf_host_clock(electors->host);
-        hf_nsec now = hf_now(clock);
 
         hf__mutex_assert_held(&electors->mu);
-        if (now >= *until && hf__was_paused(*until, now))
-                *until = now + duration;
-        if (now >= *until)
+        if (is_limit_over_locked(electors, limit, hf_now(clock)))
                 return false;
-        (void)clock->wait(clock->ctx, &electors->changed, &electors->mu, *until);
+        (void)clock->wait(clock->ctx, &electors->changed, &electors->mu, limit->until.at);
         return true;
 }
 
 /* Waits for the controllers of class HF_EVERY_INSTANCE, as await_change_locked does. True: all have
  * returned. */
-static bool wait_for_instances(struct hf_electors *electors, hf_nsec *until, hf_nsec duration) {
+static bool wait_for_instances(struct hf_electors *electors, struct limit *limit) {
         pthread_mutex_lock(&electors->mu);
         bool joined = all_instances_joined(electors);
-        while (!joined && await_change_locked(electors, until, duration))
+        while (!joined && await_change_locked(electors, limit))
                 joined = all_instances_joined(electors);
         pthread_mutex_unlock(&electors->mu);
         return joined;
 }
 
-/* Drains the HF_EVERY_INSTANCE controllers until boot time *until, which is `duration` after the
- * stop began (or after a pause, await_change_locked), then aborts them. If one has not returned a
- * stop grace later, no controller's memory is freed, and `instance` remains set. */
-static void stop_instances(struct hf_electors *electors, hf_nsec *until, hf_nsec duration) {
+/* Drains the HF_EVERY_INSTANCE controllers until the limit of the stop is over, then aborts them.
+ * If one has not returned a stop grace later, no controller's memory is freed, and `instance`
+ * remains set. */
+static void stop_instances(struct hf_electors *electors, struct limit *limit) {
         hf_nsec grace = 0;
         for (size_t i = 0; i < electors->n; i++) {
                 struct hf_elector *elector = electors->list[i];
@@ -203,13 +230,13 @@ static void stop_instances(struct hf_electors *electors, hf_nsec *until, hf_nsec
                 if (elector->instance)
                         hf__term_fire_drain(elector->instance);
         }
-        if (!wait_for_instances(electors, until, duration)) {
+        if (!wait_for_instances(electors, limit)) {
                 for (size_t i = 0; i < electors->n; i++)
                         if (electors->list[i]->instance)
                                 hf__term_fire_abort(electors->list[i]->instance,
                                                     HF_CANCEL_DEADLINE);
-                hf_nsec end = hf_now(hf_host_clock(electors->host)) + grace;
-                if (!wait_for_instances(electors, &end, grace))
+                struct limit last = begin_limit(electors, grace);
+                if (!wait_for_instances(electors, &last))
                         return;
         }
         for (size_t i = 0; i < electors->n; i++)
@@ -291,8 +318,8 @@ int hf_electors_start(struct hf_electors *electors, struct hf_status *reterr_sta
         hf__taken_names_done(&electors->names);
         int r = start_electors(electors);
         if (r != 0) {
-                hf_nsec until = hf_now(hf_host_clock(electors->host));
-                stop_instances(electors, &until, 0);
+                struct limit none = begin_limit(electors, 0);
+                stop_instances(electors, &none);
                 (void)hf_fail(reterr_status, r, "the electors cannot start: %s", hf_strerror(r));
         }
         set_state(electors, r == 0 ? HF__ELECTORS_RUNNING : HF__ELECTORS_STOPPED);
@@ -315,11 +342,11 @@ static hf_nsec stop_bound(const struct hf_electors *electors) {
         return longest;
 }
 
-/* Until *until, as await_change_locked does. What is waited for next has the same deadline, so one
- * pause moves it once. */
-static bool wait_for_loop(struct hf_electors *electors, hf_nsec *until, hf_nsec duration) {
+/* As await_change_locked does. What is waited for next has the same limit, so one pause moves it
+ * once. */
+static bool wait_for_loop(struct hf_electors *electors, struct limit *limit) {
         pthread_mutex_lock(&electors->mu);
-        while (!electors->loop_over && await_change_locked(electors, until, duration))
+        while (!electors->loop_over && await_change_locked(electors, limit))
                 ;
         bool over = electors->loop_over;
         pthread_mutex_unlock(&electors->mu);
@@ -393,13 +420,12 @@ int hf_electors_stop(struct hf_electors *electors, struct hf_status *reterr_stat
         if (!begin_stop(electors, &r, reterr_status))
                 return r;
 
-        hf_nsec duration = stop_bound(electors) + STOP_MARGIN;
-        hf_nsec until = hf_now(hf_host_clock(electors->host)) + duration;
+        struct limit limit = begin_limit(electors, stop_bound(electors) + STOP_MARGIN);
         assert(!atomic_load(&electors->stop_requested));
         atomic_store(&electors->stop_requested, true);
         hf__electors_wake(electors);
-        bool loop_over = wait_for_loop(electors, &until, duration);
-        stop_instances(electors, &until, duration);
+        bool loop_over = wait_for_loop(electors, &limit);
+        stop_instances(electors, &limit);
         if (loop_over) {
                 (void)hf__thread_join(electors->thread);
                 for (size_t i = 0; i < electors->n; i++)
@@ -479,12 +505,13 @@ static int start_controllers(struct hf_hook_context *context, void *ctx,
                                "shut down before the controllers started");
         int r = hf_electors_start(ctx, reterr_status);
         /* hf_electors_stop limits its own duration, to stop_bound, STOP_MARGIN and another stop
-         * grace (stop_instances). This longer limit only catches a bug in it. No elector can be
-         * added any more, so the bound is final. Twice a bound of decades would not fit. */
-        hf_nsec bound = stop_bound(ctx);
-        if (bound > HF_NSEC_NEVER / 4)
-                bound = HF_NSEC_NEVER / 4;
-        hf_hook_set_stop_deadline(context, 2 * bound + 10 * HF_NSEC_PER_SEC);
+         * grace (stop_instances), as often as these begin anew. This longer limit only catches a
+         * bug in it. No elector can be added any more, so the bound is final. Several times a bound
+         * of decades would not fit. */
+        hf_nsec bound = stop_bound(ctx), n = 2 * (1 + HF__DEADLINE_ANEW_MAX);
+        if (bound > HF_NSEC_NEVER / 16)
+                bound = HF_NSEC_NEVER / 16;
+        hf_hook_set_stop_deadline(context, n * (bound + 5 * HF_NSEC_PER_SEC));
         return r;
 }
 

@@ -14,8 +14,8 @@
  * the calling thread.
  *
  * Invariants:
- *  - every write that was admitted is a `struct write` on the list until its response, and holds a
- *    reference on the client;
+ *  - every write that was admitted is a `struct write` on one of the two lists until its response,
+ *    and holds a reference on the client;
  *  - no lock is held while the inner client or `done` is called. Only `stale` and `settled` are
  *    called under the lock, so that neither is called after hf__leader_client_release has returned.
  *
@@ -42,10 +42,11 @@ struct write {
         hf_nsec deadline; /* no part of the write is sent later; 0 = no limit */
 
         /* guarded by client->mu */
-        struct write *next, **at; /* the list; at: the pointer that points here */
+        struct write *next, **at; /* its list; at: the pointer that points here */
         uint64_t inner_id;        /* the inner client's id of the request; 0 = not known yet */
-        bool has_response, cancel_wanted;
-        int refs; /* one for send_write, one for the callback */
+        bool has_response;
+        bool cancel_wanted; /* it is on the list `canceled` */
+        int refs;           /* one for send_write, one for the callback */
 };
 
 struct leader_client {
@@ -56,16 +57,18 @@ struct leader_client {
         /* guarded by mu */
         int refs; /* one for the owner, one for each write under way */
         bool aborted, ended, released;
-        bool is_fenced;   /* the server has confirmed a fence */
-        hf_nsec doubt_at; /* when the last write in doubt ended; 0 = none was in doubt */
-        struct write *writes;
+        bool is_fenced;         /* the server has confirmed a fence */
+        hf_nsec doubt_at;       /* when the last write in doubt ended; 0 = none was in doubt */
+        struct write *writes;   /* under way, and not canceled by an abort */
+        struct write *canceled; /* under way: the others */
+        size_t n_pending;       /* writes under way that may take effect: not the dry runs */
 };
 
 static void client_unref(struct leader_client *client) {
         pthread_mutex_lock(&client->mu);
         assert(client->refs > 0);
         bool is_last_ref = --client->refs == 0;
-        assert(!is_last_ref || (client->released && !client->writes));
+        assert(!is_last_ref || (client->released && !client->writes && !client->canceled));
         pthread_mutex_unlock(&client->mu);
         if (is_last_ref) {
                 pthread_mutex_destroy(&client->mu);
@@ -86,13 +89,20 @@ static void write_unref(struct write *write) {
         }
 }
 
-/* Whether a write without a response may still take effect. */
-static bool has_pending_locked(const struct leader_client *client) {
-        hf__mutex_assert_held(&client->mu);
-        for (const struct write *write = client->writes; write; write = write->next)
-                if (!write->dry_run)
-                        return true;
-        return false;
+static void link_locked(struct write *write, struct write **list) {
+        hf__mutex_assert_held(&write->client->mu);
+        write->next = *list;
+        write->at = list;
+        if (write->next)
+                write->next->at = &write->next;
+        *list = write;
+}
+
+static void unlink_locked(struct write *write) {
+        hf__mutex_assert_held(&write->client->mu);
+        *write->at = write->next;
+        if (write->next)
+                write->next->at = write->at;
 }
 
 static void write_end_locked(struct write *write) {
@@ -101,12 +111,11 @@ static void write_end_locked(struct write *write) {
         hf__mutex_assert_held(&client->mu);
         assert(!write->has_response);
         write->has_response = true;
-        *write->at = write->next;
-        if (write->next)
-                write->next->at = write->at;
+        unlink_locked(write);
+        assert(write->dry_run || client->n_pending > 0);
+        client->n_pending -= !write->dry_run;
         /* Called under the lock (see the invariants): it only sets a flag and wakes the loop. */
-        if (client->ended && !client->released && !has_pending_locked(client) &&
-            client->config.settled)
+        if (client->ended && !client->released && client->n_pending == 0 && client->config.settled)
                 client->config.settled(client->config.ctx);
 }
 
@@ -194,11 +203,8 @@ static int write_begin(struct write *write, struct hf_request *request, const ch
                 write->deadline = request->deadline;
                 assert(client->refs > 0);
                 client->refs++;
-                write->next = client->writes;
-                write->at = &client->writes;
-                if (write->next)
-                        write->next->at = &write->next;
-                client->writes = write;
+                client->n_pending += !write->dry_run;
+                link_locked(write, &client->writes);
         }
         pthread_mutex_unlock(&client->mu);
         return r;
@@ -299,19 +305,20 @@ static void leader_watch_cancel(struct hf_client *self, uint64_t id) {
         hf_client_watch_cancel(((struct leader_client *)self)->config.inner, id);
 }
 
-/* Each pass cancels one write, and unlocks before it calls the inner client. If the id of a write
- * is not known yet, send_write cancels the write itself. */
+/* Each pass cancels one write, and unlocks before it calls the inner client. The write goes to the
+ * other list, so that no pass searches. If its id is not known yet, send_write cancels it. */
 void hf__leader_client_abort(struct hf_client *self) {
         struct leader_client *client = (struct leader_client *)self;
         for (;;) {
                 pthread_mutex_lock(&client->mu);
                 client->aborted = true;
                 struct write *write = client->writes;
-                while (write && write->cancel_wanted)
-                        write = write->next;
                 uint64_t id = write ? write->inner_id : 0;
-                if (write)
+                if (write) {
                         write->cancel_wanted = true;
+                        unlink_locked(write);
+                        link_locked(write, &client->canceled);
+                }
                 pthread_mutex_unlock(&client->mu);
                 if (!write)
                         return;
@@ -330,7 +337,7 @@ void hf__leader_client_end(struct hf_client *self) {
 hf_nsec hf__leader_client_doubt_at(struct hf_client *self) {
         struct leader_client *client = (struct leader_client *)self;
         pthread_mutex_lock(&client->mu);
-        hf_nsec doubt_at = has_pending_locked(client) ? HF_NSEC_NEVER : client->doubt_at;
+        hf_nsec doubt_at = client->n_pending > 0 ? HF_NSEC_NEVER : client->doubt_at;
         if (client->is_fenced)
                 doubt_at = 0;
         pthread_mutex_unlock(&client->mu);

@@ -21,11 +21,14 @@
  *    an Event's name consists of the Lease's name, its transitions modulo KEPT_TERMS, and whether
  *    the term began or ended, so the newest Event overwrites the oldest. Therefore an Event is
  *    written with PUT. If the server does not create objects on PUT, it is written with POST.
+ *  - The Events of two Leases have different names, also if these Leases' names are long and differ
+ *    only at the end.
  */
 #include "leader/lease_events.h"
 
 #include <assert.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,12 +36,14 @@
 #include "base/strbuf.h"
 #include "base/thread.h"
 #include "base/time_format.h"
+#include "leader/shards_core.h"
 
 #define MAX_ENTRIES     8
 #define MAX_ATTEMPTS    12 /* a minute with RETRY_AFTER; three if each request times out */
 #define RETRY_AFTER     (5 * HF_NSEC_PER_SEC)
 #define REQUEST_TIMEOUT (10 * HF_NSEC_PER_SEC)
-#define KEPT_TERMS      16 /* terms of a Lease whose Events are kept; a power of two */
+#define LEASE_NAME_MAX  200 /* bytes of the Lease's name in an Event's name */
+#define KEPT_TERMS      16  /* terms of a Lease whose Events are kept; a power of two */
 
 enum entry_state { FREE, WAITING, UNDER_WAY };
 
@@ -224,15 +229,29 @@ static void on_response(void *ctx, const struct hf_response *reply) {
         finish_attempt(ctx, reply->error);
 }
 
+/* Names the Event. A name of more than LEASE_NAME_MAX bytes leaves no room for the suffix, so its
+ * end is replaced by a hash of all of it. The digits follow without a dash, so the result is a
+ * valid name wherever the cut is. */
+static void print_event_name(const struct entry *entry, char name[HF_NAME_MAX + 1]) {
+        const char *lease = entry->events->name;
+        char hash[17] = "";
+        bool cut = strlen(lease) > LEASE_NAME_MAX;
+
+        if (cut)
+                (void)snprintf(hash, sizeof hash, "%016" PRIx64, hf__shards_key(lease));
+        (void)snprintf(name, HF_NAME_MAX + 1, "%.*s%s.leader-%u-%s",
+                       LEASE_NAME_MAX - (cut ? (int)sizeof hash - 1 : 0), lease, hash,
+                       (unsigned)(entry->transitions & (KEPT_TERMS - 1)),
+                       entry->began ? "became" : "stopped");
+}
+
 /* Requires UNDER_WAY. The entry belongs to this thread until the request is sent, then to the
  * response. */
 static void send_entry(struct entry *entry) {
         struct hf__lease_events *events = entry->events;
         struct hf__strbuf body = {0};
-        char name[HF_NAME_MAX + 1]; /* 200 bytes of the Lease's name leave room for the suffix */
-        (void)snprintf(name, sizeof name, "%.200s.leader-%u-%s", events->name,
-                       (unsigned)(entry->transitions & (KEPT_TERMS - 1)),
-                       entry->began ? "became" : "stopped");
+        char name[HF_NAME_MAX + 1];
+        print_event_name(entry, name);
         print_event(entry, name, &body);
         int r = body.error;
         if (r == 0) {

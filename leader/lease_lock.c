@@ -369,7 +369,7 @@ static void lock_read(struct hf__lock *base, uint32_t op_id, hf_nsec deadline) {
 }
 
 /* Prints the Lease to write, based on `last`. HF_E_CONFLICT: `last` has another revision than
- * record. */
+ * record, or none: without a revision the server would write whatever the Lease is now. */
 static int print_lease(struct lease_lock *lock, const struct hf__record *record,
                        struct hf__strbuf *out) {
         const char *const *labels = (const char *const *)lock->labels;
@@ -378,7 +378,8 @@ static int print_lease(struct lease_lock *lock, const struct hf__record *record,
         bool is_printed = false;
         int r = 0;
         pthread_mutex_lock(&lock->mu);
-        if (record->exists && (!lock->exists || strcmp(lock->rv, record->rv) != 0))
+        if (record->exists &&
+            (!lock->exists || record->rv[0] == '\0' || strcmp(lock->rv, record->rv) != 0))
                 r = HF_E_CONFLICT;
         else if (lock->last && !labels)
                 is_printed = hf__lease_edit(&edit, lock->last, lock->n_last, out);

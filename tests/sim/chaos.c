@@ -8,6 +8,17 @@
 
 #include "tests/sim/sim.h"
 
+/* A stop, or the report of stuck work, is late by the pause. After one of 2 s or more the deadline
+ * of the state may begin anew. */
+static void allow_pause(struct sim_proc *proc, hf_nsec duration) {
+        hf_nsec late = (hf_nsec)((double)duration * proc->rate) + 1;
+
+        if (late >= 2 * S)
+                late += sim_state_limit(proc);
+        proc->stop_by_local += late;
+        proc->stuck_by_local += late;
+}
+
 static void pause_proc(struct sim *sim, int p, hf_nsec duration) {
         struct sim_proc *proc = &sim->procs[p];
 
@@ -19,9 +30,7 @@ static void pause_proc(struct sim *sim, int p, hf_nsec duration) {
         proc->paused = true;
         proc->paused_at = sim->now;
         proc->clean_since_stop = false;
-        /* The process cannot stop while it is paused, and then the stop grace may begin anew. */
-        proc->stop_by_local +=
-                (duration + duration / 10) * (proc->rate > 1.1 ? 2 : 1) + sim->timing.stop_grace;
+        allow_pause(proc, duration);
         /* The pause may fall between the check of the gate and the write that the check allowed. */
         proc->held_write = proc->work_alive &&
                            hf__gate_may_act(&proc->gate, sim_local_time(sim, proc)) &&
@@ -230,6 +239,7 @@ void sim_chaos_end(struct sim *sim) {
 
                 proc->network = NET_GOOD;
                 proc->watch_mute = false;
+                proc->wakes_late = 0;
                 if (proc->frozen)
                         sim_set_clock(sim, proc, proc->rate, false);
                 if (proc->alive && (proc->core.state == HF_STOPPED || proc->core.state == HF_STUCK))

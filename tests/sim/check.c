@@ -217,4 +217,8 @@ void sim_check_overdue(struct sim *sim, int p) {
         if (proc->alive && proc->stop_asked && proc->core.state != HF_STOPPED &&
             proc->core.state != HF_STUCK && sim_local_time(sim, proc) > proc->stop_by_local)
                 sim_violate(sim, "P6: the stop of %s did not end in time", proc->identity);
+        if (proc->alive && proc->core.state == HF_ABORTING &&
+            sim_local_time(sim, proc) > proc->stuck_by_local)
+                sim_violate(sim, "P6: the stuck work of %s was not reported in time",
+                            proc->identity);
 }

@@ -11,6 +11,17 @@
 #include "tests/lib/core_texts.h"
 #include "tests/sim/sim.h"
 
+hf_nsec sim_state_limit(const struct sim_proc *proc) {
+        const struct hf_leader_timing *timing = &proc->core.config.timing;
+
+        switch ((int)proc->core.state) {
+        case HF_DRAINING: return timing->drain_deadline;
+        case HF_ABORTING: return timing->stop_grace;
+        case HF_RELEASING: return 2 * timing->request_timeout;
+        default: return 0;
+        }
+}
+
 bool sim_is_leading(const struct sim_proc *proc) {
         return proc->core.state == HF_LEADING || proc->core.state == HF_DRAINING;
 }
@@ -34,6 +45,7 @@ void sim_proc_set_wake(struct sim *sim, int p) {
         at = proc->true0 + (hf_nsec)((double)(proc->wake_local - proc->local0) / proc->rate) + 1;
         while (proc->local0 + (hf_nsec)((double)(at - proc->true0) * proc->rate) < proc->wake_local)
                 at++;
+        at += proc->wakes_late;
         sim_event_at(sim, at > sim->now ? at : sim->now, E_WAKE, p, proc->wake_gen, 0);
 }
 
@@ -56,6 +68,7 @@ void sim_proc_boot(struct sim *sim, int p) {
         proc->term = proc->last_term = 0;
         proc->stop_asked = false;
         proc->late_until = 0;
+        proc->wakes_late = 0;
         proc->stale_history = proc->must_read = proc->short_abort = proc->stopped_free = false;
         proc->contend_from = 0;
         proc->n_steps = 0;
@@ -207,6 +220,28 @@ static void send_request(struct sim *sim, int p, const struct hf__core_action *a
         sim_net_send(sim, p, action);
 }
 
+/* How much longer a state lasts whose deadline the process always notices late: the deadline begins
+ * anew three times. */
+static hf_nsec late_wakes(const struct sim_proc *proc) {
+        hf_nsec late = (hf_nsec)((double)proc->wakes_late * proc->rate) + 1;
+
+        return 4 * late + 3 * sim_state_limit(proc);
+}
+
+/* In some schedules, a process whose work never ends is always woken late from its abort on. This
+ * uses no random number, so that the other faults of a schedule stay as they are. */
+static void wake_late(struct sim *sim, struct sim_proc *proc) {
+        uint64_t chance = (uint64_t)sim->now * UINT64_C(0x9e3779b97f4a7c15);
+
+        if (sim->calm || sim->steps || chance >> 62 != 0)
+                return;
+        COUNT(sim, late_wakes);
+        TRACE(sim, "%-6s is woken late from now on", proc->identity);
+        proc->wakes_late = 2 * S + (hf_nsec)(chance % (uint64_t)S);
+        proc->stuck_by_local += late_wakes(proc);
+        proc->stop_by_local += late_wakes(proc);
+}
+
 static void abort_term(struct sim *sim, int p, const char *why) {
         struct sim_proc *proc = &sim->procs[p];
 
@@ -219,6 +254,9 @@ static void abort_term(struct sim *sim, int p, const char *why) {
                 sim_local_time(sim, proc) - proc->term_local < sim->timing.lease_duration;
         sim_unfenced_abort(sim, p);
         notify_work(sim, p, true);
+        proc->stuck_by_local = sim_local_time(sim, proc) + sim->timing.stop_grace + 10 * MS;
+        if (proc->work_alive && proc->join_mode == 3)
+                wake_late(sim, proc);
 }
 
 /* Carries out one action. The caller keeps the core's order, as the elector loop does. */
@@ -284,6 +322,7 @@ void sim_proc_step(struct sim *sim, int p) {
         struct hf__core_actions *actions = &sim->actions;
         hf_nsec local = sim_local_time(sim, proc);
         enum hf_leader_state old_state = proc->core.state;
+        unsigned n_anew = proc->core.deadline.n_anew;
 
         COUNT(sim, steps);
         if (proc->last_step_at != sim->now)
@@ -303,6 +342,8 @@ void sim_proc_step(struct sim *sim, int p) {
         if (HAS_DEFECT(sim, shut_gate_last) && actions->n > 0 &&
             actions->list[0].type == HF__ACT_GATE_SHUT)
                 hf__gate_shut(&proc->gate);
+        if (proc->core.deadline.n_anew > n_anew)
+                COUNT(sim, deadlines_anew);
         if (proc->core.state != old_state || proc->n_steps++ == 0)
                 sim_mark(sim, MARK_STATE, p, sim->now, (int)proc->core.state, "");
         if (sim->event.type == HF__EV_STALE_TERM && sim_is_leading(proc))
@@ -381,6 +422,8 @@ void sim_proc_stop(struct sim *sim, int p) {
                 proc->stop_by_local += t->stop_grace;
         if (sim_is_leading(proc))
                 proc->stop_by_local += t->drain_deadline;
+        if (proc->wakes_late != 0)
+                proc->stop_by_local += late_wakes(proc);
         sim_proc_event(sim, p, HF__EV_STOP);
 }
 

@@ -59,6 +59,8 @@
         X(aborts, 2000)                                                                            \
         X(stuck, 50)                                                                               \
         X(slow_joins, 500)                                                                         \
+        X(late_wakes, 50)                                                                          \
+        X(deadlines_anew, 200)                                                                     \
         X(pauses, 2000)                                                                            \
         X(frozen_clocks, 1000)                                                                     \
         X(odd_clock_rates, 100)                                                                    \
@@ -240,6 +242,8 @@ struct sim_proc {
         unsigned n_steps;   /* of this incarnation */
         bool op_went_wrong; /* the last operation met a fault */
         hf_nsec stop_by_local;
+        hf_nsec stuck_by_local; /* if ABORTING: the state must end by then */
+        hf_nsec wakes_late;     /* true time by which each wake-up is late */
         bool stale_history; /* the store's history was replaced, and the process does not know it
                                yet */
         unsigned n_epochs_seen; /* replacements of the history of which the process knows */
@@ -426,6 +430,8 @@ void sim_proc_epoch(struct sim *sim, int p);
 void sim_proc_work(struct sim *sim, int p);
 void sim_proc_join(struct sim *sim, int p);
 bool sim_is_leading(const struct sim_proc *proc);
+hf_nsec
+sim_state_limit(const struct sim_proc *proc); /* how long its state may last; 0 = no limit */
 int sim_leader(struct sim *sim); /* the process that may act now, by its gate; -1 = none */
 
 /* net.c */

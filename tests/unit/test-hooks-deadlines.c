@@ -34,7 +34,8 @@ static struct {
         atomic_int n_blocked; /* functions of hooks that block now */
         atomic_int n_wanted;  /* the clock jumps when so many block */
         atomic_int n_jumps;   /* jumps that are left */
-        _Atomic hf_nsec late; /* how far beyond the deadline the next jump goes */
+        atomic_int n_late;    /* jumps that go beyond the deadline, from the next one on */
+        _Atomic hf_nsec late; /* how far */
         atomic_int n_idles;
 } time_of_test;
 
@@ -46,7 +47,7 @@ static pthread_t test_thread;
 static hf_nsec test_now(void *ctx) {
         if (returns_late && pthread_equal(pthread_self(), test_thread) &&
             returns_late->stop_returned)
-                atomic_store(&time_of_test.now, returns_late->stop_until);
+                atomic_store(&time_of_test.now, returns_late->stop_until.at);
         return atomic_load(&time_of_test.now);
 }
 
@@ -68,7 +69,8 @@ static int test_wait(void *ctx, pthread_cond_t *cond, pthread_mutex_t *mutex, hf
             atomic_load(&time_of_test.n_jumps) == 0)
                 return 0;
         atomic_fetch_sub(&time_of_test.n_jumps, 1);
-        atomic_store(&time_of_test.now, deadline + atomic_exchange(&time_of_test.late, 0));
+        bool is_late = atomic_fetch_sub(&time_of_test.n_late, 1) > 0;
+        atomic_store(&time_of_test.now, deadline + (is_late ? atomic_load(&time_of_test.late) : 0));
         return HF_E_TIMEOUT;
 }
 
@@ -81,9 +83,13 @@ static int setup(void **state) {
         atomic_store(&time_of_test.n_blocked, 0);
         atomic_store(&time_of_test.n_wanted, 1);
         atomic_store(&time_of_test.n_jumps, 100);
-        atomic_store(&time_of_test.late, 0);
+        atomic_store(&time_of_test.n_late, 0);
         atomic_store(&time_of_test.n_idles, 0);
         return 0;
+}
+static void jump_late(hf_nsec late, int n) {
+        atomic_store(&time_of_test.late, late);
+        atomic_store(&time_of_test.n_late, n);
 }
 /* The time since the test began. */
 static hf_nsec elapsed(void) { return test_now(NULL) - 1000 * SECOND; }
@@ -229,24 +235,30 @@ static void test_a_stop_gives_a_start_its_time_and_then_runs_beside_it(void **st
                                .stop = releasing_stop,
                                .start_deadline = 5 * SECOND,
                                .ctx = &block};
-        struct hf_hooks *hooks = hooks_of(&hook, 1);
-        pthread_t thread;
-        void *result;
 
-        block_init(&block);
-        stop_seen.start = &block;
-        atomic_store(&time_of_test.n_wanted, 2); /* the clock stands still */
-        assert_int_equal(pthread_create(&thread, NULL, start_main, hooks), 0);
-        PATIENCE_AWAIT(atomic_load(&time_of_test.n_blocked) > 0);
-        hf_hooks_shut_down(hooks);
-        assert_int_equal(pthread_join(thread, &result), 0);
-        assert_int_equal(*(int *)result, HF_E_CANCELED);
-        atomic_store(&time_of_test.n_jumps, 1); /* to the deadline of the start */
-        atomic_store(&time_of_test.n_wanted, 1);
-        assert_int_equal(hf_hooks_stop(hooks, NULL), 0);
-        assert_false(stop_seen.start_had_returned);
-        assert_int_equal(stop_seen.at, 5 * SECOND);
-        hf_hooks_free(hooks);
+        /* A pause that is noticed 2 s after the deadline gives the start its time anew. */
+        for (hf_nsec late = 2 * SECOND - 1; late <= 2 * SECOND; late++) {
+                bool is_paused = late == 2 * SECOND;
+                struct hf_hooks *hooks = hooks_of(&hook, 1);
+                pthread_t thread;
+                void *result;
+                setup(NULL);
+                block_init(&block);
+                stop_seen.start = &block;
+                atomic_store(&time_of_test.n_wanted, 2); /* the clock stands still */
+                assert_int_equal(pthread_create(&thread, NULL, start_main, hooks), 0);
+                PATIENCE_AWAIT(atomic_load(&time_of_test.n_blocked) > 0);
+                hf_hooks_shut_down(hooks);
+                assert_int_equal(pthread_join(thread, &result), 0);
+                assert_int_equal(*(int *)result, HF_E_CANCELED);
+                atomic_store(&time_of_test.n_jumps, 1 + is_paused); /* to the start's deadline */
+                jump_late(late, 1);
+                atomic_store(&time_of_test.n_wanted, 1);
+                assert_int_equal(hf_hooks_stop(hooks, NULL), 0);
+                assert_false(stop_seen.start_had_returned);
+                assert_int_equal(stop_seen.at, (is_paused ? 10 : 5) * SECOND + late);
+                hf_hooks_free(hooks);
+        }
 }
 
 static int setting_a_deadline(struct hf_hook_context *context, void *ctx,
@@ -386,18 +398,40 @@ static void test_a_deadline_begins_anew_after_a_pause(void **state) {
                 struct hf_status status = {0};
                 setup(NULL);
                 block_init(&blocks[i]);
-                atomic_store(&time_of_test.late, late);
+                jump_late(late, 1);
                 assert_int_equal(hf_hooks_start(hooks, &status), HF_E_TIMEOUT);
                 assert_int_equal(elapsed(), (i == 0 ? 7 : 14) * SECOND + late);
                 /* The start has had its time: the stop does not wait for it again. */
                 atomic_fetch_add(&time_of_test.now, 60 * SECOND);
                 hf_nsec from = elapsed();
-                atomic_store(&time_of_test.late, late);
+                jump_late(late, 1);
                 assert_int_equal(hf_hooks_stop(hooks, &status), HF_E_STUCK);
                 assert_int_equal(elapsed() - from, (i == 0 ? 3 : 6) * SECOND + late);
                 leave_stuck(hooks);
                 release(&blocks[i]);
         }
+}
+
+/* Where a coordinator always sees the time 2 s late, a hook that never returns is reported too. */
+static void test_a_deadline_begins_anew_three_times_at_most(void **state) {
+        static struct block block;
+        const struct hf_hook hook = {.size = sizeof hook,
+                                     .name = "a",
+                                     .start = blocking,
+                                     .start_deadline = 7 * SECOND,
+                                     .stop_deadline = 3 * SECOND,
+                                     .ctx = &block};
+        struct hf_hooks *hooks = hooks_of(&hook, 1);
+
+        block_init(&block);
+        jump_late(2 * SECOND, 100);
+        assert_int_equal(hf_hooks_start(hooks, NULL), HF_E_TIMEOUT);
+        assert_int_equal(elapsed(), 4 * (7 + 2) * SECOND);
+        hf_nsec from = elapsed();
+        assert_int_equal(hf_hooks_stop(hooks, NULL), HF_E_STUCK);
+        assert_int_equal(elapsed() - from, 4 * (3 + 2) * SECOND);
+        leave_stuck(hooks);
+        release(&block);
 }
 
 /* The test leaves stuck threads alone on purpose, so the sanitizer must not report them. */
@@ -416,6 +450,7 @@ int main(void) {
                 cmocka_unit_test_setup(test_a_stop_that_returns_at_its_deadline_is_not_stuck,
                                        setup),
                 cmocka_unit_test_setup(test_a_deadline_begins_anew_after_a_pause, setup),
+                cmocka_unit_test_setup(test_a_deadline_begins_anew_three_times_at_most, setup),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+#include <time.h>
 
 #include <cmocka.h>
 
@@ -213,6 +214,70 @@ static void test_a_response_that_cannot_be_read_leaves_a_doubt(void **state) {
         hf__leader_client_release(f.client);
 }
 
+/* ---- many writes ---- */
+
+#define N_MANY 20000
+
+/* Another inner client: it keeps more writes than held_client does. */
+static struct {
+        struct hf_client base;
+        hf_response_fn done;
+        void *writes[N_MANY];
+        size_t n, n_canceled;
+} many;
+
+static int many_request(struct hf_client *self, const struct hf_request *request,
+                        hf_response_fn done, void *ctx, uint64_t *ret_id) {
+        assert_true(many.n < N_MANY);
+        many.done = done;
+        many.writes[many.n++] = ctx;
+        *ret_id = many.n;
+        return 0;
+}
+static void many_cancel(struct hf_client *self, uint64_t id) { many.n_canceled++; }
+
+static double cpu_now(void) {
+        struct timespec t;
+
+        assert_int_equal(clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t), 0);
+        return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+/* An abort must not search for each write among all of them. It is compared with the work of making
+ * the writes, so that no machine is too slow for this. */
+static void test_an_abort_costs_as_little_as_its_writes(void **state) {
+        static const struct hf_client_ops ops = {.size = sizeof ops,
+                                                 .request = many_request,
+                                                 .cancel = many_cancel};
+        const struct hf_response reply = {.size = sizeof reply, .error = HF_E_CANCELED};
+        const struct hf__leader_client_config config = {.inner = &many.base,
+                                                        .gate = &f.gate,
+                                                        .fence = {.term = 17},
+                                                        .settled = on_settled};
+
+        make(false);
+        hf__leader_client_release(f.client);
+        many.base = (struct hf_client){.ops = &ops, .host = &host};
+        assert_int_equal(hf__leader_client_new(&host, &config, &f.client), 0);
+        double began = cpu_now();
+        for (size_t i = 0; i < N_MANY; i++)
+                assert_int_equal(request(HF_VERB_UPDATE, NULL), 0);
+        double made = cpu_now();
+        hf__leader_client_abort(f.client);
+        double aborted = cpu_now();
+        assert_int_equal(many.n_canceled, N_MANY);
+        if (aborted - made > 10 * (made - began))
+                fail_msg("%d writes: made in %.4f s, aborted in %.4f s", N_MANY, made - began,
+                         aborted - made);
+        hf__leader_client_end(f.client);
+        for (size_t i = 0; i < N_MANY; i++) {
+                assert_int_equal(f.n_settled, 0);
+                many.done(many.writes[i], &reply);
+        }
+        assert_int_equal(f.n_settled, 1);
+        hf__leader_client_release(f.client);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_a_response_that_cannot_be_read_leaves_a_doubt),
@@ -220,6 +285,7 @@ int main(void) {
                 cmocka_unit_test(test_nothing_settles_before_the_end),
                 cmocka_unit_test(test_each_write_under_way_is_canceled_once),
                 cmocka_unit_test(test_the_release_cancels_what_is_under_way),
+                cmocka_unit_test(test_an_abort_costs_as_little_as_its_writes),
                 cmocka_unit_test(test_a_write_that_is_being_sent_is_canceled),
                 cmocka_unit_test(test_a_refusal_says_why),
                 cmocka_unit_test(test_a_watch_is_canceled_by_its_id),

@@ -117,6 +117,55 @@ static void test_without_a_renew_time_no_gap_is_recorded(void **state) {
         assert_int_equal(f.sent.gap_us, 0);
 }
 
+/* ---- answers without sense ---- */
+
+/* A Lease that has no revision cannot be written. It is read again, but only now and then. */
+static void test_a_lease_without_a_revision_is_read_at_intervals(void **state) {
+        struct core_fixture f;
+
+        core_fixture_start(&f);
+        for (int i = 0; i < 3; i++) {
+                struct hf__record record = core_fixture_held_by(&f, i == 1 ? "" : "bing", 15);
+                record.rv[0] = '\0';
+                record.rv_number = 0;
+                core_fixture_read_done(&f, 0, &record);
+                assert_null(core_fixture_find_action(&f, HF__ACT_READ));
+                assert_null(core_fixture_wait_for(&f, HF__ACT_READ, 2 * SEC - 1));
+                assert_non_null(core_fixture_wait_for(&f, HF__ACT_READ, SEC));
+        }
+}
+
+/* The server says that it has written the record, and shows that it has not. */
+static void test_a_write_that_changes_nothing_is_repeated_at_intervals(void **state) {
+        struct core_fixture f;
+        struct hf__record free = core_fixture_start_behind(&f, "", 15);
+
+        for (int i = 0; i < 3; i++) {
+                assert_non_null(core_fixture_find_action(&f, HF__ACT_WRITE));
+                assert_string_equal(f.sent.holder, "baz");
+                core_fixture_set_revision(&f, &free);
+                f.sent = free;
+                core_fixture_write_done(&f, 0);
+                assert_int_equal(f.core.state, HF_FOLLOWING);
+                assert_null(core_fixture_find_action(&f, HF__ACT_WRITE));
+                assert_null(core_fixture_wait_for(&f, HF__ACT_WRITE, 2 * SEC - 1));
+                assert_non_null(core_fixture_wait_for(&f, HF__ACT_WRITE, SEC));
+        }
+        core_fixture_lead(&f);
+        core_fixture_step(&f, HF__EV_STOP);
+        struct hf__record ours = f.sent;
+        core_fixture_step(&f, HF__EV_JOINED);
+        for (int i = 0; i < 3; i++) {
+                assert_non_null(core_fixture_find_action(&f, HF__ACT_WRITE));
+                assert_string_equal(f.sent.holder, "");
+                f.sent = ours;
+                core_fixture_write_done(&f, 0);
+                assert_int_equal(f.core.state, HF_RELEASING);
+                assert_null(core_fixture_find_action(&f, HF__ACT_WRITE));
+                assert_non_null(core_fixture_wait_for(&f, HF__ACT_WRITE, SEC));
+        }
+}
+
 /* Of two Leases that belong together neither has a record that counts, but one of them may name
  * this process: a stop must give it back. */
 static void test_a_lease_that_stays_absent_may_become_unsettled(void **state) {
@@ -216,6 +265,8 @@ int main(void) {
                 cmocka_unit_test(
                         test_after_a_replaced_history_an_event_of_a_smaller_revision_counts),
                 cmocka_unit_test(test_without_a_renew_time_no_gap_is_recorded),
+                cmocka_unit_test(test_a_lease_without_a_revision_is_read_at_intervals),
+                cmocka_unit_test(test_a_write_that_changes_nothing_is_repeated_at_intervals),
                 cmocka_unit_test(test_a_lease_that_stays_absent_may_become_unsettled),
                 cmocka_unit_test(test_a_stop_that_could_not_read_claims_no_release),
                 cmocka_unit_test(test_a_stop_during_the_release_of_a_hand_over_has_its_full_time),

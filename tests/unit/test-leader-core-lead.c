@@ -194,6 +194,37 @@ static void test_the_stop_grace_begins_anew_after_a_pause(void **state) {
         }
 }
 
+/* Where the core is always woken 2 s late, a controller that never returns is reported too. */
+static void test_the_stop_grace_begins_anew_three_times_at_most(void **state) {
+        struct core_fixture f;
+
+        core_fixture_lead(&f);
+        core_fixture_step(&f, HF__EV_STALE_TERM);
+        for (unsigned n = 0; n < 3; n++) {
+                f.now = f.actions.wake_at + 2 * SEC;
+                core_fixture_step(&f, HF__EV_TICK);
+                assert_int_equal(f.core.state, HF_ABORTING);
+                assert_int_equal(f.actions.wake_at, f.now + f.core.config.timing.stop_grace);
+        }
+        f.now = f.actions.wake_at + 2 * SEC;
+        core_fixture_step(&f, HF__EV_TICK);
+        assert_int_equal(f.core.state, HF_STUCK);
+}
+
+/* The loop runs late, but the controllers have returned, and the loop is about to say so. */
+static void test_controllers_that_have_returned_are_not_stuck(void **state) {
+        struct core_fixture f;
+
+        core_fixture_lead(&f);
+        core_fixture_step(&f, HF__EV_STALE_TERM);
+        f.now += f.core.config.timing.stop_grace;
+        f.event.joins = true;
+        core_fixture_step(&f, HF__EV_STALE_TERM);
+        assert_int_equal(f.core.state, HF_ABORTING);
+        core_fixture_step(&f, HF__EV_JOINED);
+        assert_int_equal(f.core.state, HF_FOLLOWING);
+}
+
 /* Scenarios of docs/parity.md: A04, A18. */
 static void test_a_hung_store_ends_the_term_on_time(void **state) {
         struct core_fixture f;
@@ -418,6 +449,8 @@ int main(void) {
                 cmocka_unit_test(test_own_and_older_watch_events_change_nothing),
                 cmocka_unit_test(test_a_read_decides_where_revisions_are_opaque),
                 cmocka_unit_test(test_the_stop_grace_begins_anew_after_a_pause),
+                cmocka_unit_test(test_the_stop_grace_begins_anew_three_times_at_most),
+                cmocka_unit_test(test_controllers_that_have_returned_are_not_stuck),
                 cmocka_unit_test(test_a_hung_store_ends_the_term_on_time),
                 cmocka_unit_test(test_refused_renewals_are_retried_faster_before_the_deadline),
                 cmocka_unit_test(test_a_paused_leader_wakes_with_its_gate_shut),

@@ -283,6 +283,35 @@ static void test_the_drain_deadline_aborts_the_term(void **state) {
         assert_int_equal(f.core.state, HF_RELEASING);
 }
 
+/* The process is paused during the last half second of a drain or a release, and learns it 2 s
+ * after the deadline, or a little earlier. */
+static void test_a_drain_and_a_release_begin_anew_after_a_pause(void **state) {
+        struct core_fixture f;
+
+        for (unsigned way = 0; way < 4; way++) {
+                bool is_paused = way % 2 == 0, is_release = way >= 2;
+                core_fixture_lead(&f);
+                core_fixture_step(&f, HF__EV_STOP);
+                if (is_release)
+                        core_fixture_step(&f, HF__EV_JOINED);
+                hf_nsec until = f.core.deadline.at;
+                while (f.now + SEC < until) {
+                        f.now += SEC;
+                        core_fixture_step(&f, HF__EV_TICK);
+                        if (core_fixture_find_action(&f, HF__ACT_WRITE) && !is_release)
+                                core_fixture_write_done(&f, 0);
+                }
+                f.now = until + 2 * SEC - !is_paused;
+                core_fixture_step(&f, HF__EV_TICK);
+                if (!is_paused) {
+                        assert_int_equal(f.core.state, is_release ? HF_STOPPED : HF_ABORTING);
+                        continue;
+                }
+                assert_int_equal(f.core.state, is_release ? HF_RELEASING : HF_DRAINING);
+                assert_int_equal(f.core.deadline.at, f.now + 10 * SEC);
+        }
+}
+
 static void test_a_hand_over_names_the_successor(void **state) {
         struct core_fixture f;
 
@@ -479,6 +508,7 @@ int main(void) {
                 cmocka_unit_test(test_a_stop_settles_an_acquire_with_a_lost_reply),
                 cmocka_unit_test(test_after_a_replaced_history_a_read_precedes_the_next_write),
                 cmocka_unit_test(test_the_drain_deadline_aborts_the_term),
+                cmocka_unit_test(test_a_drain_and_a_release_begin_anew_after_a_pause),
                 cmocka_unit_test(test_a_hand_over_names_the_successor),
                 cmocka_unit_test(test_a_change_without_a_holder_does_not_end_the_wait),
                 cmocka_unit_test(test_a_lease_can_be_handed_back_at_once),

@@ -79,7 +79,7 @@ static void test_a_release_that_never_was_sent_leaves_no_doubt(void **state) {
         core_fixture_step(&f, HF__EV_STOP);
         core_fixture_step(&f, HF__EV_JOINED);
         assert_string_equal(f.sent.holder, "");
-        f.now = f.core.release_until;
+        f.now = f.core.deadline.at;
         step_unsent(&f, HF__EV_TICK);
         assert_false(core_fixture_find_action(&f, HF__ACT_STOPPED)->released);
         assert_false(f.core.in_doubt);

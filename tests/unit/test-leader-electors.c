@@ -480,6 +480,31 @@ static void test_the_elector_whose_controller_does_not_return_is_named(void **st
         clocked_elector_free();
 }
 
+/* The drain and the stop grace begin anew after two pauses. Together they take longer than the
+ * whole stop may without them, so this must wait for the controller, too. */
+static void test_a_stop_waits_for_a_stop_grace_that_has_begun_anew(void **state) {
+        clocked_elector_init();
+        clocked_elector_start(&plain);
+        clocked_await_term();
+        memset(&stopping, 0, sizeof stopping);
+        assert_int_equal(pthread_create(&stopping.thread, NULL, stop_main, NULL), 0);
+        CLOCKED_AWAIT(clocked_is(HF_DRAINING));
+        clocked_move(42 * SEC);
+        for (int i = 0; i < 4; i++) {
+                assert_true(clocked_is(HF_DRAINING));
+                clocked_move(10 * SEC);
+        }
+        assert_true(clocked_is(HF_ABORTING));
+        clocked_move(22 * SEC);
+        clocked_move(20 * SEC - 1);
+        assert_true(clocked_is(HF_ABORTING));
+        hand_clock_await_waiter();
+        assert_false(atomic_load(&stopping.is_over));
+        clocked_elector_let_end();
+        end_stop(0);
+        clocked_elector_free();
+}
+
 /* The remaining Events wait for 25 ms, so that the successor's first writes come earlier. */
 static void test_a_stop_sends_the_last_events(void **state) {
         clocked_elector_init();
@@ -523,6 +548,7 @@ int main(void) {
                         test_controllers_of_each_instance_are_aborted_at_the_end_of_the_stop),
                 cmocka_unit_test(test_a_controller_of_each_instance_that_does_not_return_is_named),
                 cmocka_unit_test(test_the_elector_whose_controller_does_not_return_is_named),
+                cmocka_unit_test(test_a_stop_waits_for_a_stop_grace_that_has_begun_anew),
                 cmocka_unit_test(test_a_stop_sends_the_last_events),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -110,6 +110,51 @@ static void test_events_of_old_terms_are_replaced(void **state) {
         teardown(&f);
 }
 
+/* Whether the text can be the name of an Event: letters and digits at both ends of each part. */
+static bool is_object_name(const char *text, size_t n) {
+        for (size_t i = 0; i < n; i++) {
+                bool is_edge = i == 0 || i + 1 == n || text[i - 1] == '.' || text[i + 1] == '.';
+                if (!strchr("0123456789abcdefghijklmnopqrstuvwxyz", text[i]) &&
+                    (is_edge || text[i] != '-') && (text[i] != '.' || i == 0 || i + 1 == n))
+                        return false;
+                if (text[i] == '.' && text[i + 1] == '.')
+                        return false;
+        }
+        return n > 0 && n <= HF_NAME_MAX;
+}
+
+/* Leases of the longest names, which differ in the last byte. Whatever their names are cut at, the
+ * Events have names of their own, and valid ones. */
+static void test_events_of_leases_with_long_names_stay_apart(void **state) {
+        struct fixture f = setup();
+        const struct hf__record lease = {.transitions = 15};
+        char name[HF_NAME_MAX + 1];
+        size_t n = 0;
+
+        for (size_t dot = 180; dot < 204; dot++)
+                for (char last = 'a'; last <= 'b'; last++) {
+                        hf__lease_events_free(f.events);
+                        memset(name, 'x', HF_NAME_MAX);
+                        name[HF_NAME_MAX] = '\0';
+                        name[dot] = dot % 2 ? '.' : '-';
+                        name[HF_NAME_MAX - 1] = last;
+                        assert_int_equal(hf__lease_events_new(&f.api->host, &f.client->base,
+                                                              "kube-system", name, "baz",
+                                                              &f.events),
+                                         0);
+                        hf__lease_events_add(f.events, false, &lease, AT, 0);
+                        await_commits(&f, ++n);
+                }
+        assert_int_equal(f.api->store.n_objects, n);
+        for (size_t i = 0; i < n; i++) {
+                const char *key = f.api->store.objects[i]->key;
+                const char *at = strrchr(key, '/') + 1;
+                if (!is_object_name(at, strlen(at)))
+                        fail_msg("%s", at);
+        }
+        teardown(&f);
+}
+
 static void test_without_a_server_memory_is_bounded(void **state) {
         struct fixture f = setup();
         struct hf__record lease = {0};
@@ -211,6 +256,7 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_an_event_names_the_leader_and_the_lease),
                 cmocka_unit_test(test_events_of_old_terms_are_replaced),
+                cmocka_unit_test(test_events_of_leases_with_long_names_stay_apart),
                 cmocka_unit_test(test_without_a_server_memory_is_bounded),
                 cmocka_unit_test(test_a_failed_event_waits_before_it_is_tried_again),
                 cmocka_unit_test(test_freeing_does_not_wait_for_replies),

@@ -227,6 +227,15 @@ static void test_an_update_needs_a_lease_that_was_seen(void **state) {
         assert_int_equal(held.n_requests, 0);
 }
 
+static void test_an_update_needs_a_revision(void **state) {
+        f.lock->ops->read(f.lock, 1, 1000);
+        held_respond(0, 0, NULL, "{\"metadata\":{\"name\":\"lead\"},\"spec\":{}}");
+        assert_int_equal(f.reply.result, 0);
+        write_as_me(2, "");
+        assert_int_equal(f.reply.result, HF_E_CONFLICT);
+        assert_int_equal(held.n_requests, 1);
+}
+
 /* The watch may lag behind a response, and a response is right even with a smaller revision. */
 static void test_an_old_event_does_not_replace_a_newer_lease(void **state) {
         f.lock->ops->watch(f.lock);
@@ -411,6 +420,7 @@ int main(void) {
                 TEST(test_an_update_is_based_on_the_lease_that_was_seen),
                 TEST(test_managed_fields_are_not_kept),
                 TEST(test_an_update_needs_a_lease_that_was_seen),
+                TEST(test_an_update_needs_a_revision),
                 TEST(test_an_old_event_does_not_replace_a_newer_lease),
                 TEST(test_a_deletion_is_told_with_its_revision),
                 TEST(test_the_echo_of_an_own_write_is_dropped),

@@ -291,9 +291,9 @@ HF_MUST_CHECK int hf_electors_start(struct hf_electors *electors, struct hf_stat
  * Drains, joins and releases every elector, then joins the loop. Before the start it only makes a
  * later start fail, and returns 0. Blocks up to drain_deadline + stop_grace + request_timeout x 2
  * (of the slowest elector), 2 s for a busy machine, and another stop_grace for HF_EVERY_INSTANCE
- * controllers that ignore drain. If the end of the whole time or of a stop_grace is noticed 2 s
- * late or more, because the process was stopped or the machine was suspended, it begins anew; those
- * of a drain and of a release do not. 0 = all stopped. HF_E_STUCK: a controller or an on_change
+ * controllers that ignore drain. If the end of one of these times is noticed 2 s late or more,
+ * because the process was stopped or the machine was suspended, it begins anew, three times at
+ * most, and the whole time with it. 0 = all stopped. HF_E_STUCK: a controller or an on_change
  * callback did not return. reterr_status says which, and nothing that it uses may be freed. The
  * Lease of a leader-only controller that is stuck was not released. HF_E_TIMEOUT: a Lease was not
  * released, because the server did not respond, or because it has no fences and a write of the term
