@@ -6,10 +6,10 @@
  * A watch that begins with the existing objects takes a snapshot of them, in constant time. They
  * are never queued. One that begins at a revision remembers its place in the history.
  *
- * Invariant: a watcher is in one list of watchers.c until it ends. Then sink.end is called
+ * Invariant: a watcher is in its lists of watchers.c until it ends. Then sink.end is called
  * exactly once. A watcher that was not started, opened or canceled does not end.
  *
- * References: one for the caller of hfd_watcher_new, one for the cacher's list (dropped after
+ * References: one for the caller of hfd_watcher_new, one for the cacher's lists (dropped after
  * sink.end), one while the watcher is in a list of dirty watchers, one for a request to the store.
  */
 #include "server/cacher/watch/watcher.h"

@@ -19,20 +19,30 @@ struct hfd_watchers {
         /* By hfd_resource_index: the watches of all objects, and those that are told of terms.
          * These come first: they are few, the informers of this process. */
         struct hfd_watcher *list[HFD_SLOTS_MAX];
-        /* The others: those of one namespace or one name, of all resources, by a hash of what they
-         * watch. n_narrow counts those of each resource. */
+        /* The others, which are narrow: those of one namespace or one name, of all resources, by a
+         * hash of what they watch. */
         struct hfd_watcher *narrow[HFD_NARROW_BUCKETS];
-        uint32_t n_narrow[HFD_SLOTS_MAX];
+        /* The narrow ones again, by hfd_resource_index: the end of a kind visits no others. */
+        struct hfd_watcher *narrow_of[HFD_SLOTS_MAX];
         size_t n;
         struct hf__timer_heap timers; /* the next bookmark or the end of each watch in a list */
         bool ended;                   /* the server is shutting down and accepts no further watch */
 };
 
+/* In which of its lists a watcher has a place, until it has ended. */
+enum hfd_watcher_list {
+        HFD_WATCHER_BY_OBJECTS, /* `list` or `narrow`: a change visits it */
+        HFD_WATCHER_BY_KIND,    /* `narrow_of`; only a narrow watcher */
+        HFD_WATCHER_LISTS
+};
+
 struct hfd_watcher {
         /* guarded by cacher->mu */
-        struct hfd_watcher *next, **link; /* in its list, until it has ended */
-        struct hfd_watcher *dirty_next;   /* in a list of dirty watchers */
-        bool dirty;                       /* it is in such a list */
+        struct {
+                struct hfd_watcher *next, **link;
+        } in[HFD_WATCHER_LISTS];
+        struct hfd_watcher *dirty_next; /* in a list of dirty watchers */
+        bool dirty;                     /* it is in such a list */
 
         /* immutable */
         bool told_of_terms; /* it gets a bookmark when a term of this process begins */
@@ -47,10 +57,10 @@ struct hfd_watcher {
         char text[]; /* namespace and name; immutable; short, because a server has many watchers */
 };
 
-/* Adds a watcher to its list, and queues its timer: it gets every change from here on. */
+/* Adds a watcher to its lists, and queues its timer: it gets every change from here on. */
 void hfd_watchers_add_locked(struct hfd_watcher *watcher);
 void hfd_watchers_remove_locked(struct hfd_watcher *watcher);
-/* Delivers the queue. If the watch ends, removes it from the list, and calls sink.end. Releases
+/* Delivers the queue. If the watch ends, removes it from its lists, and calls sink.end. Releases
  * cacher->mu, which the caller holds. The caller also has a reference to the watcher, because the
- * end drops that of the list. */
+ * end drops that of the lists. */
 void hfd_watcher_deliver_unlock(struct hfd_watcher *watcher);

@@ -10,8 +10,8 @@
  * before the lock is released.
  *
  * Invariants: a dirty watcher is in one list of dirty watchers, and that list has a reference to
- * it. A watcher is in one list until it has ended, and there has its timer in the heap, unless its
- * end was requested.
+ * it. A watcher is in its lists (watcher_private.h) until it has ended, and there has its timer in
+ * the heap, unless its end was requested.
  */
 #include "server/cacher/watch/watchers.h"
 
@@ -61,6 +61,26 @@ static struct hfd_watcher **list_of(struct hfd_watcher *watcher) {
                            name ? hfd_history_tag(name, strlen(name)) : 0);
 }
 
+/* Links the watcher into a list, at `at`. */
+static void link_locked(struct hfd_watcher *watcher, enum hfd_watcher_list list,
+                        struct hfd_watcher **at) {
+        hf__mutex_assert_held(&watcher->cacher->mu);
+        watcher->in[list].next = *at;
+        watcher->in[list].link = at;
+        if (*at)
+                (*at)->in[list].link = &watcher->in[list].next;
+        *at = watcher;
+}
+
+static void unlink_locked(struct hfd_watcher *watcher, enum hfd_watcher_list list) {
+        struct hfd_watcher *next = watcher->in[list].next;
+
+        hf__mutex_assert_held(&watcher->cacher->mu);
+        *watcher->in[list].link = next;
+        if (next)
+                next->in[list].link = watcher->in[list].link;
+}
+
 /* Queues the timer for the next bookmark or the end. */
 static void set_timer_locked(struct hfd_watcher *watcher) {
         hf_nsec at = watcher->bookmark_at;
@@ -77,15 +97,12 @@ void hfd_watchers_add_locked(struct hfd_watcher *watcher) {
 
         hf__mutex_assert_held(&watcher->cacher->mu);
         while (!watcher->told_of_terms && *at && (*at)->told_of_terms)
-                at = &(*at)->next;
-        watcher->next = *at;
-        watcher->link = at;
-        if (*at)
-                (*at)->link = &watcher->next;
-        *at = watcher;
-        watchers->n++;
+                at = &(*at)->in[HFD_WATCHER_BY_OBJECTS].next;
+        link_locked(watcher, HFD_WATCHER_BY_OBJECTS, at);
         if (is_narrow(watcher))
-                watchers->n_narrow[hfd_resource_index(watcher->delivery.resource)]++;
+                link_locked(watcher, HFD_WATCHER_BY_KIND,
+                            &watchers->narrow_of[hfd_resource_index(watcher->delivery.resource)]);
+        watchers->n++;
         set_timer_locked(watcher);
         hfd_cacher_wake_timer_locked(watcher->cacher, watcher->timer.at);
 }
@@ -94,13 +111,11 @@ void hfd_watchers_remove_locked(struct hfd_watcher *watcher) {
         struct hfd_watchers *watchers = watcher->cacher->watchers;
 
         hf__mutex_assert_held(&watcher->cacher->mu);
-        *watcher->link = watcher->next;
-        if (watcher->next)
-                watcher->next->link = watcher->link;
+        unlink_locked(watcher, HFD_WATCHER_BY_OBJECTS);
+        if (is_narrow(watcher))
+                unlink_locked(watcher, HFD_WATCHER_BY_KIND);
         assert(watchers->n > 0);
         watchers->n--;
-        if (is_narrow(watcher))
-                watchers->n_narrow[hfd_resource_index(watcher->delivery.resource)]--;
         hf__timer_heap_remove(&watchers->timers, &watcher->timer);
 }
 
@@ -125,7 +140,7 @@ static size_t queue_change_in_locked(struct hfd_watcher *list, const struct hfd_
                                      size_t resource, struct hfd_watcher **dirty) {
         size_t n = 0;
 
-        for (struct hfd_watcher *w = list; w; w = w->next) {
+        for (struct hfd_watcher *w = list; w; w = w->in[HFD_WATCHER_BY_OBJECTS].next) {
                 if (change->object->revision <= w->after ||
                     !hfd_delivery_is_watched(&w->delivery, change->object) ||
                     w->delivery.catches_up ||
@@ -147,7 +162,7 @@ size_t hfd_watchers_queue_change_locked(struct hfd_cacher *cacher, const struct 
 
         hf__mutex_assert_held(&cacher->mu);
         size_t n = queue_change_in_locked(watchers->list[resource], change, SIZE_MAX, dirty);
-        if (watchers->n_narrow[resource] == 0)
+        if (!watchers->narrow_of[resource])
                 return n;
         uint16_t ns_tag = hfd_history_tag(object->path, object->n_ns);
         uint16_t name_tag = hfd_history_tag(name, strlen(name));
@@ -162,36 +177,28 @@ size_t hfd_watchers_queue_change_locked(struct hfd_cacher *cacher, const struct 
         return n;
 }
 
-/* Requests the end of those of the list that are of the resource; SIZE_MAX = of any. */
-static void end_in_locked(struct hfd_watcher *list, size_t resource, int error,
+/* Requests the end of all watches of a list. */
+static void end_in_locked(struct hfd_watcher *first, enum hfd_watcher_list list, int error,
                           struct hfd_watcher **dirty) {
-        for (struct hfd_watcher *w = list; w; w = w->next) {
-                if (resource != SIZE_MAX && hfd_resource_index(w->delivery.resource) != resource)
-                        continue;
+        for (struct hfd_watcher *w = first; w; w = w->in[list].next) {
                 hfd_delivery_request_end_locked(&w->delivery, error);
                 mark_dirty_locked(w, dirty);
         }
 }
 
-static void end_narrow_locked(struct hfd_cacher *cacher, size_t resource, int error,
-                              struct hfd_watcher **dirty) {
-        for (size_t i = 0; i < HFD_NARROW_BUCKETS; i++)
-                end_in_locked(cacher->watchers->narrow[i], resource, error, dirty);
-}
-
 static void end_resource_locked(struct hfd_cacher *cacher, size_t resource, int error,
                                 struct hfd_watcher **dirty) {
+        const struct hfd_watchers *watchers = cacher->watchers;
+
         hf__mutex_assert_held(&cacher->mu);
-        end_in_locked(cacher->watchers->list[resource], resource, error, dirty);
-        if (cacher->watchers->n_narrow[resource] > 0)
-                end_narrow_locked(cacher, resource, error, dirty);
+        end_in_locked(watchers->list[resource], HFD_WATCHER_BY_OBJECTS, error, dirty);
+        end_in_locked(watchers->narrow_of[resource], HFD_WATCHER_BY_KIND, error, dirty);
 }
 
 static void end_all_locked(struct hfd_cacher *cacher, int error, struct hfd_watcher **dirty) {
         hf__mutex_assert_held(&cacher->mu);
         for (size_t i = 0; i < hfd_cacher_slots(cacher); i++)
-                end_in_locked(cacher->watchers->list[i], SIZE_MAX, error, dirty);
-        end_narrow_locked(cacher, SIZE_MAX, error, dirty);
+                end_resource_locked(cacher, i, error, dirty);
 }
 
 void hfd_watchers_expire_resource_locked(struct hfd_cacher *cacher, size_t resource,
@@ -231,7 +238,7 @@ void hfd_watchers_term_begun_locked(struct hfd_cacher *cacher, struct hfd_watche
         hf__mutex_assert_held(&cacher->mu);
         for (size_t i = 0; i < hfd_cacher_slots(cacher); i++)
                 for (struct hfd_watcher *w = cacher->watchers->list[i]; w && w->told_of_terms;
-                     w = w->next) {
+                     w = w->in[HFD_WATCHER_BY_OBJECTS].next) {
                         if (w->delivery.end_requested)
                                 continue;
                         queue_bookmark_locked(w);
