@@ -282,13 +282,16 @@ static size_t n_narrow_of(size_t resource) {
  */
 static void test_narrow_watches_get_the_changes_of_their_objects(void **state) {
         static const struct {
-                const char *ns, *name, *text;
+                const char *ns, *name, *text, *fields;
         } cases[] = {{"ns", "", "~a@11 +c@12 "},
                      {"ns", "a", "~a@11 "},
                      {"", "c", "+c@12 "},
                      {"n", "", ""},
                      {"ns", "b", ""},
                      {"", "ns", ""},
+                     {"", "", "~a@11 +c@12 ", "metadata.namespace=ns"},
+                     {"", "", "~a@11 ", "metadata.namespace=ns,metadata.name=a"},
+                     {"", "", "", "metadata.namespace=n"},
                      {"", "", "~a@11 +c@12 "}};
         enum { N = sizeof cases / sizeof cases[0] };
         struct scripted_watch watches[N], of_secrets;
@@ -304,6 +307,7 @@ static void test_narrow_watches_get_the_changes_of_their_objects(void **state) {
                 scripted_watch_begin(&watches[i],
                                      (struct scripted_watch_spec){.ns = cases[i].ns,
                                                                   .name = cases[i].name,
+                                                                  .fields = cases[i].fields,
                                                                   .from_now = true});
         assert_ptr_equal(watchers->list[index], watches[N - 1].watcher);
         assert_null(watchers->list[index]->in[HFD_WATCHER_BY_OBJECTS].next);

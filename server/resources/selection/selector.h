@@ -47,3 +47,9 @@ int hfd_selector_matches(const struct hfd_selector *selector, struct hfd_object 
  * name.
  */
 const char *hfd_selector_name(const struct hfd_selector *selector);
+/*
+ * The namespace that has all selected objects: ns, or, if ns is "" (all namespaces), the one that a
+ * field selector requires (metadata.namespace=...). Borrowed from either; "" = any. Objects that
+ * are in no such namespace need not be looked up.
+ */
+const char *hfd_selector_namespace(const struct hfd_selector *selector, const char *ns);
