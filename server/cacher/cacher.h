@@ -19,6 +19,7 @@
  *                 watch_sink       where its events go
  *                 delivery         its queue
  *                 watchers         the watches of all clients
+ *                 watcher_lists    which of them a change visits
  *      sync/      slot_forms       the form of custom objects
  *                 consistent_read  reads that wait for a revision
  *                 listing_page     a page of a listing

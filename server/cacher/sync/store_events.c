@@ -23,6 +23,7 @@
 #include "server/cacher/watch/watchers.h"
 #include "server/resources/custom/custom_kind.h"
 #include "server/resources/objects/object_key.h"
+#include "server/resources/objects/selectable_values.h"
 #include "server/resources/objects/stored_object.h"
 #include "server/resources/rows/resource_table.h"
 
@@ -113,6 +114,27 @@ static bool prepare_removal(struct hfd_cacher *cacher, const struct hfd_watch_ev
         return !prepared->cached || prepared->deleted;
 }
 
+/* Parses what the change needs to find watches by the trigger. If memory runs out, the change
+ * visits more watches. */
+static void prepare_trigger(struct hfd_cacher *cacher, const struct hfd_prepared_event *prepared) {
+        size_t index = hfd_resource_index(prepared->resource);
+        struct hfd_object *before = NULL;
+
+        if (!hfd_selectable_trigger(prepared->resource))
+                return;
+        pthread_mutex_lock(&cacher->mu);
+        bool needed = hfd_watchers_need_trigger_locked(cacher, index);
+        if (needed)
+                before =
+                        hfd_object_ref(hfd_object_tree_find(&cacher->trees[index], prepared->path));
+        pthread_mutex_unlock(&cacher->mu);
+        if (before)
+                (void)hfd_object_selectable(before);
+        if (needed && prepared->object)
+                (void)hfd_object_selectable(prepared->object);
+        hfd_object_unref(before);
+}
+
 /* Prepares an event, without the lock. False: out of memory, so the cache must be filled again. */
 static bool prepare_event(struct hfd_cacher *cacher, const struct hfd_watch_event *event,
                           struct hfd_event_batch *batch, struct hfd_prepared_event *prepared) {
@@ -129,11 +151,14 @@ static bool prepare_event(struct hfd_cacher *cacher, const struct hfd_watch_even
         }
         size_t index = hfd_resource_index(prepared->resource);
         batch->observers |= index < HFD_RESOURCES_MAX ? cacher->observers[index] : 0u;
+        if (event->type == HFD_WATCH_PUT && !event->kv.value)
+                return false; /* memory ran out when it was decrypted */
+        if (event->type == HFD_WATCH_PUT)
+                prepared->object =
+                        get_put_object(cacher, prepared->resource, prepared->path, &event->kv);
+        prepare_trigger(cacher, prepared);
         if (event->type != HFD_WATCH_PUT)
                 return prepare_removal(cacher, event, prepared);
-        if (!event->kv.value)
-                return false; /* memory ran out when it was decrypted */
-        prepared->object = get_put_object(cacher, prepared->resource, prepared->path, &event->kv);
         /* An invalid value also replaces the object: the old version must not be served. */
         if (!prepared->object)
                 prepared->placeholder =

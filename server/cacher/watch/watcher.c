@@ -163,6 +163,7 @@ static struct hfd_watcher *watcher_alloc(struct hfd_cacher *cacher,
         watcher->delivery.name = n_name > 0 ? watcher->text + n_ns + 1
                                             : hfd_selector_name(&watcher->delivery.fields);
         watcher->told_of_terms = spec->bookmarks && spec->in_process;
+        hfd_watcher_choose_lists(watcher);
         watcher->delivery.sink = *sink;
         watcher->delivery.ctx = ctx;
         if (!spec->revision && !spec->from_now) {

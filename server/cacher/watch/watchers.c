@@ -4,10 +4,10 @@
  *
  * Under the lock, a change is queued for every watcher with a matching resource, namespace and name
  * that began at an earlier revision, unless its end was requested. A change visits the watches of
- * all objects of its resource, and the lists in which watches of its namespace and its name are.
- * These watchers are dirty: the thread that has queued the change delivers to them after it has
- * released the lock. A watcher that still catches up gets the change from the history, which has it
- * before the lock is released.
+ * all objects of its resource, and those lists of others in which watches of its object may be
+ * (watcher_lists.c). These watchers are dirty: the thread that has queued the change delivers to
+ * them after it has released the lock. A watcher that still catches up gets the change from the
+ * history, which has it before the lock is released.
  *
  * Invariants: a dirty watcher is in one list of dirty watchers, and that list has a reference to
  * it. A watcher is in its lists (watcher_private.h) until it has ended, and there has its timer in
@@ -35,51 +35,7 @@ struct hfd_watchers *hfd_watchers_free(struct hfd_watchers *watchers) {
         return NULL;
 }
 
-/* ---- the lists, under cacher->mu ---- */
-
-/* The list of narrow watches with these hashes of their namespace and name; 0 = any. */
-static struct hfd_watcher **narrow_list(struct hfd_watchers *watchers, size_t resource,
-                                        uint16_t ns_tag, uint16_t name_tag) {
-        uint64_t key = (uint64_t)resource << 32 | (uint64_t)ns_tag << 16 | name_tag;
-
-        key = (key + 1) * UINT64_C(0x9e3779b97f4a7c15);
-        return &watchers->narrow[(key >> 40) % HFD_NARROW_BUCKETS];
-}
-
-static bool is_narrow(const struct hfd_watcher *watcher) {
-        return !watcher->told_of_terms && (watcher->delivery.n_ns > 0 || watcher->delivery.name);
-}
-
-static struct hfd_watcher **list_of(struct hfd_watcher *watcher) {
-        struct hfd_watchers *watchers = watcher->cacher->watchers;
-        const char *ns = watcher->delivery.ns, *name = watcher->delivery.name;
-        size_t resource = hfd_resource_index(watcher->delivery.resource);
-
-        if (!is_narrow(watcher))
-                return &watchers->list[resource];
-        return narrow_list(watchers, resource, hfd_history_tag(ns, watcher->delivery.n_ns),
-                           name ? hfd_history_tag(name, strlen(name)) : 0);
-}
-
-/* Links the watcher into a list, at `at`. */
-static void link_locked(struct hfd_watcher *watcher, enum hfd_watcher_list list,
-                        struct hfd_watcher **at) {
-        hf__mutex_assert_held(&watcher->cacher->mu);
-        watcher->in[list].next = *at;
-        watcher->in[list].link = at;
-        if (*at)
-                (*at)->in[list].link = &watcher->in[list].next;
-        *at = watcher;
-}
-
-static void unlink_locked(struct hfd_watcher *watcher, enum hfd_watcher_list list) {
-        struct hfd_watcher *next = watcher->in[list].next;
-
-        hf__mutex_assert_held(&watcher->cacher->mu);
-        *watcher->in[list].link = next;
-        if (next)
-                next->in[list].link = watcher->in[list].link;
-}
+/* ---- one watch, under cacher->mu ---- */
 
 /* Queues the timer for the next bookmark or the end. */
 static void set_timer_locked(struct hfd_watcher *watcher) {
@@ -92,17 +48,9 @@ static void set_timer_locked(struct hfd_watcher *watcher) {
 }
 
 void hfd_watchers_add_locked(struct hfd_watcher *watcher) {
-        struct hfd_watchers *watchers = watcher->cacher->watchers;
-        struct hfd_watcher **at = list_of(watcher);
-
         hf__mutex_assert_held(&watcher->cacher->mu);
-        while (!watcher->told_of_terms && *at && (*at)->told_of_terms)
-                at = &(*at)->in[HFD_WATCHER_BY_OBJECTS].next;
-        link_locked(watcher, HFD_WATCHER_BY_OBJECTS, at);
-        if (is_narrow(watcher))
-                link_locked(watcher, HFD_WATCHER_BY_KIND,
-                            &watchers->narrow_of[hfd_resource_index(watcher->delivery.resource)]);
-        watchers->n++;
+        hfd_watcher_enter_lists_locked(watcher);
+        watcher->cacher->watchers->n++;
         set_timer_locked(watcher);
         hfd_cacher_wake_timer_locked(watcher->cacher, watcher->timer.at);
 }
@@ -111,9 +59,7 @@ void hfd_watchers_remove_locked(struct hfd_watcher *watcher) {
         struct hfd_watchers *watchers = watcher->cacher->watchers;
 
         hf__mutex_assert_held(&watcher->cacher->mu);
-        unlink_locked(watcher, HFD_WATCHER_BY_OBJECTS);
-        if (is_narrow(watcher))
-                unlink_locked(watcher, HFD_WATCHER_BY_KIND);
+        hfd_watcher_leave_lists_locked(watcher);
         assert(watchers->n > 0);
         watchers->n--;
         hf__timer_heap_remove(&watchers->timers, &watcher->timer);
@@ -134,13 +80,14 @@ static void mark_dirty_locked(struct hfd_watcher *watcher, struct hfd_watcher **
         *dirty = watcher;
 }
 
-/* Queues the change for those of the list that watch its object. All are of its resource if
- * resource is SIZE_MAX. Returns how many. */
-static size_t queue_change_in_locked(struct hfd_watcher *list, const struct hfd_change *change,
-                                     size_t resource, struct hfd_watcher **dirty) {
+/* Queues the change for those of a list that watch its object. Those of other resources are passed
+ * over; SIZE_MAX = all are of its resource. Returns how many. */
+static size_t queue_change_in_locked(struct hfd_watcher *first, enum hfd_watcher_list list,
+                                     const struct hfd_change *change, size_t resource,
+                                     struct hfd_watcher **dirty) {
         size_t n = 0;
 
-        for (struct hfd_watcher *w = list; w; w = w->in[HFD_WATCHER_BY_OBJECTS].next) {
+        for (struct hfd_watcher *w = first; w; w = w->in[list].next) {
                 if (change->object->revision <= w->after ||
                     !hfd_delivery_is_watched(&w->delivery, change->object) ||
                     w->delivery.catches_up ||
@@ -156,25 +103,26 @@ static size_t queue_change_in_locked(struct hfd_watcher *list, const struct hfd_
 size_t hfd_watchers_queue_change_locked(struct hfd_cacher *cacher, const struct hfd_change *change,
                                         struct hfd_watcher **dirty) {
         struct hfd_watchers *watchers = cacher->watchers;
-        const struct hfd_object *object = change->object;
-        size_t resource = hfd_resource_index(object->resource);
-        const char *name = hfd_object_name(object);
+        struct hfd_watcher *lists[HFD_NARROW_LISTS_MAX];
+        size_t resource = hfd_resource_index(change->object->resource), n_lists, n;
 
         hf__mutex_assert_held(&cacher->mu);
-        size_t n = queue_change_in_locked(watchers->list[resource], change, SIZE_MAX, dirty);
+        n = queue_change_in_locked(watchers->list[resource], HFD_WATCHER_BY_OBJECTS, change,
+                                   SIZE_MAX, dirty);
         if (!watchers->narrow_of[resource])
                 return n;
-        uint16_t ns_tag = hfd_history_tag(object->path, object->n_ns);
-        uint16_t name_tag = hfd_history_tag(name, strlen(name));
-        struct hfd_watcher **both = narrow_list(watchers, resource, ns_tag, name_tag),
-                           **of_ns = narrow_list(watchers, resource, ns_tag, 0),
-                           **of_name = narrow_list(watchers, resource, 0, name_tag);
-        n += queue_change_in_locked(*both, change, resource, dirty);
-        if (of_ns != both)
-                n += queue_change_in_locked(*of_ns, change, resource, dirty);
-        if (of_name != both && of_name != of_ns)
-                n += queue_change_in_locked(*of_name, change, resource, dirty);
+        if (!hfd_watchers_find_narrow_locked(watchers, change, lists, &n_lists))
+                return n + queue_change_in_locked(watchers->narrow_of[resource],
+                                                  HFD_WATCHER_BY_KIND, change, SIZE_MAX, dirty);
+        for (size_t i = 0; i < n_lists; i++)
+                n += queue_change_in_locked(lists[i], HFD_WATCHER_BY_OBJECTS, change, resource,
+                                            dirty);
         return n;
+}
+
+bool hfd_watchers_need_trigger_locked(const struct hfd_cacher *cacher, size_t resource) {
+        hf__mutex_assert_held(&cacher->mu);
+        return resource < HFD_RESOURCES_MAX && cacher->watchers->n_by_trigger[resource] > 0;
 }
 
 /* Requests the end of all watches of a list. */

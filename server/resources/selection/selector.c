@@ -284,3 +284,10 @@ const char *hfd_selector_namespace(const struct hfd_selector *selector, const ch
         /* No object has a longer one. */
         return required && strlen(required) <= HF_NAME_MAX ? required : ns;
 }
+
+const char *hfd_selector_trigger(const struct hfd_selector *selector,
+                                 const struct hfd_resource *resource) {
+        const char *trigger = selector->n > 0 ? hfd_selectable_trigger(resource) : NULL;
+
+        return trigger ? required_value(selector, trigger) : NULL;
+}

@@ -53,3 +53,7 @@ const char *hfd_selector_name(const struct hfd_selector *selector);
  * are in no such namespace need not be looked up.
  */
 const char *hfd_selector_namespace(const struct hfd_selector *selector, const char *ns);
+/* The value that a field selector requires of the trigger of its resource (hfd_selectable_trigger),
+ * borrowed from the selector; NULL = it requires none, or there is no trigger. */
+const char *hfd_selector_trigger(const struct hfd_selector *selector,
+                                 const struct hfd_resource *resource);
