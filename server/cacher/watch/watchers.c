@@ -25,6 +25,8 @@
 #include "server/cacher/watch/watcher_private.h"
 #include "server/resources/rows/resource_table.h"
 
+#define TICK_MAX 256 /* watches whose time has come that are visited under one lock */
+
 struct hfd_watchers *hfd_watchers_new(void) {
         return calloc(1, sizeof(struct hfd_watchers));
 }
@@ -210,14 +212,15 @@ hf_nsec hfd_watchers_due_locked(const struct hfd_cacher *cacher) {
         return first ? first->at : HF_NSEC_NEVER;
 }
 
-/* A watch that is due costs a logarithm of the number of watches, and the others cost nothing. So
- * the time under the lock depends on how many are due, hardly on how many there are. */
+/* A watch that is due costs a logarithm of the number of watches, and the others cost nothing. Many
+ * may be due at once, because their clients connected at once: the rest is due when this is called
+ * again. */
 void hfd_watchers_tick_locked(struct hfd_cacher *cacher, hf_nsec now, struct hfd_watcher **dirty) {
         struct hf__timer_heap *timers = &cacher->watchers->timers;
         struct hf__timer *timer;
 
         hf__mutex_assert_held(&cacher->mu);
-        while ((timer = timers->first) && timer->at <= now) {
+        for (size_t n = 0; n < TICK_MAX && (timer = timers->first) && timer->at <= now; n++) {
                 struct hfd_watcher *w =
                         (void *)((char *)timer - offsetof(struct hfd_watcher, timer));
                 hf__timer_heap_remove(timers, timer);

@@ -55,7 +55,8 @@ void hfd_watchers_end_locked(struct hfd_cacher *cacher, struct hfd_watcher **dir
 void hfd_watchers_term_begun_locked(struct hfd_cacher *cacher, struct hfd_watcher **dirty);
 /* The boot time at which the next bookmark or end of a watch is due; HF_NSEC_NEVER: none. */
 hf_nsec hfd_watchers_due_locked(const struct hfd_cacher *cacher);
-/* Queues the bookmarks that are due at `now`, and ends the watches whose time is over. */
+/* Queues the bookmarks that are due at `now`, and ends the watches whose time is over. If there are
+ * many, it leaves some of them due, so that the caller can release the lock in between. */
 void hfd_watchers_tick_locked(struct hfd_cacher *cacher, hf_nsec now, struct hfd_watcher **dirty);
 /* Delivers to each watcher of the list. The caller must not hold the lock. */
 void hfd_watchers_deliver(struct hfd_watcher *dirty);
