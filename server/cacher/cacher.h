@@ -19,6 +19,7 @@
  *                 watch_sink       where its events go
  *                 delivery         its queue
  *                 watchers         the watches of all clients
+ *                 watcher_lists    which of them a change visits
  *      sync/      slot_forms       the form of custom objects
  *                 consistent_read  reads that wait for a revision
  *                 listing_page     a page of a listing
@@ -35,11 +36,10 @@
  * or each change in a history. Two rare cases take longer, in proportion to the object: the last
  * state of a deleted object is copied if the object changed after its deletion was prepared, or if
  * an invalid value has replaced it; and an object of a custom kind whose form changed while its
- * event was prepared is made anew. In a third case an object that is dropped is the last one of a
- * replaced custom kind, and frees this kind. Callbacks and requests to the store never run under
- * the lock: the work is collected under it and done after it is released. No code of the cacher
- * takes another lock while it holds this one, except that the end of a kind takes the lock of
- * custom/rules/rule_library.c, under which nothing takes a third one.
+ * event was prepared is made anew. Callbacks and requests to the store never run under the lock:
+ * the work is collected under it and done after it is released. Objects, too, are collected and
+ * dropped afterwards, because the last one of a replaced custom kind frees this kind. No code of
+ * the cacher takes another lock while it holds this one.
  *
  * Threads: the cacher has one thread, its timer (timer.h), and each feed has one. The store's
  * threads deliver replies and events. Any thread may call the functions below. Only wait_synced,

@@ -78,8 +78,11 @@ int scripted_cacher_set_up(void **state) {
                                          .log = {.write = keep_line, .max_level = HF_LOG_DEBUG}};
         assert_int_equal(hf_metrics_new(&scripted.host.metrics), 0);
         scripted_store_init(&scripted.store, &scripted.host);
+        scripted.table = hfd_custom_table_new();
+        assert_non_null(scripted.table);
         const struct hfd_cacher_config config = {.store = &scripted.store.base,
                                                  .prefix = "/registry",
+                                                 .table = scripted.table,
                                                  .holder = "holder",
                                                  .on_history_replaced = on_replaced,
                                                  .observers = observers_of,
@@ -100,6 +103,7 @@ int scripted_cacher_tear_down(void **state) {
                 scripted_reply_error(&request, HF_E_CANCELED);
         }
         hfd_cacher_free(scripted.cacher);
+        hfd_custom_table_free(scripted.table);
         scripted_store_deinit(&scripted.store);
         hf_metrics_free(scripted.host.metrics);
         assert_int_equal(failing_memory_n_live(), n_live);

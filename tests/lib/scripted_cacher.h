@@ -16,10 +16,12 @@
 #include "hand_clock.h"
 #include "scripted_store.h"
 #include "server/cacher/cacher.h"
+#include "server/resources/custom/custom_table.h"
 
 struct scripted_cacher {
         struct hf_host host;
         struct scripted_store store;
+        struct hfd_custom_table *table; /* without kinds */
         struct hfd_cacher *cacher;
         /* Calls of the callbacks of the configuration. */
         atomic_uint n_replaced, n_copies, n_observed;

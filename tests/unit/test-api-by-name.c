@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Lists, watches and deletions of a collection whose selector names one object: they look at that
- * object only, whatever else the collection contains. Work is counted in objects, never in time.
+ * Lists, watches and deletions of a collection whose selector names one object, or one namespace:
+ * they look at that object, or at that namespace, only, whatever else the collection contains. Work
+ * is counted in objects, never in time.
  */
 #undef NDEBUG
 #include <setjmp.h>
@@ -58,17 +59,19 @@ static const struct hfd_resource *configmaps(void) {
                                  api_configmaps.plural);
 }
 
-/* Puts c, c0000, c0001, ... into the cacher's tree, each of them a prefix or a neighbor of
- * others. */
+/* Puts default/c, default/c0000, default/c0001, ... into the cacher's tree, each of them a prefix
+ * or a neighbor of others, and lone/c. */
 static void fill_tree(struct api_fixture *f, unsigned n) {
         struct hfd_object_tree *tree = &f->cacher->trees[hfd_resource_index(configmaps())];
         struct hf__buf *bytes = hf__buf_copy("{}", 2);
 
         pthread_mutex_lock(&f->cacher->mu);
-        for (unsigned i = 0; i < n; i++) {
+        for (unsigned i = 0; i <= n; i++) {
                 struct hfd_object *old;
                 char path[32] = "default/c";
-                if (i > 0)
+                if (i == n)
+                        (void)snprintf(path, sizeof path, "lone/c");
+                else if (i > 0)
                         (void)snprintf(path, sizeof path, "default/c%04u", i);
                 assert_int_equal(hfd_object_tree_put(tree,
                                                      hfd_object_new(configmaps(), path, 1, bytes),
@@ -82,11 +85,11 @@ static void fill_tree(struct api_fixture *f, unsigned n) {
 
 /* ---- the kinds of work; each function returns the number of visited objects ---- */
 
-static unsigned list_work(struct api_fixture *f, const char *query) {
+static unsigned list_work(struct api_fixture *f, const char *ns, const char *query) {
         unsigned before = atomic_load(&n_visited);
 
-        assert_int_equal(api_fixture_request(f, HF_VERB_LIST, api_configmaps, "default", NULL,
-                                             query, NULL),
+        assert_int_equal(api_fixture_request(f, HF_VERB_LIST, api_configmaps, ns, NULL, query,
+                                             NULL),
                          0);
         assert_int_equal(api_fixture_count_at(f, "items"), 1);
         assert_string_equal(api_fixture_text_at(f, "metadata.continue"), "");
@@ -113,8 +116,9 @@ static void parse_fields(const char *text, struct hfd_selector *ret_fields) {
 }
 
 /* Renders the list for an HTTP response, or with frames, the initial events of a watch. */
-static unsigned rendering_work(struct api_fixture *f, bool frames) {
-        const struct hfd_request request = {.resource = configmaps(), .ns = "default"};
+static unsigned rendering_work(struct api_fixture *f, const char *ns, const char *text,
+                               bool frames) {
+        struct hfd_request request = {.resource = configmaps()};
         struct hfd_selector fields;
         struct hfd_rendering_spec spec = {.request = &request, .fields = &fields, .frames = frames};
         struct hfd_rendering_cursor cursor = {0};
@@ -123,7 +127,8 @@ static unsigned rendering_work(struct api_fixture *f, bool frames) {
         struct hf__buf *chunk;
         unsigned before = atomic_load(&n_visited), n = 0;
 
-        parse_fields("metadata.name=c", &fields);
+        (void)snprintf(request.ns, sizeof request.ns, "%s", ns);
+        parse_fields(text, &fields);
         if (frames)
                 spec.name = hfd_selector_name(&fields);
         assert_true(hfd_snapshot_take(f->cacher, configmaps(), 0, &snapshot));
@@ -152,19 +157,19 @@ static bool on_events(void *ctx, struct hfd_watch_item *items, size_t n) {
 static void on_end(void *ctx, int error, const struct hfd_response *response) {}
 
 /* A watch in the process, whose watcher delivers the objects that exist. */
-static unsigned watch_work(struct api_fixture *f) {
+static unsigned watch_work(struct api_fixture *f, const char *ns, const char *text) {
         static const struct hfd_watch_sink sink = {.events = on_events, .end = on_end};
         struct hfd_selector labels = {0}, fields;
         struct hfd_response response = {0};
         const struct hfd_watcher_spec spec = {.resource = configmaps(),
-                                              .ns = "default",
+                                              .ns = ns,
                                               .name = "",
                                               .labels = &labels,
                                               .fields = &fields};
         struct hfd_watcher *watcher;
         unsigned before = atomic_load(&n_visited), n_events = 0;
 
-        parse_fields("metadata.name=c", &fields);
+        parse_fields(text, &fields);
         assert_true(hfd_watcher_new(f->cacher, &spec, &sink, &n_events, &response, &watcher));
         hfd_watcher_start(watcher); /* delivers on this thread */
         assert_int_equal(n_events, 1);
@@ -179,14 +184,40 @@ static void test_a_name_costs_the_same_among_any_number_of_objects(void **state)
 
         for (unsigned n = 20; n <= 5120; n *= 4) {
                 fill_tree(f, n);
-                assert_true(list_work(f, "resourceVersion=0&fieldSelector=metadata.name%3Dc") <= 2);
-                assert_true(list_work(f, "limit=1&fieldSelector=metadata.name%3Dc") <= 2);
-                assert_true(list_work(f, "resourceVersion=0&fieldSelector=metadata.namespace!%3Da,"
-                                         "metadata.name!%3Dc0001,metadata.name%3Dc") <= 2);
-                assert_true(rendering_work(f, false) <= 1);
-                assert_true(rendering_work(f, true) <= 1);
-                assert_true(watch_work(f) <= 1);
+                assert_true(list_work(f, "default",
+                                      "resourceVersion=0&fieldSelector=metadata.name%3Dc") <= 2);
+                assert_true(list_work(f, "default", "limit=1&fieldSelector=metadata.name%3Dc") <=
+                            2);
+                assert_true(list_work(f, "default",
+                                      "resourceVersion=0&fieldSelector=metadata.namespace!%3Da,"
+                                      "metadata.name!%3Dc0001,metadata.name%3Dc") <= 2);
+                assert_true(rendering_work(f, "default", "metadata.name=c", false) <= 1);
+                assert_true(rendering_work(f, "default", "metadata.name=c", true) <= 1);
+                assert_true(watch_work(f, "default", "metadata.name=c") <= 1);
                 assert_true(sweep_work(f) <= 2);
+        }
+}
+
+/* In a list or a watch of all namespaces. */
+static void test_a_namespace_costs_the_same_among_any_number_of_objects(void **state) {
+        struct api_fixture *f = *state;
+
+        for (unsigned n = 20; n <= 5120; n *= 4) {
+                fill_tree(f, n);
+                assert_true(
+                        list_work(f, NULL,
+                                  "resourceVersion=0&fieldSelector=metadata.namespace%3Dlone") <=
+                        2);
+                assert_true(list_work(f, NULL,
+                                      "limit=9&fieldSelector=metadata.name!%3Da,"
+                                      "metadata.namespace%3Dlone") <= 2);
+                assert_true(
+                        list_work(f, NULL,
+                                  "resourceVersion=0&fieldSelector=metadata.namespace%3Ddefault,"
+                                  "metadata.name%3Dc") <= 2);
+                assert_true(rendering_work(f, "", "metadata.namespace=lone", false) <= 1);
+                assert_true(rendering_work(f, "", "metadata.namespace=lone", true) <= 1);
+                assert_true(watch_work(f, "", "metadata.namespace=lone") <= 1);
         }
 }
 
@@ -247,6 +278,35 @@ static void test_a_name_selects_no_name_that_begins_with_it(void **state) {
         (void)snprintf(query, sizeof query, "fieldSelector=metadata.name%%3D%s", longest);
         expect_names(f, "default", query, "");
         expect_names(f, NULL, query, "");
+}
+
+static void test_a_namespace_selects_no_namespace_that_begins_with_it(void **state) {
+        struct api_fixture *f = *state;
+        char query[900], longest[HF_NAME_MAX + 2];
+
+        make_configmaps(f);
+        expect_names(f, NULL, "fieldSelector=metadata.namespace%3Ddefaults", "a a.b ab b ");
+        expect_names(f, NULL, "fieldSelector=metadata.namespace%3Ddefault", "a a.b ab b ");
+        expect_names(f, NULL, "fieldSelector=metadata.namespace!%3Ddefaults", "a a.b ab b ");
+        expect_names(f, NULL, "fieldSelector=metadata.namespace%3Ddefaul", "");
+        expect_names(f, NULL, "fieldSelector=metadata.namespace%3Ddefault%2Fa", "");
+        expect_names(f, NULL, "fieldSelector=metadata.namespace%3D", "");
+        expect_names(f, NULL,
+                     "fieldSelector=metadata.namespace%3Ddefault,metadata.namespace%3Ddefaults",
+                     "");
+        expect_names(f, "default", "fieldSelector=metadata.namespace%3Ddefaults", "");
+        /* Longer than any namespace. */
+        memset(longest, 'a', sizeof longest);
+        longest[HF_NAME_MAX + 1] = '\0';
+        (void)snprintf(query, sizeof query, "fieldSelector=metadata.namespace%%3D%s", longest);
+        expect_names(f, NULL, query, "");
+        /* The token says where the list continues in the order of all namespaces. */
+        expect_names(f, NULL, "limit=2&fieldSelector=metadata.namespace%3Ddefaults", "a a.b ");
+        (void)snprintf(query, sizeof query,
+                       "limit=2&continue=%s&fieldSelector=metadata.namespace%%3Ddefaults",
+                       api_fixture_text_at(f, "metadata.continue"));
+        expect_names(f, NULL, query, "ab b ");
+        assert_string_equal(api_fixture_text_at(f, "metadata.continue"), "");
 }
 
 static void test_a_name_limits_and_continues(void **state) {
@@ -313,16 +373,17 @@ static void tear_down_unfilled(struct unfilled *u) {
 static unsigned list_stored(struct unfilled *u, const char *fields, uint64_t limit,
                             const char *after, const char *expected) {
         struct hf__strbuf token = {0};
-        struct api_core_request request = {.request = {.verb = HFD_LIST,
-                                                       .resource = configmaps(),
-                                                       .ns = "default",
-                                                       .options.limit = limit}};
+        /* Without a name, all namespaces are listed. */
+        const char *ns = strstr(fields, "metadata.name=") ? "default" : "";
+        struct api_core_request request = {
+                .request = {.verb = HFD_LIST, .resource = configmaps(), .options.limit = limit}};
         unsigned before = atomic_load(&n_stored);
 
         if (after) {
                 hfd_continue_token_append(&token, store_client_revision(u->store), after);
                 request.request.options.continue_token = token.data;
         }
+        (void)snprintf(request.request.ns, sizeof request.request.ns, "%s", ns);
         parse_fields(fields, &request.request.options.fields);
         assert_int_equal(api_core_request_run(u->registry, &request), 0);
         assert_non_null(strstr(request.response.body, expected));
@@ -331,7 +392,7 @@ static unsigned list_stored(struct unfilled *u, const char *fields, uint64_t lim
         return atomic_load(&n_stored) - before;
 }
 
-static void test_a_name_costs_the_store_one_key(void **state) {
+static void test_a_name_or_a_namespace_costs_the_store_its_keys(void **state) {
         struct unfilled u;
         char key[64], value[128];
 
@@ -354,16 +415,24 @@ static void test_a_name_costs_the_store_one_key(void **state) {
         assert_int_equal(list_stored(&u, "metadata.name=c0150", 1, "default/c0020", "\"c0150\""),
                          1);
         assert_int_equal(list_stored(&u, "metadata.name=c", 1, "default/c0020", "\"items\":[]"), 1);
+        assert_true(store_client_put(u.store, "/registry/configmaps/lone/c",
+                                     "{\"metadata\":{\"name\":\"c\"}}") > 0);
+        assert_int_equal(list_stored(&u, "metadata.namespace=lone", 0, NULL, "\"name\":\"c\""), 1);
+        assert_int_equal(list_stored(&u, "metadata.namespace=lone", 1, "default/c0020",
+                                     "\"name\":\"c\""),
+                         1);
         tear_down_unfilled(&u);
 }
 
 int main(void) {
         const struct CMUnitTest tests[] = {
                 API_TEST(test_a_name_costs_the_same_among_any_number_of_objects),
+                API_TEST(test_a_namespace_costs_the_same_among_any_number_of_objects),
                 API_TEST(test_a_name_selects_no_name_that_begins_with_it),
+                API_TEST(test_a_namespace_selects_no_namespace_that_begins_with_it),
                 API_TEST(test_a_name_limits_and_continues),
                 API_TEST(test_a_name_deletes_one_object),
-                cmocka_unit_test(test_a_name_costs_the_store_one_key),
+                cmocka_unit_test(test_a_name_or_a_namespace_costs_the_store_its_keys),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -186,8 +186,9 @@ static void test_a_number_is_never_used_again(void **state) {
                 add(i, 0);
         struct hfd_change change = {.type = HF_EVENT_ADDED, .object = make("configmaps", 100)};
         failing_memory_arm(0);
-        hfd_event_history_add(&histories, change, &tree, 0, &garbage); /* the ring cannot grow */
+        assert_false(hfd_event_history_add(&histories, change, &tree, 0, &garbage)); /* no room */
         failing_memory_disarm();
+        hfd_object_unref(change.object);
         assert_int_equal(history->n, 0);
         assert_false(finds(10, 0) || finds(10 + RING_MIN, 0));
         assert_true(finds(10 + RING_MIN + 1, 0));
@@ -282,9 +283,11 @@ static void test_without_memory_a_history_begins_anew(void **state) {
                                     .object = make("configmaps", RING_MIN + 1),
                                     .before = make("configmaps", RING_MIN)};
         failing_memory_arm(0);
-        hfd_event_history_add(&histories, change, &tree, 1, &garbage);
+        assert_false(hfd_event_history_add(&histories, change, &tree, 1, &garbage));
         failing_memory_disarm();
         assert_true(failing_memory_hit());
+        hfd_object_unref(change.object);
+        hfd_object_unref(change.before);
         assert_int_equal(history->n, 0);
         assert_int_equal(history->floor, RING_MIN + 1);
         assert_int_equal(histories.n_bytes, 0);
@@ -469,8 +472,9 @@ static void test_states_that_a_shortage_leaves_go_later(void **state) {
         }
         struct hfd_change change = {.type = HF_EVENT_ADDED, .object = make("configmaps", 100)};
         failing_memory_arm(0);
-        hfd_event_history_add(&histories, change, &tree, 1, &garbage);
+        assert_false(hfd_event_history_add(&histories, change, &tree, 1, &garbage));
         failing_memory_disarm();
+        hfd_object_unref(change.object);
         assert_int_equal(history->floor, 100);
         assert_int_equal(history->n_states, HFD_EVENT_HISTORY_STATES);
         garbage.states[0] = (struct hfd_object_tree){0};

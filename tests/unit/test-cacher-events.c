@@ -16,6 +16,7 @@
 #include "scripted_watch.h"
 #include "server/cacher/watch/snapshot.h"
 #include "server/cacher/watch/watcher_private.h"
+#include "server/cacher/watch/watchers.h"
 #include "server/resources/rows/resource_table.h"
 #include "time_units.h"
 
@@ -258,7 +259,8 @@ static void test_the_informers_of_this_process_come_first(void **state) {
                                      (struct scripted_watch_spec){.from_now = true,
                                                                   .bookmarks = true,
                                                                   .in_process = i % 2 != 0});
-        for (w = scripted.cacher->watchers->list[hfd_resource_index(configmaps())]; w; w = w->next)
+        for (w = scripted.cacher->watchers->list[hfd_resource_index(configmaps())]; w;
+             w = w->in[HFD_WATCHER_BY_OBJECTS].next)
                 assert_true(w->told_of_terms == (n++ < 3));
         assert_int_equal(n, 6);
         for (size_t i = 0; i < 6; i++) {
@@ -267,17 +269,29 @@ static void test_the_informers_of_this_process_come_first(void **state) {
         }
 }
 
+static size_t n_narrow_of(size_t resource) {
+        const struct hfd_watcher *w = scripted.cacher->watchers->narrow_of[resource];
+        size_t n = 0;
+
+        for (; w; w = w->in[HFD_WATCHER_BY_KIND].next, n++)
+                assert_int_equal(hfd_resource_index(w->delivery.resource), resource);
+        return n;
+}
+
 /* Watches of a namespace or a name are in lists of their own, so that a change visits few others.
  */
 static void test_narrow_watches_get_the_changes_of_their_objects(void **state) {
         static const struct {
-                const char *ns, *name, *text;
+                const char *ns, *name, *text, *fields;
         } cases[] = {{"ns", "", "~a@11 +c@12 "},
                      {"ns", "a", "~a@11 "},
                      {"", "c", "+c@12 "},
                      {"n", "", ""},
                      {"ns", "b", ""},
                      {"", "ns", ""},
+                     {"", "", "~a@11 +c@12 ", "metadata.namespace=ns"},
+                     {"", "", "~a@11 ", "metadata.namespace=ns,metadata.name=a"},
+                     {"", "", "", "metadata.namespace=n"},
                      {"", "", "~a@11 +c@12 "}};
         enum { N = sizeof cases / sizeof cases[0] };
         struct scripted_watch watches[N], of_secrets;
@@ -293,10 +307,11 @@ static void test_narrow_watches_get_the_changes_of_their_objects(void **state) {
                 scripted_watch_begin(&watches[i],
                                      (struct scripted_watch_spec){.ns = cases[i].ns,
                                                                   .name = cases[i].name,
+                                                                  .fields = cases[i].fields,
                                                                   .from_now = true});
         assert_ptr_equal(watchers->list[index], watches[N - 1].watcher);
-        assert_null(watchers->list[index]->next);
-        assert_int_equal(watchers->n_narrow[index], N - 1);
+        assert_null(watchers->list[index]->in[HFD_WATCHER_BY_OBJECTS].next);
+        assert_int_equal(n_narrow_of(index), N - 1);
         put("a", 11);
         put("c", 12);
         for (size_t i = 0; i < N; i++)
@@ -306,7 +321,44 @@ static void test_narrow_watches_get_the_changes_of_their_objects(void **state) {
                 scripted_watch_expect(&watches[i], "END:410 ");
                 scripted_watch_done(&watches[i]);
         }
-        assert_int_equal(watchers->n_narrow[index], 0);
+        assert_int_equal(n_narrow_of(index), 0);
+        scripted_watch_expect(&of_secrets, "");
+        scripted_watch_done(&of_secrets);
+        scripted_watch_expect(&of_secrets, "END:canceled ");
+}
+
+/* The end of a kind costs what its own watches cost: it does without the lists that have the narrow
+ * watches of all kinds. */
+static void test_the_end_of_a_kind_visits_its_watches_only(void **state) {
+        enum { N = 3 };
+        static const char *const names[N] = {"a", "b", ""};
+        struct scripted_watch watches[N], of_secrets;
+        struct hfd_watchers *watchers = scripted.cacher->watchers;
+        static struct hfd_watcher *all[HFD_NARROW_BUCKETS];
+        pthread_mutex_t *mu = &scripted.cacher->mu;
+        struct hfd_watcher *dirty = NULL;
+
+        scripted_cacher_fill();
+        scripted_watch_begin(&of_secrets, (struct scripted_watch_spec){.plural = "secrets",
+                                                                       .ns = "ns",
+                                                                       .name = "a",
+                                                                       .from_now = true});
+        for (size_t i = 0; i < N; i++)
+                scripted_watch_begin(&watches[i], (struct scripted_watch_spec){.ns = "ns",
+                                                                               .name = names[i],
+                                                                               .from_now = true});
+        pthread_mutex_lock(mu);
+        memcpy(all, watchers->narrow, sizeof all);
+        memset(watchers->narrow, 0, sizeof all);
+        hfd_watchers_expire_resource_locked(scripted.cacher, hfd_resource_index(configmaps()),
+                                            &dirty);
+        memcpy(watchers->narrow, all, sizeof all);
+        pthread_mutex_unlock(mu);
+        hfd_watchers_deliver(dirty);
+        for (size_t i = 0; i < N; i++) {
+                scripted_watch_expect(&watches[i], "END:410 ");
+                scripted_watch_done(&watches[i]);
+        }
         scripted_watch_expect(&of_secrets, "");
         scripted_watch_done(&of_secrets);
         scripted_watch_expect(&of_secrets, "END:canceled ");
@@ -504,6 +556,7 @@ int main(void) {
                 SCRIPTED_TEST(test_a_term_of_this_process_is_a_bookmark),
                 SCRIPTED_TEST(test_the_informers_of_this_process_come_first),
                 SCRIPTED_TEST(test_narrow_watches_get_the_changes_of_their_objects),
+                SCRIPTED_TEST(test_the_end_of_a_kind_visits_its_watches_only),
                 SCRIPTED_TEST(test_no_list_is_visited_twice),
                 SCRIPTED_TEST(test_a_watch_goes_over_from_the_past_to_the_present),
                 SCRIPTED_TEST(test_an_invalid_value_hides_the_object),

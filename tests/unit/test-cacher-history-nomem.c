@@ -29,11 +29,16 @@ static struct hfd_change make_change(uint64_t revision) {
         return change;
 }
 
+static void drop(struct hfd_change *change) {
+        hfd_object_unref(change->object);
+        hfd_object_unref(change->before);
+}
+
 static void add(struct hfd_event_histories *histories, uint64_t revision,
                 struct hfd_history_garbage *garbage) {
         const struct hfd_object_tree tree = {0};
 
-        hfd_event_history_add(histories, make_change(revision), &tree, 1, garbage);
+        assert_true(hfd_event_history_add(histories, make_change(revision), &tree, 1, garbage));
 }
 
 /* Fills a history with n changes, a full ring, and adds another without memory for it. */
@@ -53,10 +58,11 @@ static void check_shortage(size_t n) {
         struct hfd_change change = make_change(floor);
         size_t filled = failing_memory_n_live();
         failing_memory_arm(0);
-        hfd_event_history_add(&histories, change, &tree, 1, &garbage);
+        assert_false(hfd_event_history_add(&histories, change, &tree, 1, &garbage));
         failing_memory_disarm();
         assert_true(failing_memory_hit());
         assert_int_equal(failing_memory_n_live(), filled); /* nothing was freed under the lock */
+        drop(&change);
         assert_int_equal(history->n, 0);
         assert_int_equal(history->floor, floor);
         assert_int_equal(histories.n_bytes, 0);
@@ -73,7 +79,7 @@ static void test_a_shortage_frees_nothing_under_the_lock(void **state) {
                 check_shortage(n);
 }
 
-static void test_the_first_change_without_memory_is_garbage(void **state) {
+static void test_a_change_without_memory_is_still_the_callers(void **state) {
         static struct hfd_event_histories histories;
         static struct hfd_history_garbage garbage;
         const struct hfd_object_tree tree = {0};
@@ -84,9 +90,10 @@ static void test_the_first_change_without_memory_is_garbage(void **state) {
                 struct hfd_change change = make_change(i);
                 size_t filled = failing_memory_n_live();
                 failing_memory_arm(0);
-                hfd_event_history_add(&histories, change, &tree, 1, &garbage);
+                assert_false(hfd_event_history_add(&histories, change, &tree, 1, &garbage));
                 failing_memory_disarm();
                 assert_int_equal(failing_memory_n_live(), filled);
+                drop(&change);
         }
         hfd_history_garbage_free(&garbage);
         hfd_event_histories_done(&histories);
@@ -96,7 +103,7 @@ static void test_the_first_change_without_memory_is_garbage(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_a_shortage_frees_nothing_under_the_lock),
-                cmocka_unit_test(test_the_first_change_without_memory_is_garbage),
+                cmocka_unit_test(test_a_change_without_memory_is_still_the_callers),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

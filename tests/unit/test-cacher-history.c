@@ -302,10 +302,10 @@ static atomic_uint n_together, n_torn;
 
 int __real_pthread_mutex_lock(pthread_mutex_t *mutex);
 int __wrap_pthread_mutex_lock(pthread_mutex_t *mutex);
-void __real_hfd_event_history_add(struct hfd_event_histories *histories, struct hfd_change change,
+bool __real_hfd_event_history_add(struct hfd_event_histories *histories, struct hfd_change change,
                                   const struct hfd_object_tree *tree, hf_nsec now,
                                   struct hfd_history_garbage *garbage);
-void __wrap_hfd_event_history_add(struct hfd_event_histories *histories, struct hfd_change change,
+bool __wrap_hfd_event_history_add(struct hfd_event_histories *histories, struct hfd_change change,
                                   const struct hfd_object_tree *tree, hf_nsec now,
                                   struct hfd_history_garbage *garbage);
 
@@ -314,7 +314,7 @@ int __wrap_pthread_mutex_lock(pthread_mutex_t *mutex) {
         return __real_pthread_mutex_lock(mutex);
 }
 
-void __wrap_hfd_event_history_add(struct hfd_event_histories *histories, struct hfd_change change,
+bool __wrap_hfd_event_history_add(struct hfd_event_histories *histories, struct hfd_change change,
                                   const struct hfd_object_tree *tree, hf_nsec now,
                                   struct hfd_history_garbage *garbage) {
         if (change.object->revision == last_revision) {
@@ -323,7 +323,7 @@ void __wrap_hfd_event_history_add(struct hfd_event_histories *histories, struct 
         }
         last_revision = change.object->revision;
         n_locks_at_change = n_locks;
-        __real_hfd_event_history_add(histories, change, tree, now, garbage);
+        return __real_hfd_event_history_add(histories, change, tree, now, garbage);
 }
 
 /* Another program writes three objects in each transaction. No reader may see one without

@@ -19,7 +19,8 @@
 #include "server/cacher/watch/snapshot.h"
 #include "server/resources/rows/resource_table.h"
 
-#define UNDO_MAX 4096
+#define UNDO_MAX  4096
+#define SLICE_MAX 128
 
 static const struct hf_host host = {.size = sizeof(struct hf_host)};
 static struct hfd_cacher cacher;
@@ -28,7 +29,44 @@ static struct hfd_object_tree *tree;
 static struct hfd_event_history *history;
 static size_t n_live;
 
+/* The linker redirects these functions here. */
+static struct {
+        void (*run)(void); /* called by the next change of a tree, which is not under the lock */
+        size_t n_slices, n_in_slice, largest;
+} seen;
+bool __real_hfd_event_history_seek(const struct hfd_event_history *of, uint64_t number, size_t *i);
+bool __wrap_hfd_event_history_seek(const struct hfd_event_history *of, uint64_t number, size_t *i);
+const struct hfd_change *__real_hfd_event_history_at(const struct hfd_event_history *of, size_t i);
+const struct hfd_change *__wrap_hfd_event_history_at(const struct hfd_event_history *of, size_t i);
+int __real_hfd_object_tree_put(struct hfd_object_tree *to, struct hfd_object *object,
+                               struct hfd_object **old);
+int __wrap_hfd_object_tree_put(struct hfd_object_tree *to, struct hfd_object *object,
+                               struct hfd_object **old);
+
+bool __wrap_hfd_event_history_seek(const struct hfd_event_history *of, uint64_t number, size_t *i) {
+        seen.n_slices++;
+        seen.n_in_slice = 0;
+        return __real_hfd_event_history_seek(of, number, i);
+}
+
+const struct hfd_change *__wrap_hfd_event_history_at(const struct hfd_event_history *of, size_t i) {
+        if (++seen.n_in_slice > seen.largest)
+                seen.largest = seen.n_in_slice;
+        return __real_hfd_event_history_at(of, i);
+}
+
+int __wrap_hfd_object_tree_put(struct hfd_object_tree *to, struct hfd_object *object,
+                               struct hfd_object **old) {
+        void (*run)(void) = seen.run;
+
+        seen.run = NULL;
+        if (run)
+                run();
+        return __real_hfd_object_tree_put(to, object, old);
+}
+
 static int setup(void **state) {
+        memset(&seen, 0, sizeof seen);
         n_live = failing_memory_n_live();
         memset(&cacher, 0, sizeof cacher);
         cacher.host = &host;
@@ -186,6 +224,110 @@ static void test_too_many_changes_are_not_undone(void **state) {
         assert_false(hfd_snapshot_take(&cacher, resource, 1, &snapshot));
 }
 
+/* ---- slices ---- */
+
+/* n changes of ns/a. */
+static void make_long_past(size_t n) {
+        for (size_t i = 0; i < n; i++)
+                change("ns/a", true);
+}
+
+/* The lock is free while changes are undone, so others need not wait for all of them. */
+static void check_lock(void) {
+        assert_int_equal(pthread_mutex_trylock(&cacher.mu), 0);
+        pthread_mutex_unlock(&cacher.mu);
+        seen.run = check_lock;
+}
+
+static void test_changes_are_undone_in_slices(void **state) {
+        static const struct {
+                size_t n, n_slices, largest;
+        } cases[] = {{1, 1, 1},
+                     {SLICE_MAX, 1, SLICE_MAX},
+                     {SLICE_MAX + 1, 2, SLICE_MAX},
+                     {10 * SLICE_MAX, 10, SLICE_MAX}};
+        struct hfd_snapshot snapshot;
+
+        make_long_past(10 * SLICE_MAX + 1);
+        for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+                uint64_t at = cacher.revision - cases[i].n;
+                char text[32];
+                memset(&seen, 0, sizeof seen);
+                seen.run = check_lock;
+                assert_true(hfd_snapshot_take(&cacher, resource, at, &snapshot));
+                assert_int_equal(seen.n_slices, cases[i].n_slices);
+                assert_int_equal(seen.largest, cases[i].largest);
+                (void)snprintf(text, sizeof text, "a@%zu ", (size_t)at);
+                expect_contents(&snapshot.objects, text);
+                hfd_snapshot_done(&snapshot);
+        }
+}
+
+static void change_more(void) {
+        change("ns/a", false);
+        change("ns/b", true);
+}
+
+static void test_changes_between_two_slices_do_not_matter(void **state) {
+        struct hfd_snapshot snapshot;
+
+        make_long_past(3 * SLICE_MAX + 1);
+        seen.run = change_more;
+        assert_true(hfd_snapshot_take(&cacher, resource, 1, &snapshot));
+        assert_null(seen.run);
+        assert_int_equal(seen.n_slices, 3);
+        expect_contents(&snapshot.objects, "a@1 ");
+        hfd_snapshot_done(&snapshot);
+        expect_contents(tree, "b@387 "); /* after the deletion at 386 */
+}
+
+/* The history drops the change of revision 2, which has not been undone yet. */
+static void drop_oldest(void) {
+        struct hfd_history_garbage garbage = {.n = 0};
+
+        while (history->floor < 2) {
+                cacher.histories.max_bytes = cacher.histories.n_bytes - 1;
+                pthread_mutex_lock(&cacher.mu);
+                assert_true(hfd_event_histories_trim(&cacher.histories, 1, &garbage));
+                pthread_mutex_unlock(&cacher.mu);
+                hfd_history_garbage_free(&garbage);
+        }
+        assert_true(history->floor < SLICE_MAX);
+}
+
+static void interrupt(void) { hfd_event_history_interrupt(history, cacher.revision); }
+
+/* The cache is filled again, and its new history has the same revisions. */
+static void fill_again(void) {
+        static struct hfd_event_histories old;
+
+        hfd_event_histories_restart(&cacher.histories, 0, &old);
+        hfd_event_histories_done(&old);
+        cacher.n_fills++;
+        cacher.revision = 0;
+        make_long_past(2 * SLICE_MAX + 1);
+}
+
+/* The client gets 410, unless the store has the state. */
+static void expect_unknown_after(void (*event)(void)) {
+        struct hfd_snapshot snapshot;
+
+        make_long_past(2 * SLICE_MAX + 1);
+        seen.run = event;
+        assert_false(hfd_snapshot_take(&cacher, resource, 1, &snapshot));
+        assert_null(seen.run);
+}
+
+static void test_a_change_that_is_dropped_between_two_slices(void **state) {
+        expect_unknown_after(drop_oldest);
+}
+
+static void test_an_interruption_between_two_slices(void **state) {
+        expect_unknown_after(interrupt);
+}
+
+static void test_a_filling_between_two_slices(void **state) { expect_unknown_after(fill_again); }
+
 /* Without memory the state is unknown, and nothing is left behind. */
 static void test_a_state_without_memory_is_unknown(void **state) {
         struct hfd_snapshot snapshot;
@@ -212,6 +354,11 @@ int main(void) {
                 CASE(test_a_kept_state_is_used_again),
                 CASE(test_other_revisions_are_unknown),
                 CASE(test_too_many_changes_are_not_undone),
+                CASE(test_changes_are_undone_in_slices),
+                CASE(test_changes_between_two_slices_do_not_matter),
+                CASE(test_a_change_that_is_dropped_between_two_slices),
+                CASE(test_an_interruption_between_two_slices),
+                CASE(test_a_filling_between_two_slices),
                 CASE(test_a_state_without_memory_is_unknown),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);

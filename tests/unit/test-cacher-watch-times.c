@@ -14,7 +14,11 @@
 #include "hand_clock.h"
 #include "patience.h"
 #include "server/cacher/watch/watcher.h"
+#include "server/cacher/watch/watcher_private.h"
+#include "server/cacher/watch/watchers.h"
 #include "server/resources/rows/resource_table.h"
+
+#define TICK_MAX 256
 
 struct seen {
         struct hfd_watcher *watcher;
@@ -224,6 +228,32 @@ static void test_a_revision_that_the_store_has_not_reached_is_gone(void **state)
 #define TEST(name)                                                                                 \
         cmocka_unit_test_setup_teardown(name, api_fixture_set_up_by_hand, api_fixture_tear_down)
 
+/* Their clients connected at the same time. The lock is released between two parts of them. */
+static void test_many_watches_end_in_parts(void **state) {
+        static const size_t parts[] = {TICK_MAX, TICK_MAX, 1, 0};
+        static struct seen seen[2 * TICK_MAX + 1];
+        struct api_fixture *f = *state;
+        pthread_mutex_t *mu = &f->cacher->mu;
+        hf_nsec now = hand_clock_now() + 11 * SEC;
+
+        for (size_t i = 0; i < sizeof seen / sizeof seen[0]; i++)
+                watch(f, &seen[i], 10, false);
+        for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+                struct hfd_watcher *dirty = NULL;
+                size_t n = 0;
+                pthread_mutex_lock(mu);
+                assert_int_equal(hfd_watchers_due_locked(f->cacher) <= now, parts[i] > 0);
+                hfd_watchers_tick_locked(f->cacher, now, &dirty);
+                for (const struct hfd_watcher *w = dirty; w; w = w->dirty_next)
+                        n++;
+                pthread_mutex_unlock(mu);
+                assert_int_equal(n, parts[i]);
+                hfd_watchers_deliver(dirty);
+        }
+        for (size_t i = 0; i < sizeof seen / sizeof seen[0]; i++)
+                release(&seen[i]);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 TEST(test_bookmarks_come_each_minute_and_before_the_end),
@@ -233,6 +263,7 @@ int main(void) {
                 TEST(test_a_watch_without_bookmarks_only_ends),
                 TEST(test_a_watch_without_a_timeout_ends_within_the_hour),
                 TEST(test_watches_end_at_their_own_times),
+                TEST(test_many_watches_end_in_parts),
                 TEST(test_a_bookmark_has_the_revision_that_was_reached),
                 TEST(test_a_revision_that_the_store_has_not_reached_is_gone),
         };

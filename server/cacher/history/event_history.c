@@ -216,7 +216,7 @@ static void set_tags(struct hfd_change *change) {
         change->name_tag = hfd_history_tag(name, strlen(name));
 }
 
-void hfd_event_history_add(struct hfd_event_histories *histories, struct hfd_change change,
+bool hfd_event_history_add(struct hfd_event_histories *histories, struct hfd_change change,
                            const struct hfd_object_tree *tree, hf_nsec now,
                            struct hfd_history_garbage *garbage) {
         assert(change.object && change.type != HF_EVENT_BOOKMARK);
@@ -230,11 +230,7 @@ void hfd_event_history_add(struct hfd_event_histories *histories, struct hfd_cha
                         drop_ring(histories, history, garbage);
                 history->floor = change.object->revision;
                 history->n_gone++;
-                if (garbage->n < HFD_HISTORY_GARBAGE_MAX)
-                        garbage->changes[garbage->n++] = change;
-                else
-                        free_change(&change);
-                return;
+                return false;
         }
         set_tags(&change);
         history->n++;
@@ -242,6 +238,7 @@ void hfd_event_history_add(struct hfd_event_histories *histories, struct hfd_cha
         count_bytes(histories, history, change_bytes(&change), 0);
         if (histories->due > now + histories->window + TRIM_PERIOD)
                 histories->due = now + histories->window + TRIM_PERIOD;
+        return true;
 }
 
 static struct hfd_event_history *largest_history(struct hfd_event_histories *histories) {

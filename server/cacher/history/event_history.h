@@ -101,12 +101,11 @@ void hfd_event_histories_init(struct hfd_event_histories *histories);
 struct hfd_event_history *hfd_event_history_of(struct hfd_event_histories *histories,
                                                size_t resource);
 /*
- * Adds a change, consuming its references. tree is the resource's tree after the change. If memory
- * runs out, the history of the resource begins anew after this change, and its earlier changes move
- * to garbage, in constant time. The change itself is then freed at once if garbage->changes is
- * full.
+ * Adds a change, consuming its references. tree is the resource's tree after the change. False:
+ * memory ran out, so the history of the resource begins anew after this change. Its earlier changes
+ * have moved to garbage, in constant time, and the caller still owns the references of this one.
  */
-void hfd_event_history_add(struct hfd_event_histories *histories, struct hfd_change change,
+bool hfd_event_history_add(struct hfd_event_histories *histories, struct hfd_change change,
                            const struct hfd_object_tree *tree, hf_nsec now,
                            struct hfd_history_garbage *garbage);
 /*

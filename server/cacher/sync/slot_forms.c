@@ -83,16 +83,17 @@ const struct hfd_resource *hfd_slot_form_of(struct hfd_cacher *cacher,
 }
 
 struct hfd_object *hfd_slot_form_apply_locked(const struct hfd_slot_forms *forms,
-                                              struct hfd_object *object) {
+                                              struct hfd_object *object,
+                                              struct hfd_object **ret_old) {
         const struct hfd_resource *resource = object->resource,
                                   *form = resource->slot ? forms->rows[slot_number(resource)]
                                                          : NULL;
 
+        *ret_old = NULL;
         if (!form || hfd_custom_same_form(form, resource))
                 return object;
-        struct hfd_object *formed = hfd_custom_object_reform(form, object);
-        hfd_object_unref(object);
-        return formed;
+        *ret_old = object;
+        return hfd_custom_object_reform(form, object);
 }
 
 /* ---- the change of a form ---- */

@@ -37,10 +37,12 @@ const struct hfd_resource *hfd_slot_form_of(struct hfd_cacher *cacher,
 /*
  * Before an object enters a tree of the cacher: makes it anew if the form has changed since it was
  * made, which is rare. Consumes the reference and returns one. NULL = out of memory, or not a valid
- * object.
+ * object. *ret_old: the object that was made anew, which the caller drops after it has released the
+ * lock; NULL = it has the form already.
  */
 struct hfd_object *hfd_slot_form_apply_locked(const struct hfd_slot_forms *forms,
-                                              struct hfd_object *object);
+                                              struct hfd_object *object,
+                                              struct hfd_object **ret_old);
 
 /*
  * Gives the slot of row, a storage row, the form of row: new objects have it from now on, and

@@ -23,8 +23,13 @@
 #include "server/cacher/watch/watchers.h"
 #include "server/resources/custom/custom_kind.h"
 #include "server/resources/objects/object_key.h"
+#include "server/resources/objects/selectable_values.h"
 #include "server/resources/objects/stored_object.h"
 #include "server/resources/rows/resource_table.h"
+
+/* Of one event: the new object before it got the form of its slot, the version that only writes
+ * have used, and both objects of a change. */
+#define DROPPED_MAX 4
 
 struct hfd_prepared_event {
         const struct hfd_resource *resource; /* NULL: the event does not concern an object */
@@ -37,6 +42,10 @@ struct hfd_prepared_event {
         /* Owned; set if several watchers may get this object: then they share its frames, the bytes
          * of its watch event, while it is delivered. */
         struct hfd_object *delivered;
+        /* Owned; what was dropped under the lock. It is freed without the lock, because the last
+         * object of a replaced custom kind frees this kind, with all its schemas. */
+        struct hfd_object *dropped[DROPPED_MAX];
+        size_t n_dropped;
 };
 
 /* ---- preparing ---- */
@@ -105,6 +114,27 @@ static bool prepare_removal(struct hfd_cacher *cacher, const struct hfd_watch_ev
         return !prepared->cached || prepared->deleted;
 }
 
+/* Parses what the change needs to find watches by the trigger. If memory runs out, the change
+ * visits more watches. */
+static void prepare_trigger(struct hfd_cacher *cacher, const struct hfd_prepared_event *prepared) {
+        size_t index = hfd_resource_index(prepared->resource);
+        struct hfd_object *before = NULL;
+
+        if (!hfd_selectable_trigger(prepared->resource))
+                return;
+        pthread_mutex_lock(&cacher->mu);
+        bool needed = hfd_watchers_need_trigger_locked(cacher, index);
+        if (needed)
+                before =
+                        hfd_object_ref(hfd_object_tree_find(&cacher->trees[index], prepared->path));
+        pthread_mutex_unlock(&cacher->mu);
+        if (before)
+                (void)hfd_object_selectable(before);
+        if (needed && prepared->object)
+                (void)hfd_object_selectable(prepared->object);
+        hfd_object_unref(before);
+}
+
 /* Prepares an event, without the lock. False: out of memory, so the cache must be filled again. */
 static bool prepare_event(struct hfd_cacher *cacher, const struct hfd_watch_event *event,
                           struct hfd_event_batch *batch, struct hfd_prepared_event *prepared) {
@@ -121,11 +151,14 @@ static bool prepare_event(struct hfd_cacher *cacher, const struct hfd_watch_even
         }
         size_t index = hfd_resource_index(prepared->resource);
         batch->observers |= index < HFD_RESOURCES_MAX ? cacher->observers[index] : 0u;
+        if (event->type == HFD_WATCH_PUT && !event->kv.value)
+                return false; /* memory ran out when it was decrypted */
+        if (event->type == HFD_WATCH_PUT)
+                prepared->object =
+                        get_put_object(cacher, prepared->resource, prepared->path, &event->kv);
+        prepare_trigger(cacher, prepared);
         if (event->type != HFD_WATCH_PUT)
                 return prepare_removal(cacher, event, prepared);
-        if (!event->kv.value)
-                return false; /* memory ran out when it was decrypted */
-        prepared->object = get_put_object(cacher, prepared->resource, prepared->path, &event->kv);
         /* An invalid value also replaces the object: the old version must not be served. */
         if (!prepared->object)
                 prepared->placeholder =
@@ -135,18 +168,26 @@ static bool prepare_event(struct hfd_cacher *cacher, const struct hfd_watch_even
 
 /* ---- applying ---- */
 
+/* Consumes the reference to object, and drops it after the lock is released. Accepts NULL. */
+static void drop_later(struct hfd_prepared_event *prepared, struct hfd_object *object) {
+        if (!object)
+                return;
+        assert(prepared->n_dropped < DROPPED_MAX);
+        prepared->dropped[prepared->n_dropped++] = object;
+}
+
 /*
  * Puts object into the tree and fills in change, which consumes the reference to object. False: out
  * of memory.
  */
-static bool put_locked(struct hfd_object_tree *tree, struct hfd_object *object,
-                       struct hfd_change *change) {
+static bool put_locked(struct hfd_object_tree *tree, struct hfd_prepared_event *prepared,
+                       struct hfd_object *object, struct hfd_change *change) {
         assert(object->resource && !change->before);
-        change->object = object;
         if (hfd_object_tree_put(tree, hfd_object_ref(object), &change->before) != 0) {
-                hfd_object_unref(object);
+                drop_later(prepared, object);
                 return false;
         }
+        change->object = object;
         change->type = change->before ? HF_EVENT_MODIFIED : HF_EVENT_ADDED;
         return true;
 }
@@ -169,7 +210,7 @@ static bool remove_locked(struct hfd_object_tree *tree, struct hfd_prepared_even
                                  ? hfd_object_ref(prepared->deleted)
                                  : hfd_object_at(change->before, revision);
         if (!change->object)
-                hfd_object_unref(change->before);
+                drop_later(prepared, change->before);
         return change->object != NULL;
 }
 
@@ -178,7 +219,7 @@ static bool remove_locked(struct hfd_object_tree *tree, struct hfd_prepared_even
  * is queued. The watches of the resource end, because from now on there are changes that
  * they cannot get. A new watch whose range has this value is refused. False: out of memory.
  */
-static bool seal_locked(struct hfd_cacher *cacher, const struct hfd_prepared_event *prepared,
+static bool seal_locked(struct hfd_cacher *cacher, struct hfd_prepared_event *prepared,
                         uint64_t revision, struct hfd_watcher **dirty) {
         size_t index = hfd_resource_index(prepared->resource);
         struct hfd_object *old = NULL;
@@ -186,22 +227,22 @@ static bool seal_locked(struct hfd_cacher *cacher, const struct hfd_prepared_eve
         hf__mutex_assert_held(&cacher->mu);
         if (hfd_object_tree_remove(&cacher->trees[index], prepared->path, &old) != 0)
                 return false;
-        hfd_object_unref(old);
+        drop_later(prepared, old);
         hfd_event_history_interrupt(hfd_event_history_of(&cacher->histories, index), revision);
         hfd_watchers_expire_resource_locked(cacher, index, dirty);
         return true;
 }
 
 /* The watch has delivered this revision of path, so writes no longer need an earlier version. */
-static void forget_newer_locked(struct hfd_object_tree *newer, const char *path,
+static void forget_newer_locked(struct hfd_object_tree *newer, struct hfd_prepared_event *prepared,
                                 uint64_t revision) {
-        const struct hfd_object *object = hfd_object_tree_find(newer, path);
+        const struct hfd_object *object = hfd_object_tree_find(newer, prepared->path);
         struct hfd_object *old = NULL;
 
         if (object && object->revision <= revision)
                 /* Cannot fail, because `newer` has no snapshots. */
-                (void)hfd_object_tree_remove(newer, path, &old);
-        hfd_object_unref(old);
+                (void)hfd_object_tree_remove(newer, prepared->path, &old);
+        drop_later(prepared, old);
 }
 
 /*
@@ -215,7 +256,7 @@ static bool apply_event_locked(struct hfd_cacher *cacher, const struct hfd_watch
                                struct hfd_watcher **dirty, struct hfd_history_garbage *garbage) {
         size_t index = hfd_resource_index(prepared->resource);
         struct hfd_object_tree *tree = &cacher->trees[index];
-        struct hfd_object *object = prepared->object, *placeholder = prepared->placeholder;
+        struct hfd_object *object = prepared->object, *placeholder = prepared->placeholder, *old;
         struct hfd_change change = {0};
         bool sealed = placeholder && placeholder->bytes;
         bool was_sealed = hfd_stored_value_is_sealed_locked(cacher, event->kv.key);
@@ -223,17 +264,19 @@ static bool apply_event_locked(struct hfd_cacher *cacher, const struct hfd_watch
         hf__mutex_assert_held(&cacher->mu);
         assert(!object || !placeholder);                 /* a value is valid or not */
         prepared->object = prepared->placeholder = NULL; /* consumed */
-        if (object)
-                object = hfd_slot_form_apply_locked(cacher->forms, object);
+        if (object) {
+                object = hfd_slot_form_apply_locked(cacher->forms, object, &old);
+                drop_later(prepared, old);
+        }
         if (!object && !placeholder && event->type == HFD_WATCH_PUT)
                 return false;
-        forget_newer_locked(&cacher->newer[index], prepared->path, event->kv.mod_revision);
+        forget_newer_locked(&cacher->newer[index], prepared, event->kv.mod_revision);
         bool good =
                 hfd_stored_value_set_placeholder(&cacher->unreadable, event->kv.key, placeholder);
         if (!good)
-                hfd_object_unref(object);
+                drop_later(prepared, object);
         else if (object)
-                good = put_locked(tree, object, &change);
+                good = put_locked(tree, prepared, object, &change);
         else if (sealed)
                 good = seal_locked(cacher, prepared, event->kv.mod_revision, dirty);
         else
@@ -246,7 +289,10 @@ static bool apply_event_locked(struct hfd_cacher *cacher, const struct hfd_watch
                 return good;
         if (hfd_watchers_queue_change_locked(cacher, &change, dirty) > 1)
                 prepared->delivered = hfd_object_ref(change.object);
-        hfd_event_history_add(&cacher->histories, change, tree, now, garbage);
+        if (!hfd_event_history_add(&cacher->histories, change, tree, now, garbage)) {
+                drop_later(prepared, change.object);
+                drop_later(prepared, change.before);
+        }
         return true;
 }
 
@@ -320,6 +366,8 @@ void hfd_store_events_deliver(struct hfd_event_batch *batch) {
                 hfd_object_unref(prepared->placeholder);
                 hfd_object_unref(prepared->cached);
                 hfd_object_unref(prepared->deleted);
+                for (size_t j = 0; j < prepared->n_dropped; j++)
+                        hfd_object_unref(prepared->dropped[j]);
         }
         free(batch->prepared);
         *batch = (struct hfd_event_batch){0};

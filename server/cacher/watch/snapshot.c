@@ -5,7 +5,9 @@
  * A resource changes less often than the store, so a state is identified by the last change that
  * it contains. The state at a revision is the current one if the resource has not changed since;
  * one that is kept because a client pages through it; or the current one with the changes since
- * undone, newest first.
+ * undone, newest first. They are read from the history a slice under each lock. What happens
+ * between two slices does not matter, unless the history loses a change that was not read yet, or
+ * is interrupted after it: then the state is not known any more.
  *
  * A state does not say which values are sealed (state/stored_value.h). Whenever that changes, the
  * history begins anew. So every state that the history reaches back to has the sealed values of the
@@ -25,25 +27,33 @@
 #include "server/cacher/state/cacher_state.h"
 #include "server/resources/rows/resource_table.h"
 
-#define UNDO_MAX 4096 /* changes; undoing more takes longer than a read from the store */
+#define UNDO_MAX  4096 /* changes; undoing more takes longer than a read from the store */
+#define SLICE_MAX 128  /* changes that are read under one lock */
 
-/* References to the changes from index `from` on, for undo_changes. NULL: out of memory. */
-static struct hfd_change *copy_changes_locked(const struct hfd_event_history *history,
-                                              size_t from) {
-        assert(from <= history->n);
-        struct hfd_change *changes = malloc((history->n - from) * sizeof *changes);
+/*
+ * References to n changes of the history, from the one with the number `first` on, for
+ * undo_changes. False: the history has dropped some of them, or has been interrupted after them.
+ */
+static bool copy_changes(struct hfd_cacher *cacher, size_t resource, uint64_t first, size_t n,
+                         struct hfd_change changes[SLICE_MAX]) {
+        size_t from;
 
-        for (size_t i = from; changes && i < history->n; i++) {
-                const struct hfd_change *change = hfd_event_history_at(history, i);
-                changes[i - from] = (struct hfd_change){.type = change->type,
-                                                        .object = hfd_object_ref(change->object),
-                                                        .before = hfd_object_ref(change->before)};
+        assert(n <= SLICE_MAX);
+        pthread_mutex_lock(&cacher->mu);
+        const struct hfd_event_history *history =
+                hfd_event_history_of(&cacher->histories, resource);
+        bool there = hfd_event_history_seek(history, first, &from);
+        for (size_t i = 0; there && i < n; i++) {
+                changes[i] = *hfd_event_history_at(history, from + i);
+                hfd_object_ref(changes[i].object);
+                hfd_object_ref(changes[i].before);
         }
-        return changes;
+        pthread_mutex_unlock(&cacher->mu);
+        return there;
 }
 
-/* Frees changes. 0 or -ENOMEM. */
-static int undo_changes(struct hfd_object_tree *tree, struct hfd_change *changes, size_t n) {
+/* Undoes the changes, newest first, and drops their references. 0 or -ENOMEM. */
+static int undo_changes(struct hfd_object_tree *tree, const struct hfd_change *changes, size_t n) {
         struct hfd_object *old;
         int r = 0;
 
@@ -57,15 +67,33 @@ static int undo_changes(struct hfd_object_tree *tree, struct hfd_change *changes
                 hfd_object_unref(changes[i].object);
                 hfd_object_unref(changes[i].before);
         }
-        free(changes);
         return r;
+}
+
+/*
+ * Undoes the changes with the numbers from `first` to `end`, a slice at a time. Their numbers tell
+ * them from later changes, and from those of another filling. False: memory ran out, or the history
+ * has dropped some of them meanwhile.
+ */
+static bool undo_between(struct hfd_cacher *cacher, size_t resource, struct hfd_object_tree *tree,
+                         uint64_t first, uint64_t end) {
+        struct hfd_change changes[SLICE_MAX];
+        int r = 0;
+
+        while (r == 0 && end > first) {
+                size_t n = end - first < SLICE_MAX ? (size_t)(end - first) : SLICE_MAX;
+                end -= n;
+                if (!copy_changes(cacher, resource, end, n, changes))
+                        return false;
+                r = undo_changes(tree, changes, n);
+        }
+        return r == 0;
 }
 
 bool hfd_snapshot_take(struct hfd_cacher *cacher, const struct hfd_resource *resource, uint64_t at,
                        struct hfd_snapshot *ret_snapshot) {
         size_t index = hfd_resource_index(resource);
-        struct hfd_change *changes = NULL;
-        size_t n = 0;
+        uint64_t first = 0, end = 0; /* the numbers of the changes to undo */
 
         pthread_mutex_lock(&cacher->mu);
         const struct hfd_event_history *history = hfd_event_history_of(&cacher->histories, index);
@@ -76,14 +104,14 @@ bool hfd_snapshot_take(struct hfd_cacher *cacher, const struct hfd_resource *res
         if (known) {
                 const struct hfd_object_tree *tree = &cacher->trees[index], *kept;
                 uint64_t changed = hfd_event_history_changed(history, revision);
+                size_t from = hfd_event_history_after(history, revision);
 
-                n = history->n - hfd_event_history_after(history, revision);
-                kept = n ? hfd_event_history_state(history, changed) : tree;
-                if (kept)
-                        n = 0;
-                else if (n <= UNDO_MAX)
-                        changes = copy_changes_locked(history, history->n - n);
-                known = kept || changes;
+                kept = from < history->n ? hfd_event_history_state(history, changed) : tree;
+                if (!kept) {
+                        first = hfd_event_history_number(history, from);
+                        end = hfd_event_history_number(history, history->n);
+                }
+                known = end - first <= UNDO_MAX;
                 if (known)
                         *ret_snapshot =
                                 (struct hfd_snapshot){.objects = hfd_object_tree_snapshot(
@@ -95,7 +123,7 @@ bool hfd_snapshot_take(struct hfd_cacher *cacher, const struct hfd_resource *res
                                                       .fill = cacher->n_fills};
         }
         pthread_mutex_unlock(&cacher->mu);
-        if (changes && undo_changes(&ret_snapshot->objects, changes, n) != 0) {
+        if (known && !undo_between(cacher, index, &ret_snapshot->objects, first, end)) {
                 hfd_snapshot_done(ret_snapshot);
                 return false;
         }

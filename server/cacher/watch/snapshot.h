@@ -29,8 +29,9 @@ struct hfd_snapshot {
 /*
  * Takes a snapshot: the current state (at 0), or the state at revision `at`, while the history of
  * the resource reaches back to it. Takes a short time, except for the state at a revision that was
- * not kept: its time grows with the changes since. False: the cache is not filled, does not know
- * that state, would have to undo too many changes, or memory ran out. Then nothing must be freed.
+ * not kept: its time grows with the changes since, but the lock is held for a few of them at a
+ * time. False: the cache is not filled, does not know that state, would have to undo too many
+ * changes, or memory ran out. Then nothing must be freed.
  */
 bool hfd_snapshot_take(struct hfd_cacher *cacher, const struct hfd_resource *resource, uint64_t at,
                        struct hfd_snapshot *ret_snapshot);

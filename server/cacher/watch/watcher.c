@@ -6,10 +6,10 @@
  * A watch that begins with the existing objects takes a snapshot of them, in constant time. They
  * are never queued. One that begins at a revision remembers its place in the history.
  *
- * Invariant: a watcher is in one list of watchers.c until it ends. Then sink.end is called
+ * Invariant: a watcher is in its lists of watchers.c until it ends. Then sink.end is called
  * exactly once. A watcher that was not started, opened or canceled does not end.
  *
- * References: one for the caller of hfd_watcher_new, one for the cacher's list (dropped after
+ * References: one for the caller of hfd_watcher_new, one for the cacher's lists (dropped after
  * sink.end), one while the watcher is in a list of dirty watchers, one for a request to the store.
  */
 #include "server/cacher/watch/watcher.h"
@@ -137,8 +137,9 @@ static struct hfd_watcher *watcher_alloc(struct hfd_cacher *cacher,
                                          const struct hfd_watch_sink *sink, void *ctx) {
         /* A watch of one name needs no selector for it (hfd_delivery_is_watched). */
         const char *selected = *spec->name ? NULL : hfd_selector_name(spec->fields);
-        const char *name = selected ? selected : spec->name;
-        size_t n_ns = strlen(spec->ns), n_name = strlen(name);
+        const char *name = selected ? selected : spec->name,
+                   *ns = hfd_selector_namespace(spec->fields, spec->ns);
+        size_t n_ns = strlen(ns), n_name = strlen(name);
         /* `text` has both strings, each with its NUL. */
         struct hfd_watcher *watcher = calloc(1, sizeof *watcher + n_ns + n_name + 2);
         hf_nsec now = hfd_cacher_now(cacher);
@@ -149,7 +150,7 @@ static struct hfd_watcher *watcher_alloc(struct hfd_cacher *cacher,
         watcher->cacher = cacher;
         watcher->delivery.cacher = cacher;
         watcher->delivery.resource = hfd_resource_ref(spec->resource);
-        memcpy(watcher->text, spec->ns, n_ns + 1);
+        memcpy(watcher->text, ns, n_ns + 1);
         memcpy(watcher->text + n_ns + 1, name, n_name + 1);
         if (n_name > 0 && selected && spec->fields->n == 1)
                 hfd_selector_done(spec->fields);
@@ -162,6 +163,7 @@ static struct hfd_watcher *watcher_alloc(struct hfd_cacher *cacher,
         watcher->delivery.name = n_name > 0 ? watcher->text + n_ns + 1
                                             : hfd_selector_name(&watcher->delivery.fields);
         watcher->told_of_terms = spec->bookmarks && spec->in_process;
+        hfd_watcher_choose_lists(watcher);
         watcher->delivery.sink = *sink;
         watcher->delivery.ctx = ctx;
         if (!spec->revision && !spec->from_now) {
@@ -237,7 +239,7 @@ bool hfd_watcher_new(struct hfd_cacher *cacher, const struct hfd_watcher_spec *s
                 hfd_response_no_memory(response);
                 return false;
         }
-        hfd_object_scope(spec->resource, spec->ns, watcher->delivery.name, &scope);
+        hfd_object_scope(spec->resource, watcher->delivery.ns, watcher->delivery.name, &scope);
         pthread_mutex_lock(&cacher->mu);
         bool ended = cacher->watchers->ended, synced = cacher->synced, added = false, ahead = false;
         bool sealed = synced && hfd_stored_value_find_sealed(&cacher->unreadable, cacher->prefix,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* The parts that watcher.c (one watch) and watchers.c (all of them) share. Private to
- * server/cacher/watch. */
+/* The parts that watcher.c (one watch), watchers.c (all of them) and watcher_lists.c (the lists
+ * that they are in) share. Private to server/cacher/watch. */
 #include <stdatomic.h>
 
 #include "base/timer_heap.h"
@@ -11,6 +11,9 @@
 #define HFD_BOOKMARK_INTERVAL (60 * HF_NSEC_PER_SEC)
 /* Lists of narrow watches. Of 100,000 such watches, each list has about 25. */
 #define HFD_NARROW_BUCKETS 4096
+/* How many of them a change visits: by its namespace, its name or both, and by two values of the
+ * trigger. */
+#define HFD_NARROW_LISTS_MAX 5
 /* A last bookmark shortly before the end lets the client watch again from there. */
 #define HFD_BOOKMARK_BEFORE_END (2 * HF_NSEC_PER_SEC)
 
@@ -19,23 +22,37 @@ struct hfd_watchers {
         /* By hfd_resource_index: the watches of all objects, and those that are told of terms.
          * These come first: they are few, the informers of this process. */
         struct hfd_watcher *list[HFD_SLOTS_MAX];
-        /* The others: those of one namespace or one name, of all resources, by a hash of what they
-         * watch. n_narrow counts those of each resource. */
+        /* The others, which are narrow, of all resources, by a hash of what they watch
+         * (watcher_lists.c). */
         struct hfd_watcher *narrow[HFD_NARROW_BUCKETS];
-        uint32_t n_narrow[HFD_SLOTS_MAX];
+        /* The narrow ones again, by hfd_resource_index: the end of a kind visits no others. */
+        struct hfd_watcher *narrow_of[HFD_SLOTS_MAX];
+        /* By hfd_resource_index: how many of them are listed by the trigger's value. */
+        uint32_t n_by_trigger[HFD_RESOURCES_MAX];
         size_t n;
         struct hf__timer_heap timers; /* the next bookmark or the end of each watch in a list */
         bool ended;                   /* the server is shutting down and accepts no further watch */
 };
 
+/* In which of its lists a watcher has a place, until it has ended. */
+enum hfd_watcher_list {
+        HFD_WATCHER_BY_OBJECTS, /* `list` or `narrow`: a change visits it */
+        HFD_WATCHER_BY_KIND,    /* `narrow_of`; only a narrow watcher */
+        HFD_WATCHER_LISTS
+};
+
 struct hfd_watcher {
         /* guarded by cacher->mu */
-        struct hfd_watcher *next, **link; /* in its list, until it has ended */
-        struct hfd_watcher *dirty_next;   /* in a list of dirty watchers */
-        bool dirty;                       /* it is in such a list */
+        struct {
+                struct hfd_watcher *next, **link;
+        } in[HFD_WATCHER_LISTS];
+        struct hfd_watcher *dirty_next; /* in a list of dirty watchers */
+        bool dirty;                     /* it is in such a list */
 
         /* immutable */
-        bool told_of_terms; /* it gets a bookmark when a term of this process begins */
+        bool told_of_terms;   /* it gets a bookmark when a term of this process begins */
+        bool by_trigger;      /* its list is that of the trigger's value */
+        uint16_t trigger_tag; /* a hash of this value */
         struct hfd_cacher *cacher;
         uint64_t after; /* new changes are queued only if their revision is later */
 
@@ -47,10 +64,21 @@ struct hfd_watcher {
         char text[]; /* namespace and name; immutable; short, because a server has many watchers */
 };
 
-/* Adds a watcher to its list, and queues its timer: it gets every change from here on. */
+/* Decides in which lists a watcher will be. Its other immutable members are set. */
+void hfd_watcher_choose_lists(struct hfd_watcher *watcher);
+void hfd_watcher_enter_lists_locked(struct hfd_watcher *watcher);
+void hfd_watcher_leave_lists_locked(struct hfd_watcher *watcher);
+/*
+ * Finds the lists in which all narrow watches are that the change concerns, each list once, and
+ * others, also of other resources. False: the objects of the change would have to be parsed for it.
+ */
+bool hfd_watchers_find_narrow_locked(struct hfd_watchers *watchers, const struct hfd_change *change,
+                                     struct hfd_watcher *lists[HFD_NARROW_LISTS_MAX],
+                                     size_t *ret_n);
+/* Adds a watcher to its lists, and queues its timer: it gets every change from here on. */
 void hfd_watchers_add_locked(struct hfd_watcher *watcher);
 void hfd_watchers_remove_locked(struct hfd_watcher *watcher);
-/* Delivers the queue. If the watch ends, removes it from the list, and calls sink.end. Releases
+/* Delivers the queue. If the watch ends, removes it from its lists, and calls sink.end. Releases
  * cacher->mu, which the caller holds. The caller also has a reference to the watcher, because the
- * end drops that of the list. */
+ * end drops that of the lists. */
 void hfd_watcher_deliver_unlock(struct hfd_watcher *watcher);

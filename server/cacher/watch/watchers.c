@@ -4,14 +4,14 @@
  *
  * Under the lock, a change is queued for every watcher with a matching resource, namespace and name
  * that began at an earlier revision, unless its end was requested. A change visits the watches of
- * all objects of its resource, and the lists in which watches of its namespace and its name are.
- * These watchers are dirty: the thread that has queued the change delivers to them after it has
- * released the lock. A watcher that still catches up gets the change from the history, which has it
- * before the lock is released.
+ * all objects of its resource, and those lists of others in which watches of its object may be
+ * (watcher_lists.c). These watchers are dirty: the thread that has queued the change delivers to
+ * them after it has released the lock. A watcher that still catches up gets the change from the
+ * history, which has it before the lock is released.
  *
  * Invariants: a dirty watcher is in one list of dirty watchers, and that list has a reference to
- * it. A watcher is in one list until it has ended, and there has its timer in the heap, unless its
- * end was requested.
+ * it. A watcher is in its lists (watcher_private.h) until it has ended, and there has its timer in
+ * the heap, unless its end was requested.
  */
 #include "server/cacher/watch/watchers.h"
 
@@ -25,6 +25,8 @@
 #include "server/cacher/watch/watcher_private.h"
 #include "server/resources/rows/resource_table.h"
 
+#define TICK_MAX 256 /* watches whose time has come that are visited under one lock */
+
 struct hfd_watchers *hfd_watchers_new(void) {
         return calloc(1, sizeof(struct hfd_watchers));
 }
@@ -35,31 +37,7 @@ struct hfd_watchers *hfd_watchers_free(struct hfd_watchers *watchers) {
         return NULL;
 }
 
-/* ---- the lists, under cacher->mu ---- */
-
-/* The list of narrow watches with these hashes of their namespace and name; 0 = any. */
-static struct hfd_watcher **narrow_list(struct hfd_watchers *watchers, size_t resource,
-                                        uint16_t ns_tag, uint16_t name_tag) {
-        uint64_t key = (uint64_t)resource << 32 | (uint64_t)ns_tag << 16 | name_tag;
-
-        key = (key + 1) * UINT64_C(0x9e3779b97f4a7c15);
-        return &watchers->narrow[(key >> 40) % HFD_NARROW_BUCKETS];
-}
-
-static bool is_narrow(const struct hfd_watcher *watcher) {
-        return !watcher->told_of_terms && (watcher->delivery.n_ns > 0 || watcher->delivery.name);
-}
-
-static struct hfd_watcher **list_of(struct hfd_watcher *watcher) {
-        struct hfd_watchers *watchers = watcher->cacher->watchers;
-        const char *ns = watcher->delivery.ns, *name = watcher->delivery.name;
-        size_t resource = hfd_resource_index(watcher->delivery.resource);
-
-        if (!is_narrow(watcher))
-                return &watchers->list[resource];
-        return narrow_list(watchers, resource, hfd_history_tag(ns, watcher->delivery.n_ns),
-                           name ? hfd_history_tag(name, strlen(name)) : 0);
-}
+/* ---- one watch, under cacher->mu ---- */
 
 /* Queues the timer for the next bookmark or the end. */
 static void set_timer_locked(struct hfd_watcher *watcher) {
@@ -72,20 +50,9 @@ static void set_timer_locked(struct hfd_watcher *watcher) {
 }
 
 void hfd_watchers_add_locked(struct hfd_watcher *watcher) {
-        struct hfd_watchers *watchers = watcher->cacher->watchers;
-        struct hfd_watcher **at = list_of(watcher);
-
         hf__mutex_assert_held(&watcher->cacher->mu);
-        while (!watcher->told_of_terms && *at && (*at)->told_of_terms)
-                at = &(*at)->next;
-        watcher->next = *at;
-        watcher->link = at;
-        if (*at)
-                (*at)->link = &watcher->next;
-        *at = watcher;
-        watchers->n++;
-        if (is_narrow(watcher))
-                watchers->n_narrow[hfd_resource_index(watcher->delivery.resource)]++;
+        hfd_watcher_enter_lists_locked(watcher);
+        watcher->cacher->watchers->n++;
         set_timer_locked(watcher);
         hfd_cacher_wake_timer_locked(watcher->cacher, watcher->timer.at);
 }
@@ -94,13 +61,9 @@ void hfd_watchers_remove_locked(struct hfd_watcher *watcher) {
         struct hfd_watchers *watchers = watcher->cacher->watchers;
 
         hf__mutex_assert_held(&watcher->cacher->mu);
-        *watcher->link = watcher->next;
-        if (watcher->next)
-                watcher->next->link = watcher->link;
+        hfd_watcher_leave_lists_locked(watcher);
         assert(watchers->n > 0);
         watchers->n--;
-        if (is_narrow(watcher))
-                watchers->n_narrow[hfd_resource_index(watcher->delivery.resource)]--;
         hf__timer_heap_remove(&watchers->timers, &watcher->timer);
 }
 
@@ -119,13 +82,14 @@ static void mark_dirty_locked(struct hfd_watcher *watcher, struct hfd_watcher **
         *dirty = watcher;
 }
 
-/* Queues the change for those of the list that watch its object. All are of its resource if
- * resource is SIZE_MAX. Returns how many. */
-static size_t queue_change_in_locked(struct hfd_watcher *list, const struct hfd_change *change,
-                                     size_t resource, struct hfd_watcher **dirty) {
+/* Queues the change for those of a list that watch its object. Those of other resources are passed
+ * over; SIZE_MAX = all are of its resource. Returns how many. */
+static size_t queue_change_in_locked(struct hfd_watcher *first, enum hfd_watcher_list list,
+                                     const struct hfd_change *change, size_t resource,
+                                     struct hfd_watcher **dirty) {
         size_t n = 0;
 
-        for (struct hfd_watcher *w = list; w; w = w->next) {
+        for (struct hfd_watcher *w = first; w; w = w->in[list].next) {
                 if (change->object->revision <= w->after ||
                     !hfd_delivery_is_watched(&w->delivery, change->object) ||
                     w->delivery.catches_up ||
@@ -141,57 +105,50 @@ static size_t queue_change_in_locked(struct hfd_watcher *list, const struct hfd_
 size_t hfd_watchers_queue_change_locked(struct hfd_cacher *cacher, const struct hfd_change *change,
                                         struct hfd_watcher **dirty) {
         struct hfd_watchers *watchers = cacher->watchers;
-        const struct hfd_object *object = change->object;
-        size_t resource = hfd_resource_index(object->resource);
-        const char *name = hfd_object_name(object);
+        struct hfd_watcher *lists[HFD_NARROW_LISTS_MAX];
+        size_t resource = hfd_resource_index(change->object->resource), n_lists, n;
 
         hf__mutex_assert_held(&cacher->mu);
-        size_t n = queue_change_in_locked(watchers->list[resource], change, SIZE_MAX, dirty);
-        if (watchers->n_narrow[resource] == 0)
+        n = queue_change_in_locked(watchers->list[resource], HFD_WATCHER_BY_OBJECTS, change,
+                                   SIZE_MAX, dirty);
+        if (!watchers->narrow_of[resource])
                 return n;
-        uint16_t ns_tag = hfd_history_tag(object->path, object->n_ns);
-        uint16_t name_tag = hfd_history_tag(name, strlen(name));
-        struct hfd_watcher **both = narrow_list(watchers, resource, ns_tag, name_tag),
-                           **of_ns = narrow_list(watchers, resource, ns_tag, 0),
-                           **of_name = narrow_list(watchers, resource, 0, name_tag);
-        n += queue_change_in_locked(*both, change, resource, dirty);
-        if (of_ns != both)
-                n += queue_change_in_locked(*of_ns, change, resource, dirty);
-        if (of_name != both && of_name != of_ns)
-                n += queue_change_in_locked(*of_name, change, resource, dirty);
+        if (!hfd_watchers_find_narrow_locked(watchers, change, lists, &n_lists))
+                return n + queue_change_in_locked(watchers->narrow_of[resource],
+                                                  HFD_WATCHER_BY_KIND, change, SIZE_MAX, dirty);
+        for (size_t i = 0; i < n_lists; i++)
+                n += queue_change_in_locked(lists[i], HFD_WATCHER_BY_OBJECTS, change, resource,
+                                            dirty);
         return n;
 }
 
-/* Requests the end of those of the list that are of the resource; SIZE_MAX = of any. */
-static void end_in_locked(struct hfd_watcher *list, size_t resource, int error,
+bool hfd_watchers_need_trigger_locked(const struct hfd_cacher *cacher, size_t resource) {
+        hf__mutex_assert_held(&cacher->mu);
+        return resource < HFD_RESOURCES_MAX && cacher->watchers->n_by_trigger[resource] > 0;
+}
+
+/* Requests the end of all watches of a list. */
+static void end_in_locked(struct hfd_watcher *first, enum hfd_watcher_list list, int error,
                           struct hfd_watcher **dirty) {
-        for (struct hfd_watcher *w = list; w; w = w->next) {
-                if (resource != SIZE_MAX && hfd_resource_index(w->delivery.resource) != resource)
-                        continue;
+        for (struct hfd_watcher *w = first; w; w = w->in[list].next) {
                 hfd_delivery_request_end_locked(&w->delivery, error);
                 mark_dirty_locked(w, dirty);
         }
 }
 
-static void end_narrow_locked(struct hfd_cacher *cacher, size_t resource, int error,
-                              struct hfd_watcher **dirty) {
-        for (size_t i = 0; i < HFD_NARROW_BUCKETS; i++)
-                end_in_locked(cacher->watchers->narrow[i], resource, error, dirty);
-}
-
 static void end_resource_locked(struct hfd_cacher *cacher, size_t resource, int error,
                                 struct hfd_watcher **dirty) {
+        const struct hfd_watchers *watchers = cacher->watchers;
+
         hf__mutex_assert_held(&cacher->mu);
-        end_in_locked(cacher->watchers->list[resource], resource, error, dirty);
-        if (cacher->watchers->n_narrow[resource] > 0)
-                end_narrow_locked(cacher, resource, error, dirty);
+        end_in_locked(watchers->list[resource], HFD_WATCHER_BY_OBJECTS, error, dirty);
+        end_in_locked(watchers->narrow_of[resource], HFD_WATCHER_BY_KIND, error, dirty);
 }
 
 static void end_all_locked(struct hfd_cacher *cacher, int error, struct hfd_watcher **dirty) {
         hf__mutex_assert_held(&cacher->mu);
         for (size_t i = 0; i < hfd_cacher_slots(cacher); i++)
-                end_in_locked(cacher->watchers->list[i], SIZE_MAX, error, dirty);
-        end_narrow_locked(cacher, SIZE_MAX, error, dirty);
+                end_resource_locked(cacher, i, error, dirty);
 }
 
 void hfd_watchers_expire_resource_locked(struct hfd_cacher *cacher, size_t resource,
@@ -231,7 +188,7 @@ void hfd_watchers_term_begun_locked(struct hfd_cacher *cacher, struct hfd_watche
         hf__mutex_assert_held(&cacher->mu);
         for (size_t i = 0; i < hfd_cacher_slots(cacher); i++)
                 for (struct hfd_watcher *w = cacher->watchers->list[i]; w && w->told_of_terms;
-                     w = w->next) {
+                     w = w->in[HFD_WATCHER_BY_OBJECTS].next) {
                         if (w->delivery.end_requested)
                                 continue;
                         queue_bookmark_locked(w);
@@ -255,14 +212,15 @@ hf_nsec hfd_watchers_due_locked(const struct hfd_cacher *cacher) {
         return first ? first->at : HF_NSEC_NEVER;
 }
 
-/* A watch that is due costs a logarithm of the number of watches, and the others cost nothing. So
- * the time under the lock depends on how many are due, hardly on how many there are. */
+/* A watch that is due costs a logarithm of the number of watches, and the others cost nothing. Many
+ * may be due at once, because their clients connected at once: the rest is due when this is called
+ * again. */
 void hfd_watchers_tick_locked(struct hfd_cacher *cacher, hf_nsec now, struct hfd_watcher **dirty) {
         struct hf__timer_heap *timers = &cacher->watchers->timers;
         struct hf__timer *timer;
 
         hf__mutex_assert_held(&cacher->mu);
-        while ((timer = timers->first) && timer->at <= now) {
+        for (size_t n = 0; n < TICK_MAX && (timer = timers->first) && timer->at <= now; n++) {
                 struct hfd_watcher *w =
                         (void *)((char *)timer - offsetof(struct hfd_watcher, timer));
                 hf__timer_heap_remove(timers, timer);

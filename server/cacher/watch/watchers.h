@@ -6,6 +6,7 @@
  * Thread: any. Functions with the suffix _locked need the cacher's lock, and call no sink.
  * hfd_watchers_deliver calls the sinks without the lock. Nothing blocks.
  */
+#include <stdbool.h>
 #include <stddef.h>
 
 #include <holdfast/clock.h>
@@ -29,6 +30,13 @@ struct hfd_watchers *hfd_watchers_free(struct hfd_watchers *watchers);
  * get the change. */
 size_t hfd_watchers_queue_change_locked(struct hfd_cacher *cacher, const struct hfd_change *change,
                                         struct hfd_watcher **dirty);
+/*
+ * Whether there are watches of the resource that a change finds by the value of its trigger
+ * (watcher_lists.c). Then the caller of hfd_watchers_queue_change_locked should call
+ * hfd_object_selectable for the object and for the one before, earlier and without the lock.
+ * Otherwise the change visits more watches.
+ */
+bool hfd_watchers_need_trigger_locked(const struct hfd_cacher *cacher, size_t resource);
 /* Ends all watches with 410, because the cache cannot tell which changes they have missed. */
 void hfd_watchers_expire_locked(struct hfd_cacher *cacher, struct hfd_watcher **dirty);
 /* The same for the watches of one resource. */
@@ -47,7 +55,8 @@ void hfd_watchers_end_locked(struct hfd_cacher *cacher, struct hfd_watcher **dir
 void hfd_watchers_term_begun_locked(struct hfd_cacher *cacher, struct hfd_watcher **dirty);
 /* The boot time at which the next bookmark or end of a watch is due; HF_NSEC_NEVER: none. */
 hf_nsec hfd_watchers_due_locked(const struct hfd_cacher *cacher);
-/* Queues the bookmarks that are due at `now`, and ends the watches whose time is over. */
+/* Queues the bookmarks that are due at `now`, and ends the watches whose time is over. If there are
+ * many, it leaves some of them due, so that the caller can release the lock in between. */
 void hfd_watchers_tick_locked(struct hfd_cacher *cacher, hf_nsec now, struct hfd_watcher **dirty);
 /* Delivers to each watcher of the list. The caller must not hold the lock. */
 void hfd_watchers_deliver(struct hfd_watcher *dirty);

@@ -59,12 +59,14 @@ int hfd_watch_initial_take(struct hfd_watch_stream *stream, const struct hfd_req
         if (!initial)
                 return -ENOMEM;
         initial->revision = snapshot.revision;
+        hfd_watcher_filter(watcher, &spec.labels, &spec.fields, &spec.name);
         if (stream->conversion) {
                 initial->snapshot = snapshot;
                 snapshot = (struct hfd_snapshot){0}; /* it is the initial events' now */
-                hfd_object_scope(request->resource, request->ns, NULL, &initial->scope);
+                hfd_object_scope(request->resource,
+                                 hfd_selector_namespace(spec.fields, request->ns), spec.name,
+                                 &initial->scope);
         } else {
-                hfd_watcher_filter(watcher, &spec.labels, &spec.fields, &spec.name);
                 int r = hfd_rendering_get(stream->registry->renderings, &spec, &snapshot,
                                           &initial->rendering);
                 if (r != 0)

@@ -515,8 +515,8 @@ void hfd_list_objects(struct hfd_registry *registry, struct hfd_request *request
         if (!read)
                 return;
         read->on_objects = on_objects;
-        hfd_object_scope(request->resource, request->ns, hfd_selector_name(&o->fields),
-                         &read->range->scope);
+        hfd_object_scope(request->resource, hfd_selector_namespace(&o->fields, request->ns),
+                         hfd_selector_name(&o->fields), &read->range->scope);
         if (o->continue_token) {
                 continue_list(read);
         } else if (o->match == HFD_MATCH_EXACT ||

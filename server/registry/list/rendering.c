@@ -415,14 +415,16 @@ static int rendering_new(struct hfd_renderings *all, const struct hfd_rendering_
         rendering->form.protobuf = request->protobuf;
         rendering->form.options.include = request->options.include;
         (void)snprintf(rendering->form.ns, sizeof rendering->form.ns, "%s", request->ns);
-        const char *name = spec->name;
+        const char *name = spec->name, *ns = request->ns;
         if (!name && spec->fields)
                 name = hfd_selector_name(spec->fields);
+        if (spec->fields)
+                ns = hfd_selector_namespace(spec->fields, ns);
         (void)snprintf(rendering->form.name, sizeof rendering->form.name, "%s",
                        spec->name ? spec->name : "");
         (void)snprintf(rendering->form.table_version, sizeof rendering->form.table_version, "%s",
                        request->table_version);
-        hfd_object_scope(request->resource, request->ns, name, &rendering->scope);
+        hfd_object_scope(request->resource, ns, name, &rendering->scope);
         if (spec->labels)
                 r = hfd_selector_copy(&rendering->labels, spec->labels);
         if (r == 0 && spec->fields)

@@ -479,15 +479,19 @@ static struct hf__json *make_selectable(const struct hfd_object *object) {
         return r == 0 ? selectable : hf__json_free(selectable);
 }
 
-/* acquire: a value that another thread has published is complete. The exchange is stronger. */
+/* acquire: a value that another thread has published is complete. The exchange below is
+ * stronger. */
+const struct hf__json *hfd_object_selectable_made(const struct hfd_object *object) {
+        return atomic_load_explicit(&object->selectable, memory_order_acquire);
+}
+
 const struct hf__json *hfd_object_selectable(struct hfd_object *object) {
-        struct hf__json *selectable =
-                atomic_load_explicit(&object->selectable, memory_order_acquire);
+        const struct hf__json *made = hfd_object_selectable_made(object);
         struct hf__json *published = NULL;
 
-        if (selectable)
-                return selectable;
-        selectable = make_selectable(object);
+        if (made)
+                return made;
+        struct hf__json *selectable = make_selectable(object);
         if (!selectable ||
             atomic_compare_exchange_strong(&object->selectable, &published, selectable))
                 return selectable;

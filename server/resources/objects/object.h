@@ -142,6 +142,8 @@ struct hf__json *hfd_object_parse_for_update(const struct hfd_object *object);
  * an object without members. Borrowed from object, and valid as long as the object. NULL = out of
  * memory. */
 const struct hf__json *hfd_object_selectable(struct hfd_object *object);
+/* The same if they are there already, so that nothing is parsed. NULL = they are not. */
+const struct hf__json *hfd_object_selectable_made(const struct hfd_object *object);
 /*
  * What the one reader of objects of this kind has extracted from the bytes, so that it needs to
  * read them once only. Only for resources with keeps_extract. Borrowed from object, and valid as

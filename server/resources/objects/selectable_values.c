@@ -36,6 +36,7 @@ struct field {
 struct kind {
         const char *group, *plural;
         struct field fields[12]; /* they end at a name that is NULL */
+        const char *trigger;     /* one of them; NULL = none */
 };
 
 static const struct kind kinds[] = {
@@ -53,7 +54,8 @@ static const struct kind kinds[] = {
           {.name = "status.phase"},
           {.name = "status.podIP", .form = POD_IP},
           {.name = "status.podIPs", .form = NOTHING},
-          {.name = "status.nominatedNodeName"}}},
+          {.name = "status.nominatedNodeName"}},
+         .trigger = "spec.nodeName"}, /* for the kubelets */
         {"", "replicationcontrollers", {{.name = "status.replicas", .form = NUMBER}}},
         {"", "services", {{.name = "spec.clusterIP"}, {.name = "spec.type"}}},
         {"batch",
@@ -87,6 +89,12 @@ bool hfd_selectable_has_value(const struct hfd_resource *resource, const char *n
                 if (strcmp(field->name, name) == 0)
                         return true;
         return false;
+}
+
+const char *hfd_selectable_trigger(const struct hfd_resource *resource) {
+        const struct kind *kind = resource->custom ? NULL : find_kind(resource);
+
+        return kind ? kind->trigger : NULL;
 }
 
 /* ---- values ---- */

@@ -15,6 +15,11 @@ bool hfd_selectable_has_own(const struct hfd_resource *resource);
 /* Whether name is such a field. The kind is not Event. */
 bool hfd_selectable_has_value(const struct hfd_resource *resource, const char *name);
 /*
+ * The trigger of a kind: the field by which its objects are divided among many clients, so that
+ * each watches those with one value of it. NULL = the kind has none. Only built-in kinds have one.
+ */
+const char *hfd_selectable_trigger(const struct hfd_resource *resource);
+/*
  * Copies what selectors of this resource can read from the object in its stored form to
  * selectable, each value as a string at the path of its field; of an Event whole members; of a
  * custom kind the members that hfd_custom_selectable_text reads. Name and namespace are not copied,

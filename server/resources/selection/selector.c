@@ -22,6 +22,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <holdfast/fence.h> /* HF_NAME_MAX */
+
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "server/resources/custom/custom_selectable.h"
@@ -262,11 +264,30 @@ int hfd_selector_matches(const struct hfd_selector *selector, struct hfd_object 
         return r;
 }
 
-const char *hfd_selector_name(const struct hfd_selector *selector) {
+/* The value that a field selector requires of a field; NULL = any. */
+static const char *required_value(const struct hfd_selector *selector, const char *key) {
         for (size_t i = 0; selector->fields && i < selector->n; i++) {
                 const struct hfd_requirement *requirement = &selector->requirements[i];
-                if (requirement->op == HFD_EQUALS && strcmp(requirement->key, "metadata.name") == 0)
+                if (requirement->op == HFD_EQUALS && strcmp(requirement->key, key) == 0)
                         return requirement->values[0];
         }
         return NULL;
+}
+
+const char *hfd_selector_name(const struct hfd_selector *selector) {
+        return required_value(selector, "metadata.name");
+}
+
+const char *hfd_selector_namespace(const struct hfd_selector *selector, const char *ns) {
+        const char *required = *ns ? NULL : required_value(selector, "metadata.namespace");
+
+        /* No object has a longer one. */
+        return required && strlen(required) <= HF_NAME_MAX ? required : ns;
+}
+
+const char *hfd_selector_trigger(const struct hfd_selector *selector,
+                                 const struct hfd_resource *resource) {
+        const char *trigger = selector->n > 0 ? hfd_selectable_trigger(resource) : NULL;
+
+        return trigger ? required_value(selector, trigger) : NULL;
 }

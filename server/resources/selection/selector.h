@@ -47,3 +47,13 @@ int hfd_selector_matches(const struct hfd_selector *selector, struct hfd_object 
  * name.
  */
 const char *hfd_selector_name(const struct hfd_selector *selector);
+/*
+ * The namespace that has all selected objects: ns, or, if ns is "" (all namespaces), the one that a
+ * field selector requires (metadata.namespace=...). Borrowed from either; "" = any. Objects that
+ * are in no such namespace need not be looked up.
+ */
+const char *hfd_selector_namespace(const struct hfd_selector *selector, const char *ns);
+/* The value that a field selector requires of the trigger of its resource (hfd_selectable_trigger),
+ * borrowed from the selector; NULL = it requires none, or there is no trigger. */
+const char *hfd_selector_trigger(const struct hfd_selector *selector,
+                                 const struct hfd_resource *resource);
