@@ -38,7 +38,8 @@
  * an invalid value has replaced it; and an object of a custom kind whose form changed while its
  * event was prepared is made anew. Callbacks and requests to the store never run under the lock:
  * the work is collected under it and done after it is released. Objects, too, are collected and
- * dropped afterwards, because the last one of a replaced custom kind frees this kind. No code of
+ * dropped afterwards, because the last one of a replaced custom kind frees this kind; only the
+ * placeholder of an invalid value, which belongs to no such kind, is dropped at once. No code of
  * the cacher takes another lock while it holds this one.
  *
  * Threads: the cacher has one thread, its timer (timer.h), and each feed has one. The store's

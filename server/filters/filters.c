@@ -347,12 +347,12 @@ static void run_filters(struct hfd_request_context *context) {
 
 /* ---- the end of a wait ---- */
 
-/* Thread: worker, as for on_expired. The account may have become full while the request waited for
- * its seats. */
+/* Thread: worker, as for on_expired. The account may have become full while a list waited for its
+ * seats. */
 static void on_granted(void *ctx) {
         struct hfd_request_context *context = ctx;
 
-        if (!admit_response(context))
+        if (is_list(context) && !admit_response(context))
                 return;
         hfd_http_request_ref(context->request); /* for the handler */
         run_filters(context);

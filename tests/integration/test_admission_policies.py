@@ -44,7 +44,8 @@ def configmap(name, data=None, **metadata):
 
 def refused(server, body, path=CONFIGMAPS):
     """Tries a create without storing anything. Returns the Status of the refusal, or None if it would be accepted."""
-    code, text = server.request("POST", path + "?dryRun=All", body)
+    code, text = server.request("POST", path + "?dryRun=All", body, timeout=60)
+    assert code > 0, text
     return json.loads(text) if code >= 400 else None
 
 

@@ -40,6 +40,8 @@ int64_t sqlite_fixture_sql(const char *name, const char *text) {
         int64_t value = 0;
 
         assert_int_equal(sqlite3_open(sqlite_fixture_path(name), &db), SQLITE_OK);
+        /* An open store may be in a transaction. */
+        assert_int_equal(sqlite3_busy_timeout(db, 60 * 1000), SQLITE_OK);
         for (const char *at = text; *at;) {
                 if (sqlite3_prepare_v2(db, at, -1, &statement, &at) != SQLITE_OK)
                         fail_msg("%s: %s", text, sqlite3_errmsg(db));

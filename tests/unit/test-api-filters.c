@@ -347,6 +347,35 @@ static void test_requests_wait_for_seats(void **state) {
         assert_int_equal(hfd_filters_inflight(filters), 0);
 }
 
+/* A list that has waited is refused if its user has stopped reading meanwhile. The others are
+ * served. A list that runs is reserved for. */
+static void test_a_list_that_waits_is_admitted_again(void **state) {
+        static const char leases[] = "/apis/coordination.k8s.io/v1/namespaces/n/leases";
+        const size_t user_bytes = (size_t)64 << 20;
+        hold = true;
+        struct hfd_http_request *a = send_to_level("GET", ""), *b = send(user("GET", leases, "")),
+                                *list = send(user("GET", leases, "")),
+                                *c = send_to_level("GET", "");
+        const struct hfd_request_context *context = hfd_http_request_context(b);
+
+        assert_int_equal(n_handled, 2);
+        assert_true(context->unsent.reserved);
+        a->unsent(a->unsent_ctx, user_bytes, false);
+        assert_non_null(list->continuation);
+        fake_request_run_continuation(list);
+        expect_text(list, 429, "Too many requests, please try again later.\n", "retry-after: 1\n");
+        assert_int_equal(n_handled, 2);
+        assert_non_null(c->continuation); /* the seats of the list are free again */
+        fake_request_run_continuation(c);
+        assert_int_equal(n_handled, 3);
+        b->unsent(b->unsent_ctx, 10, false); /* a reservation becomes a charge */
+        assert_false(context->unsent.reserved);
+        response(a);
+        response(b);
+        response(c);
+        assert_int_equal(hfd_filters_inflight(filters), 0);
+}
+
 /* A request whose client leaves while it waits, or just as it gets a seat, keeps no seat. */
 static void test_a_client_that_leaves_gives_its_turn_up(void **state) {
         hold = true;
@@ -605,6 +634,8 @@ int main(void) {
                                                 tear_down),
                 cmocka_unit_test_setup_teardown(test_requests_wait_for_seats, set_up_queue,
                                                 tear_down),
+                cmocka_unit_test_setup_teardown(test_a_list_that_waits_is_admitted_again,
+                                                set_up_queue, tear_down),
                 cmocka_unit_test_setup_teardown(test_a_client_that_leaves_gives_its_turn_up,
                                                 set_up_queue, tear_down),
                 cmocka_unit_test_setup_teardown(test_a_wait_ends_with_a_429, set_up_queue,

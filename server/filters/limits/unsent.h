@@ -10,9 +10,10 @@
  * renew a Lease. To make room, a request whose reader has stalled is ended ("cut").
  *
  * A list that runs may become an unread response at any moment. So it reserves what it may hold,
- * until it is charged or finished. Reservations count against a limit once half of the limit is
- * charged: many lists at a time are no reason to refuse one while their clients read them. An
- * account exceeds its limit only if the lists that run at one moment may hold more than half of it.
+ * until it is charged or finished. Reservations count against the limits of lists once half of the
+ * limit is charged: many lists at a time are no reason to refuse one while their clients read them.
+ * An account exceeds the limit only if the lists that run at one moment may hold more than half of
+ * it, or by one list for each worker: two workers may admit a list before one of them reserves.
  *
  * Watches. The bytes that wait for the client of a watch are charged too, if there are at least
  * HFD_UNSENT_WATCH: the pieces in its response, and the changes in its watcher with the objects
@@ -112,7 +113,7 @@ struct hfd_unsent_limits {
 /* limits NULL = the constants above. host is borrowed. 0 or -errno. */
 int hfd_unsent_new(const struct hf_host *host, const struct hfd_unsent_limits *limits,
                    struct hfd_unsent **ret_unsent);
-/* Requires that no entry is charged. Accepts NULL; returns NULL. */
+/* Requires that no entry is charged or reserved. Accepts NULL; returns NULL. */
 struct hfd_unsent *hfd_unsent_free(struct hfd_unsent *unsent);
 
 /*

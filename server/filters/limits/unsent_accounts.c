@@ -64,7 +64,8 @@ struct hfd_unsent *hfd_unsent_free(struct hfd_unsent *unsent) {
         if (!unsent)
                 return NULL;
         assert(unsent->bytes == 0 && unsent->watch_bytes == 0 && unsent->n_accounts == 0);
-        assert(unsent->n_with_responses == 0 && unsent->n_reserved == 0);
+        assert(unsent->n_charged == 0 && unsent->n_with_responses == 0);
+        assert(unsent->n_reserved == 0);
         pthread_mutex_destroy(&unsent->mu);
         free(unsent);
         return NULL;
@@ -121,7 +122,7 @@ void hfd_unsent_drop(struct hfd_unsent *unsent, struct hfd_unsent_account *accou
         if (account->n > 0 || account->n_watches > 0 || account->n_reserved > 0)
                 return;
         /* The orders and the lists point to what an account has, so nothing may be left in them. */
-        assert(account->bytes == 0 && account->watch_bytes == 0);
+        assert(account->bytes == 0 && account->watch_bytes == 0 && !account->charged);
         assert(!account->oldest && !account->first_behind && !account->late.first);
         assert(!account->by_bytes.queued && !account->by_watch_bytes.queued);
         while (*link != account)
@@ -147,7 +148,12 @@ void hfd_unsent_place(struct hf__timer_heap *order, struct hf__timer *place, siz
 }
 
 void hfd_unsent_changed(struct hfd_unsent *unsent, struct hfd_unsent_account *account) {
+        bool charged = account->bytes > 0 || account->watch_bytes > 0;
+
         hf__mutex_assert_held(&unsent->mu);
+        unsent->n_charged += charged;
+        unsent->n_charged -= account->charged;
+        account->charged = charged;
         hfd_unsent_place(&unsent->by_bytes, &account->by_bytes, account->bytes);
         hfd_unsent_place(&unsent->by_watch_bytes, &account->by_watch_bytes, account->watch_bytes);
         hf_metric_set(unsent->bytes_metric, (double)(unsent->bytes + unsent->watch_bytes));

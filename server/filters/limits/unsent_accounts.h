@@ -13,7 +13,8 @@
 #include "base/timer_heap.h"
 #include "server/filters/limits/unsent.h"
 
-#define HFD_UNSENT_BUCKETS 256 /* few users are slow at the same time, so the chains are short */
+/* Few users are slow, or have lists that run, at the same time, so the chains are short. */
+#define HFD_UNSENT_BUCKETS 256
 
 /*
  * The charges of one user. Clients decide how many accounts and watches there are, so heaps
@@ -25,6 +26,7 @@ struct hfd_unsent_account {
         uint64_t hash;
         size_t bytes, n;                          /* of the unread responses */
         size_t n_reserved;                        /* lists with a reservation */
+        bool charged;                             /* it has bytes */
         struct hfd_unsent_entry *oldest, *newest; /* an examined entry becomes the newest */
         size_t watch_bytes, n_watches;
         /* The list of watches that have just fallen behind, in the order of since; and the order by
@@ -48,7 +50,7 @@ struct hfd_unsent {
         pthread_mutex_t mu;
         struct hfd_unsent_account *buckets[HFD_UNSENT_BUCKETS]; /* owned */
         size_t bytes, watch_bytes;
-        size_t n_accounts, n_with_responses;
+        size_t n_accounts, n_charged, n_with_responses;
         size_t n_reserved;                    /* the sum over all accounts */
         struct hf__timer_heap by_bytes;       /* accounts with responses */
         struct hf__timer_heap by_watch_bytes; /* accounts with watches */

@@ -151,14 +151,17 @@ static struct hfd_unsent_account *full_locked(struct hfd_unsent *unsent, const c
         size_t factor = list ? 1 : 2, more = list ? HFD_UNSENT_STREAM : 0;
         size_t limit = unsent->limits.user_bytes * factor;
         size_t total = unsent->limits.total_bytes * factor;
+        /* Lists that run leave the room between both limits to the other requests. */
+        size_t n_reserved = account && list ? account->n_reserved : 0;
+        size_t n_reserved_by_all = list ? unsent->n_reserved : 0;
 
         hf__mutex_assert_held(&unsent->mu);
-        if (account && (counted(account->bytes, account->n_reserved, limit) + more > limit ||
+        if (account && (counted(account->bytes, n_reserved, limit) + more > limit ||
                         account->n >= unsent->limits.user_responses * factor))
                 return account;
         /* Every user with responses has a share, so that the users with the most bytes cannot shut
          * out others. + 1: this user may have no response yet, and needs a share, too. */
-        if (counted(unsent->bytes, unsent->n_reserved, total) + more > total &&
+        if (counted(unsent->bytes, n_reserved_by_all, total) + more > total &&
             (account ? account->bytes : 0) + more > total / (unsent->n_with_responses + 1))
                 return hfd_unsent_largest(unsent);
         return NULL;

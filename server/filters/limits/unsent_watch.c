@@ -127,7 +127,7 @@ static struct hfd_unsent_account *crowded_locked(struct hfd_unsent *unsent,
         /* As for responses, every user has a share, and one is left for a user who comes next. An
          * account below its share loses nothing: others have filled the total with responses then,
          * and the end of one of its watches would give nearly nothing back. */
-        size_t share = unsent->limits.total_bytes / (unsent->n_accounts + 1);
+        size_t share = unsent->limits.total_bytes / (unsent->n_charged + 1);
         return largest && largest->bytes + largest->watch_bytes > share ? largest : NULL;
 }
 
