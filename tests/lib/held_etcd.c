@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "server/storage/etcd/etcd.h"
 #include "server/storage/rpc.pb-c.h"
 #include "time_units.h"
 
@@ -85,6 +86,8 @@ void __wrap_hfd_grpc_channel_cancel(struct hfd_grpc_channel *channel,
                 if (held_etcd.attempts[i].stream == stream) {
                         assert_ptr_equal(held_etcd.attempts[i].channel, channel);
                         held_etcd.attempts[i].is_canceled = true;
+                        held_etcd.attempts[i].next_watch_at =
+                                hfd_etcd_watch_endpoint(hfd_etcd_of(held_etcd.store));
                 }
 }
 

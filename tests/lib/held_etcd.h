@@ -29,6 +29,7 @@ struct held_attempt {
         struct hfd_grpc_request request;
         struct hfd_grpc_stream *stream;
         bool is_canceled;
+        size_t next_watch_at; /* endpoint of a watch that had begun at the cancel */
 };
 
 struct held_etcd {

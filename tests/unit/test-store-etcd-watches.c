@@ -213,12 +213,35 @@ static void test_a_watch_that_fails_leaves_its_endpoint(void **state) {
         }
 }
 
+static void watch_again(void *ctx, int error, const struct hf_status *status) {
+        on_end(ctx, error, status);
+        (void)watch();
+}
+
+/* The end of a watch is the moment at which its user opens the next one. */
+static void test_the_next_watch_may_be_opened_when_one_fails(void **state) {
+        static const struct hfd_watch_handler handler = {.event = on_event, .end = watch_again};
+
+        open_store(3);
+        assert_int_equal(held_etcd.store->ops->watch(held_etcd.store, "/a", "/b", 3, &handler, NULL,
+                                                     NULL),
+                         0);
+        end_watch(0, HF_E_UNAVAILABLE);
+        assert_int_equal(f.n_ends, 1);
+        assert_int_equal(held_etcd.n_attempts, 2);
+        assert_int_equal(held_etcd_latest()->request.endpoint, 1);
+        end_watch(1, HF_E_CANCELED);
+        held_etcd_close();
+}
+
 /* Operations that work on an endpoint stay there when a watch hangs on it. */
 static void test_a_suspected_watch_moves_alone(void **state) {
         open_store(3);
         uint64_t id = watch();
         held_etcd.store->ops->watch_suspect(held_etcd.store, id);
         assert_true(held_etcd.attempts[0].is_canceled);
+        /* Another thread may end the watch at once, and its user opens the next one. */
+        assert_int_equal(held_etcd.attempts[0].next_watch_at, 1);
         end_watch(0, HF_E_CANCELED);
         assert_string_equal(held_etcd.log, "the watch on http://127.0.0.1:1 failed, watching on "
                                            "http://127.0.0.1:2");
@@ -314,6 +337,7 @@ int main(void) {
                 cmocka_unit_test(test_the_end_of_a_watch_says_how_to_go_on),
                 cmocka_unit_test(test_an_unreadable_message_ends_the_watch),
                 cmocka_unit_test(test_a_watch_that_fails_leaves_its_endpoint),
+                cmocka_unit_test(test_the_next_watch_may_be_opened_when_one_fails),
                 cmocka_unit_test(test_a_suspected_watch_moves_alone),
                 cmocka_unit_test(test_an_endpoint_that_is_suspected_again_is_left_once),
                 cmocka_unit_test(test_a_watch_begins_where_the_operations_are),
