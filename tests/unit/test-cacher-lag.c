@@ -170,6 +170,19 @@ static void test_a_quiet_store_is_asked_every_five_seconds(void **state) {
         }
 }
 
+/* Until it was opened again, nothing was due: whoever opens it must wake the timer. */
+static void test_a_watch_that_was_opened_again_is_watched_over(void **state) {
+        scripted_cacher_fill();
+        scripted_store_end_watch(&scripted.store, HF_E_UNAVAILABLE, NULL);
+        scripted_cacher_await_backoff();
+        scripted_cacher_move(50 * MSEC);
+        scripted_cacher_reply_epoch(NULL, 10);
+        scripted_cacher_await_watch(2);
+        scripted_cacher_move(5 * SEC);
+        struct scripted_request probe = scripted_store_next(&scripted.store, SCRIPTED_REVISION);
+        scripted_reply_revision(&probe, 10);
+}
+
 static void test_a_watch_that_is_behind_is_opened_anew(void **state) {
         scripted_cacher_fill();
         struct scripted_request request = write(1);
@@ -325,6 +338,7 @@ int main(void) {
                 SCRIPTED_TEST(test_failures_show_no_lag),
                 SCRIPTED_TEST(test_replies_of_a_replaced_store_show_no_lag),
                 SCRIPTED_TEST(test_a_quiet_store_is_asked_every_five_seconds),
+                SCRIPTED_TEST(test_a_watch_that_was_opened_again_is_watched_over),
                 SCRIPTED_TEST(test_a_watch_that_is_behind_is_opened_anew),
                 SCRIPTED_TEST(test_a_watched_key_shows_whether_the_watch_hangs),
                 SCRIPTED_TEST(test_a_refused_write_shows_that_the_store_is_full),
