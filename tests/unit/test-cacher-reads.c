@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Reads that wait for the cache while it cannot serve them: before it is filled, while the store is
- * being replaced, and when the cacher is freed. And the request that they share: its deadline, and
- * when it is sent.
+ * being replaced, and when the cacher is freed. That they are served before watches. And the
+ * request that they share: its deadline, and when it is sent.
  * test-cacher-times.c has how long they wait.
  */
 #undef NDEBUG
@@ -20,6 +20,7 @@
 #include "base/mailbox.h"
 #include "patience.h"
 #include "scripted_cacher.h"
+#include "scripted_watch.h"
 #include "server/cacher/requests/store_identity.h"
 #include "server/cacher/sync/consistent_read.h"
 #include "time_units.h"
@@ -91,6 +92,48 @@ static void test_a_filling_ends_waits(void **state) {
         expect_waiting(&later);
         scripted_store_event(&scripted.store, NULL, NULL, 21);
         expect_over(&later, 0);
+}
+
+static struct scripted_watch watch;
+static atomic_bool was_first;
+
+static void on_ready_before_watch(struct hfd_consistent_read *base) {
+        pthread_mutex_lock(&watch.mu);
+        atomic_store(&was_first, watch.n == 0);
+        pthread_mutex_unlock(&watch.mu);
+        on_ready(base);
+}
+
+static struct read new_read_before_watch(void) {
+        struct read read = new_read(60 * SEC);
+
+        atomic_store(&was_first, false);
+        read.base.ready = on_ready_before_watch;
+        return read;
+}
+
+/* A client waits for each of them, and there may be many watches. */
+static void test_reads_are_served_before_watches(void **state) {
+        scripted_cacher_fill();
+        scripted_watch_begin(&watch, (struct scripted_watch_spec){.from_now = true});
+        struct read at_event = new_read_before_watch();
+        hfd_consistent_read_after(scripted.cacher, &at_event.base, 11, 60 * SEC);
+        scripted_store_event(&scripted.store, scripted_cacher_key("c"), SCRIPTED_OBJECT("c"), 11);
+        expect_over(&at_event, 0);
+        assert_true(atomic_load(&was_first));
+        scripted_watch_expect(&watch, "+c@11 ");
+        struct read at_filling = new_read_before_watch();
+        hfd_consistent_read_after(scripted.cacher, &at_filling.base, 20, 60 * SEC);
+        scripted_store_end_watch(&scripted.store, HF_E_GONE, NULL);
+        scripted_cacher_await_backoff();
+        scripted_cacher_move(50 * MSEC);
+        scripted_cacher_reply_epoch(NULL, 20);
+        scripted_cacher_reply_list(20);
+        scripted_cacher_await_watch(2);
+        expect_over(&at_filling, 0);
+        assert_true(atomic_load(&was_first));
+        scripted_watch_expect(&watch, "END:410 ");
+        scripted_watch_done(&watch);
 }
 
 static void test_a_request_has_the_nearest_deadline(void **state) {
@@ -226,6 +269,7 @@ int main(void) {
                 SCRIPTED_TEST(test_before_the_filling_reads_go_to_the_store),
                 SCRIPTED_TEST(test_during_a_replacement_reads_go_to_the_store),
                 SCRIPTED_TEST(test_a_filling_ends_waits),
+                SCRIPTED_TEST(test_reads_are_served_before_watches),
                 SCRIPTED_TEST(test_a_request_has_the_nearest_deadline),
                 SCRIPTED_TEST(test_reads_of_one_input_share_a_request),
                 SCRIPTED_TEST(test_another_thread_sends_the_request_at_once),

@@ -18,6 +18,7 @@
 
 #include "patience.h"
 #include "scripted_cacher.h"
+#include "scripted_watch.h"
 #include "server/cacher/requests/store_identity.h"
 #include "server/cacher/state/cacher_state.h"
 #include "time_units.h"
@@ -159,6 +160,43 @@ static void test_requests_that_are_refused_are_repeated(void **state) {
         expect_backoff(50 * MSEC);
         scripted_cacher_reply_epoch(NULL, 10);
         scripted_cacher_await_watch(1); /* without another list */
+}
+
+struct sync_wait {
+        struct hf_cancel *token;
+        pthread_t thread;
+        atomic_bool is_over;
+        int r;
+};
+static struct sync_wait sync_wait;
+
+static void *await_sync(void *ctx) {
+        struct sync_wait *wait = ctx;
+
+        wait->r = hfd_cacher_wait_synced(scripted.cacher, wait->token, NULL);
+        atomic_store(&wait->is_over, true);
+        return NULL;
+}
+
+static void hold_watch(struct scripted_store *store) {
+        PATIENCE_AWAIT(atomic_load(&sync_wait.is_over));
+}
+
+/* The store may take its time to open the watch. */
+static void test_the_filling_wakes_those_who_wait_for_it(void **state) {
+        sync_wait = (struct sync_wait){0};
+        assert_int_equal(hf_cancel_new(NULL, hf_clock_system(), &sync_wait.token), 0);
+        hf_cancel_set_deadline(sync_wait.token, hand_clock_now() + 3600 * SEC);
+        scripted.store.on_watch = hold_watch;
+        assert_int_equal(hfd_cacher_start(scripted.cacher), 0);
+        assert_int_equal(pthread_create(&sync_wait.thread, NULL, await_sync, &sync_wait), 0);
+        hand_clock_await_deadline(3600 * SEC, 3600 * SEC);
+        scripted_cacher_reply_epoch(NULL, 10);
+        scripted_cacher_reply_list(10);
+        pthread_join(sync_wait.thread, NULL);
+        assert_int_equal(sync_wait.r, 0);
+        hf_cancel_unref(sync_wait.token);
+        scripted_cacher_await_watch(1);
 }
 
 /* ---- the list ---- */
@@ -413,6 +451,30 @@ static void test_it_can_be_stopped_while_it_lists(void **state) {
         PATIENCE_AWAIT(scripted_store_n_waiting(&scripted.store) == 1);
 }
 
+static void *free_cacher(void *ctx) {
+        hfd_cacher_free(scripted.cacher);
+        return NULL;
+}
+
+/* The clients need not wait for a store that hangs. */
+static void test_watches_end_before_the_store_replies(void **state) {
+        struct scripted_watch watch;
+        pthread_t thread;
+
+        scripted_cacher_fill();
+        scripted_watch_begin(&watch, (struct scripted_watch_spec){.from_now = true});
+        scripted_store_end_watch(&scripted.store, HF_E_UNAVAILABLE, NULL);
+        expect_backoff(50 * MSEC);
+        struct scripted_request epoch = scripted_store_next(&scripted.store, SCRIPTED_GET);
+        assert_int_equal(pthread_create(&thread, NULL, free_cacher, NULL), 0);
+        scripted_watch_await(&watch);
+        scripted_watch_expect(&watch, "END:0 ");
+        scripted_watch_done(&watch);
+        scripted_reply_revision(&epoch, 10);
+        pthread_join(thread, NULL);
+        scripted.cacher = NULL;
+}
+
 static void test_it_can_be_freed_without_a_start(void **state) {
         assert_false(hfd_cacher_synced(scripted.cacher));
         assert_string_equal(hfd_cacher_prefix(scripted.cacher), "/registry");
@@ -444,6 +506,7 @@ int main(void) {
                 SCRIPTED_TEST(test_pauses_between_attempts_double_up_to_a_second),
                 SCRIPTED_TEST(test_a_damaged_store_is_told_apart),
                 SCRIPTED_TEST(test_requests_that_are_refused_are_repeated),
+                SCRIPTED_TEST(test_the_filling_wakes_those_who_wait_for_it),
                 SCRIPTED_TEST(test_a_list_that_finds_no_store_waits_for_the_next_attempt),
                 SCRIPTED_TEST(test_a_page_is_requested_nine_times),
                 SCRIPTED_TEST(test_a_page_has_a_largest_size),
@@ -457,6 +520,7 @@ int main(void) {
                 SCRIPTED_TEST(test_a_refill_during_a_listing_lists_again),
                 SCRIPTED_TEST(test_it_can_be_stopped_in_a_pause),
                 SCRIPTED_TEST(test_it_can_be_stopped_while_it_lists),
+                SCRIPTED_TEST(test_watches_end_before_the_store_replies),
                 SCRIPTED_TEST(test_it_can_be_freed_without_a_start),
                 SCRIPTED_TEST(test_the_prefix_has_a_greatest_length),
         };
