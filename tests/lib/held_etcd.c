@@ -75,6 +75,8 @@ int __wrap_hfd_grpc_channel_start(struct hfd_grpc_channel *channel, struct hfd_g
         assert_true(held_etcd.n_attempts < HELD_ETCD_ATTEMPTS);
         held_etcd.attempts[held_etcd.n_attempts++] =
                 (struct held_attempt){.channel = channel, .request = *request, .stream = stream};
+        if (held_etcd.on_start)
+                held_etcd.on_start();
         return 0;
 }
 

@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "held_etcd.h"
+#include "server/storage/etcd/etcd.h"
 #include "server/storage/rpc.pb-c.h"
 #include "time_units.h"
 
@@ -91,6 +92,8 @@ static void test_only_progress_of_etcd_itself_is_passed_on(void **state) {
         assert_true(held_etcd_latest()->request.probe_after == 2 * SEC);
         assert_true(held_etcd_latest()->request.probe_time == 3 * SEC);
         assert_string_equal(held_etcd_latest()->request.header_name, "hasleader");
+        assert_string_equal(held_etcd_latest()->request.header_value, "true");
+        assert_int_equal(held_etcd_latest()->request.max_message, HFD_ETCD_BODY_MAX);
         response.created = true;
         assert_int_equal(send_watch(&response), 0);
         assert_int_equal(f.n_events, 0);
@@ -294,6 +297,26 @@ static void test_a_watch_begins_where_the_operations_are(void **state) {
         held_etcd_close();
 }
 
+static uint64_t own_id, id_at_start;
+
+static void note_id(void) { id_at_start = own_id; }
+
+/* A callback may run before the function that opens the watch returns, and cancel it. */
+static void test_a_watch_has_its_id_when_it_starts(void **state) {
+        static const struct hfd_watch_handler handler = {.event = on_event, .end = on_end};
+
+        open_store(1);
+        held_etcd.on_start = note_id;
+        own_id = id_at_start = 0;
+        assert_int_equal(held_etcd.store->ops->watch(held_etcd.store, "/a", "/b", 3, &handler, NULL,
+                                                     &own_id),
+                         0);
+        assert_int_not_equal(own_id, 0);
+        assert_int_equal(id_at_start, own_id);
+        end_watch(0, HF_E_CANCELED);
+        held_etcd_close();
+}
+
 static void test_each_watch_is_canceled_by_its_id(void **state) {
         uint64_t ids[3];
 
@@ -341,6 +364,7 @@ int main(void) {
                 cmocka_unit_test(test_a_suspected_watch_moves_alone),
                 cmocka_unit_test(test_an_endpoint_that_is_suspected_again_is_left_once),
                 cmocka_unit_test(test_a_watch_begins_where_the_operations_are),
+                cmocka_unit_test(test_a_watch_has_its_id_when_it_starts),
                 cmocka_unit_test(test_each_watch_is_canceled_by_its_id),
                 cmocka_unit_test(test_a_store_that_closes_opens_no_watch),
         };
