@@ -45,28 +45,30 @@ static struct scripted_request ask_for_key(void) {
 }
 
 /* A transaction with this operation; NULL: with none. */
-static struct scripted_request send_txn(const struct hfd_op *op) {
+static struct scripted_request send_txn(const struct hfd_op *op, hfd_store_fn done) {
         const struct hfd_compare compare = {.kind = HFD_MOD_EQUALS, .key = "/registry/x/z"};
         const struct hfd_txn txn = {.compares = &compare,
                                     .n_compares = 1,
                                     .ops = op,
                                     .n_ops = op ? 1 : 0};
 
-        assert_int_equal(hfd_store_request_txn(scripted.cacher, &txn, hand_clock_now() + SEC,
-                                               ignore, NULL),
+        assert_int_equal(hfd_store_request_txn(scripted.cacher, &txn, hand_clock_now() + SEC, done,
+                                               NULL),
                          0);
         return scripted_store_next(&scripted.store, SCRIPTED_TXN);
 }
 
 /* A transaction with n_ops puts, one or none. */
-static struct scripted_request write(size_t n_ops) {
+static struct scripted_request write_and(size_t n_ops, hfd_store_fn done) {
         struct hf__buf *value = hf__buf_copy("x", 1);
         const struct hfd_op op = {.kind = HFD_PUT, .key = "/registry/x/y", .value = value};
-        struct scripted_request request = send_txn(n_ops > 0 ? &op : NULL);
+        struct scripted_request request = send_txn(n_ops > 0 ? &op : NULL, done);
 
         hf__buf_unref(value);
         return request;
 }
+
+static struct scripted_request write(size_t n_ops) { return write_and(n_ops, ignore); }
 
 static void expect_lag(uint64_t revisions, hf_nsec time) {
         hf_nsec shown;
@@ -91,6 +93,23 @@ static void test_a_write_shows_that_the_cache_is_behind(void **state) {
         expect_lag(1, SEC / 2);
         scripted_store_event(&scripted.store, NULL, NULL, 17);
         expect_lag(0, 0);
+}
+
+static uint64_t lag_at_reply;
+
+static void note_lag(void *ctx, const struct hfd_store_reply *reply) {
+        hf_nsec time;
+
+        lag_at_reply = hfd_cacher_lag(scripted.cacher, &time);
+}
+
+/* Whoever gets the reply finds that the cacher has looked at it. */
+static void test_the_writer_finds_the_cache_behind(void **state) {
+        scripted_cacher_fill();
+        lag_at_reply = 0;
+        struct scripted_request request = write_and(1, note_lag);
+        scripted_reply_revision(&request, 17);
+        assert_int_equal(lag_at_reply, 7);
 }
 
 /* The highest revision of the keys counts, and not the one of the reply. */
@@ -276,7 +295,7 @@ static void test_a_refused_write_shows_that_the_store_is_full(void **state) {
         scripted_reply_error(&request, HF_E_CONFLICT);
         request = write(1);
         scripted_reply_error(&request, HF_E_UNAVAILABLE);
-        request = send_txn(&removal); /* etcd needs no room for it */
+        request = send_txn(&removal, ignore); /* etcd needs no room for it */
         scripted_reply_revision(&request, 11);
         assert_true(hfd_cacher_store_full(scripted.cacher) == at);
         request = write(1);
@@ -333,6 +352,7 @@ static void test_requests_are_passed_on(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 SCRIPTED_TEST(test_a_write_shows_that_the_cache_is_behind),
+                SCRIPTED_TEST(test_the_writer_finds_the_cache_behind),
                 SCRIPTED_TEST(test_a_read_shows_what_was_written),
                 SCRIPTED_TEST(test_a_revision_alone_shows_no_lag),
                 SCRIPTED_TEST(test_failures_show_no_lag),
