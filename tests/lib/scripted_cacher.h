@@ -25,7 +25,8 @@ struct scripted_cacher {
         struct hfd_cacher *cacher;
         /* Calls of the callbacks of the configuration. */
         atomic_uint n_replaced, n_copies, n_observed;
-        atomic_uint observed; /* the observers of the last call */
+        atomic_uint observed;             /* the observers of the last call */
+        atomic_bool replaced_before_stop; /* on_history_replaced came before the watch was ended */
 };
 extern struct scripted_cacher scripted;
 

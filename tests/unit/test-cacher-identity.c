@@ -88,6 +88,7 @@ static void test_a_lower_revision_is_a_sign(void **state) {
         expect_replaced(0, "");
         answer(&again, 18, 0);
         expect_replaced(1, "(revision 18 after 20)");
+        assert_true(atomic_load(&scripted.replaced_before_stop)); /* a leader stops first */
         expect_filling(2, 18);
         assert_int_equal(scripted_cacher_n_logged("(revision 19 after 20)"), 1);
 }

@@ -155,6 +155,30 @@ static void test_a_request_has_the_nearest_deadline(void **state) {
                 expect_over(&reads[i], 0);
 }
 
+static size_t n_sent_before;
+
+static void on_ready_after_request(struct hfd_consistent_read *base) {
+        n_sent_before = scripted_store_n_waiting(&scripted.store);
+        on_ready(base);
+}
+
+/* What the first reads lead to may take its time. */
+static void test_the_next_request_is_sent_before_the_reads_of_this_one_go_on(void **state) {
+        struct read first = new_read(SEC), next = new_read(SEC);
+
+        first.base.ready = on_ready_after_request;
+        scripted_cacher_fill();
+        hfd_consistent_read_start(scripted.cacher, &first.base);
+        struct scripted_request probe = scripted_store_next(&scripted.store, SCRIPTED_REVISION);
+        hfd_consistent_read_start(scripted.cacher, &next.base);
+        scripted_reply_revision(&probe, 10);
+        expect_over(&first, 0);
+        assert_int_equal(n_sent_before, 1);
+        probe = scripted_store_next(&scripted.store, SCRIPTED_REVISION);
+        scripted_reply_revision(&probe, 10);
+        expect_over(&next, 0);
+}
+
 /* A worker that has received several requests at once starts their reads like this. */
 static void test_reads_of_one_input_share_a_request(void **state) {
         struct read reads[] = {new_read(SEC), new_read(SEC), new_read(SEC)}, other = new_read(SEC);
@@ -224,6 +248,24 @@ static void test_a_free_waits_for_a_delayed_request(void **state) {
         assert_int_equal(scripted_store_n_waiting(&scripted.store), 0);
 }
 
+/* The other read shows how far the end has come: from now on nobody would end a wait. */
+static void test_a_reply_during_the_end_lets_no_read_wait(void **state) {
+        struct read waits = new_read(60 * SEC), late = new_read(60 * SEC);
+        pthread_t thread;
+
+        scripted_cacher_fill();
+        hfd_consistent_read_after(scripted.cacher, &waits.base, 99, 60 * SEC);
+        hfd_consistent_read_start(scripted.cacher, &late.base);
+        struct scripted_request probe = scripted_store_next(&scripted.store, SCRIPTED_REVISION);
+        assert_int_equal(pthread_create(&thread, NULL, free_cacher, NULL), 0);
+        expect_over(&waits, HF_E_CANCELED);
+        expect_waiting(&late);
+        scripted_reply_revision(&probe, 99);
+        expect_over(&late, HF_E_CANCELED);
+        assert_int_equal(pthread_join(thread, NULL), 0);
+        scripted.cacher = NULL;
+}
+
 /* No reply follows, and the reads need not wait for one. */
 static void test_a_request_that_is_refused_fails_its_reads(void **state) {
         struct read read = new_read(SEC), next = new_read(SEC);
@@ -271,9 +313,11 @@ int main(void) {
                 SCRIPTED_TEST(test_a_filling_ends_waits),
                 SCRIPTED_TEST(test_reads_are_served_before_watches),
                 SCRIPTED_TEST(test_a_request_has_the_nearest_deadline),
+                SCRIPTED_TEST(test_the_next_request_is_sent_before_the_reads_of_this_one_go_on),
                 SCRIPTED_TEST(test_reads_of_one_input_share_a_request),
                 SCRIPTED_TEST(test_another_thread_sends_the_request_at_once),
                 SCRIPTED_TEST(test_a_free_waits_for_a_delayed_request),
+                SCRIPTED_TEST(test_a_reply_during_the_end_lets_no_read_wait),
                 SCRIPTED_TEST(test_a_request_that_is_refused_fails_its_reads),
                 cmocka_unit_test_setup_teardown(test_a_free_ends_all_reads, scripted_cacher_set_up,
                                                 free_and_check),
