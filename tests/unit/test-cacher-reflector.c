@@ -16,6 +16,7 @@
 
 #include <holdfast/cancel.h>
 
+#include "base/buf.h"
 #include "patience.h"
 #include "scripted_cacher.h"
 #include "scripted_watch.h"
@@ -256,6 +257,25 @@ static void test_a_page_has_a_largest_size(void **state) {
         page = scripted_store_next(&scripted.store, SCRIPTED_LIST);
         assert_int_equal(page.limit, 100000); /* and not four times as many as there are */
         scripted_reply_error(&page, HF_E_UNAVAILABLE);
+}
+
+/* No store that works does this, but the cache must not keep both. */
+static void test_a_key_that_is_listed_twice_is_one_object(void **state) {
+        static const char a[] = SCRIPTED_OBJECT("a");
+        struct hfd_kv kvs[2];
+
+        for (size_t i = 0; i < 2; i++)
+                kvs[i] = (struct hfd_kv){.key = "/registry/configmaps/ns/a",
+                                         .value = hf__buf_copy(a, strlen(a)),
+                                         .mod_revision = 5 + i};
+        assert_int_equal(hfd_cacher_start(scripted.cacher), 0);
+        scripted_cacher_reply_epoch(NULL, 10);
+        struct scripted_request page = scripted_store_next(&scripted.store, SCRIPTED_LIST);
+        scripted_reply(&page, &(struct hfd_store_reply){.revision = 10, .kvs = kvs, .n_kvs = 2});
+        scripted_cacher_await_watch(1);
+        assert_int_equal(scripted_cacher_seen("ns/a"), 6);
+        for (size_t i = 0; i < 2; i++)
+                hf__buf_unref(kvs[i].value);
 }
 
 /* The revision is gone: the pages so far are useless. */
@@ -510,6 +530,7 @@ int main(void) {
                 SCRIPTED_TEST(test_a_list_that_finds_no_store_waits_for_the_next_attempt),
                 SCRIPTED_TEST(test_a_page_is_requested_nine_times),
                 SCRIPTED_TEST(test_a_page_has_a_largest_size),
+                SCRIPTED_TEST(test_a_key_that_is_listed_twice_is_one_object),
                 SCRIPTED_TEST(test_a_listing_whose_revision_is_gone_begins_again),
                 SCRIPTED_TEST(test_a_listing_from_before_a_replacement_is_not_published),
                 SCRIPTED_TEST(test_a_watch_that_ended_goes_on_where_it_was),
