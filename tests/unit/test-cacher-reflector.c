@@ -340,6 +340,23 @@ static void test_a_watch_that_ended_goes_on_where_it_was(void **state) {
         assert_int_equal(scripted_cacher_n_logged("the watch of the store ended: unavailable"), 1);
 }
 
+static void end_and_open_next(struct scripted_store *store) {
+        store->on_watch = NULL;
+        scripted_store_end_watch(store, HF_E_UNAVAILABLE, NULL);
+        expect_backoff(100 * MSEC);
+        scripted_cacher_reply_epoch(NULL, 10);
+}
+
+/* The watch ends, and the next one is opened, before the thread that opened it has its ID. */
+static void test_a_late_id_is_not_that_of_the_watch(void **state) {
+        scripted_cacher_fill();
+        scripted_store_end_watch(&scripted.store, HF_E_UNAVAILABLE, NULL);
+        expect_backoff(50 * MSEC);
+        scripted.store.on_watch = end_and_open_next;
+        scripted_cacher_reply_epoch(NULL, 10);
+        scripted_cacher_await_watch(3);
+}
+
 static void test_after_a_compaction_everything_is_listed(void **state) {
         scripted_cacher_fill();
         scripted_store_event(&scripted.store, scripted_cacher_key("c"), SCRIPTED_OBJECT("c"), 12);
@@ -534,6 +551,7 @@ int main(void) {
                 SCRIPTED_TEST(test_a_listing_whose_revision_is_gone_begins_again),
                 SCRIPTED_TEST(test_a_listing_from_before_a_replacement_is_not_published),
                 SCRIPTED_TEST(test_a_watch_that_ended_goes_on_where_it_was),
+                SCRIPTED_TEST(test_a_late_id_is_not_that_of_the_watch),
                 SCRIPTED_TEST(test_after_a_compaction_everything_is_listed),
                 SCRIPTED_TEST(test_a_refill_ends_when_the_cache_is_filled),
                 SCRIPTED_TEST(test_a_refill_can_be_given_up),
