@@ -46,6 +46,8 @@ static void on_replaced(void *ctx) {
 
         atomic_store(&self->replaced_before_stop, scripted_store_is_watched(&self->store));
         atomic_fetch_add(&self->n_replaced, 1);
+        if (self->when_replaced)
+                self->when_replaced();
 }
 
 static void on_copy_begun(void *ctx) {

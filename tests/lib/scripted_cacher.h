@@ -27,6 +27,7 @@ struct scripted_cacher {
         atomic_uint n_replaced, n_copies, n_observed;
         atomic_uint observed;             /* the observers of the last call */
         atomic_bool replaced_before_stop; /* on_history_replaced came before the watch was ended */
+        void (*when_replaced)(void);      /* called by on_history_replaced; NULL = not */
 };
 extern struct scripted_cacher scripted;
 

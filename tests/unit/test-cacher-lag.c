@@ -159,7 +159,9 @@ static void test_failures_show_no_lag(void **state) {
 /* The revisions of the old history say nothing about the new one. */
 static void test_replies_of_a_replaced_store_show_no_lag(void **state) {
         scripted_cacher_fill();
-        struct scripted_request before = write(1), during;
+        struct scripted_request known = write(1), before = write(1), during;
+        scripted_reply_revision(&known, 95);
+        expect_lag(85, 0);
         hfd_store_identity_replaced(scripted.cacher, "a test");
         during = write(1);
         scripted_reply_revision(&during, 90);
@@ -171,6 +173,23 @@ static void test_replies_of_a_replaced_store_show_no_lag(void **state) {
         expect_lag(0, 0);
         during = write(1);
         scripted_reply_revision(&during, 13);
+        expect_lag(1, 0);
+}
+
+static void deliver_late(void) { scripted_store_event(&scripted.store, NULL, NULL, 90); }
+
+/* An event of the old history may come until its watch has ended. */
+static void test_a_late_event_of_a_replaced_store_hides_no_lag(void **state) {
+        scripted_cacher_fill();
+        scripted.when_replaced = deliver_late;
+        hfd_store_identity_replaced(scripted.cacher, "a test");
+        assert_int_equal(hfd_cacher_revision(scripted.cacher), 90);
+        scripted_cacher_move(50 * MSEC);
+        scripted_cacher_reply_epoch(NULL, 12);
+        scripted_cacher_reply_list(12);
+        scripted_cacher_await_watch(2);
+        struct scripted_request request = write(1);
+        scripted_reply_revision(&request, 13);
         expect_lag(1, 0);
 }
 
@@ -298,6 +317,10 @@ static void test_a_refused_write_shows_that_the_store_is_full(void **state) {
         request = send_txn(&removal, ignore); /* etcd needs no room for it */
         scripted_reply_revision(&request, 11);
         assert_true(hfd_cacher_store_full(scripted.cacher) == at);
+        request = send_txn(&removal, ignore); /* SQLite does */
+        scripted_reply_error(&request, -ENOSPC);
+        assert_true(hfd_cacher_store_full(scripted.cacher) == hand_clock_now());
+        hand_clock_move(MSEC);
         request = write(1);
         scripted_reply_error(&request, -ENOSPC);
         assert_true(hfd_cacher_store_full(scripted.cacher) == hand_clock_now());
@@ -357,6 +380,7 @@ int main(void) {
                 SCRIPTED_TEST(test_a_revision_alone_shows_no_lag),
                 SCRIPTED_TEST(test_failures_show_no_lag),
                 SCRIPTED_TEST(test_replies_of_a_replaced_store_show_no_lag),
+                SCRIPTED_TEST(test_a_late_event_of_a_replaced_store_hides_no_lag),
                 SCRIPTED_TEST(test_a_quiet_store_is_asked_every_five_seconds),
                 SCRIPTED_TEST(test_a_watch_that_was_opened_again_is_watched_over),
                 SCRIPTED_TEST(test_a_watch_that_is_behind_is_opened_anew),
