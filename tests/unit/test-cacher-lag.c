@@ -240,6 +240,24 @@ static void test_a_watch_that_is_behind_is_opened_anew(void **state) {
         expect_lag(7, SEC + 50 * MSEC);
 }
 
+/* While there is no watch, nothing can be done about the lag but to open one. */
+static void test_a_watch_that_has_ended_is_not_suspected(void **state) {
+        scripted_cacher_fill();
+        struct scripted_request request = write(1);
+        scripted_reply_revision(&request, 17);
+        scripted_store_end_watch(&scripted.store, HF_E_UNAVAILABLE, NULL);
+        scripted_cacher_await_backoff();
+        scripted_cacher_move(50 * MSEC);
+        request = scripted_store_next(&scripted.store, SCRIPTED_GET); /* the epoch */
+        scripted_cacher_move(10 * SEC);
+        assert_int_equal(scripted_store_n_waiting(&scripted.store), 0);
+        assert_int_equal(scripted.store.n_suspected, 0);
+        assert_int_equal((int)scripted_cacher_metric(REOPENED), 0);
+        expect_lag(7, 10 * SEC + 50 * MSEC);
+        scripted_reply_revision(&request, 17);
+        scripted_cacher_await_watch(2);
+}
+
 /* ---- the progress key ---- */
 
 /* The store is ahead of the cache, perhaps by writes of others. Returns the write after a second.
@@ -384,6 +402,7 @@ int main(void) {
                 SCRIPTED_TEST(test_a_quiet_store_is_asked_every_five_seconds),
                 SCRIPTED_TEST(test_a_watch_that_was_opened_again_is_watched_over),
                 SCRIPTED_TEST(test_a_watch_that_is_behind_is_opened_anew),
+                SCRIPTED_TEST(test_a_watch_that_has_ended_is_not_suspected),
                 SCRIPTED_TEST(test_a_watched_key_shows_whether_the_watch_hangs),
                 SCRIPTED_TEST(test_a_refused_write_shows_that_the_store_is_full),
                 SCRIPTED_TEST(test_a_refused_request_has_no_reply),
