@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "server/storage/etcd/etcd.h"
 #include "server/storage/rpc.pb-c.h"
 #include "time_units.h"
 
@@ -74,6 +75,8 @@ int __wrap_hfd_grpc_channel_start(struct hfd_grpc_channel *channel, struct hfd_g
         assert_true(held_etcd.n_attempts < HELD_ETCD_ATTEMPTS);
         held_etcd.attempts[held_etcd.n_attempts++] =
                 (struct held_attempt){.channel = channel, .request = *request, .stream = stream};
+        if (held_etcd.on_start)
+                held_etcd.on_start();
         return 0;
 }
 
@@ -85,6 +88,8 @@ void __wrap_hfd_grpc_channel_cancel(struct hfd_grpc_channel *channel,
                 if (held_etcd.attempts[i].stream == stream) {
                         assert_ptr_equal(held_etcd.attempts[i].channel, channel);
                         held_etcd.attempts[i].is_canceled = true;
+                        held_etcd.attempts[i].next_watch_at =
+                                hfd_etcd_watch_endpoint(hfd_etcd_of(held_etcd.store));
                 }
 }
 

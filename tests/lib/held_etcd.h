@@ -29,6 +29,7 @@ struct held_attempt {
         struct hfd_grpc_request request;
         struct hfd_grpc_stream *stream;
         bool is_canceled;
+        size_t next_watch_at; /* endpoint of a watch that had begun at the cancel */
 };
 
 struct held_etcd {
@@ -37,7 +38,8 @@ struct held_etcd {
         size_t n_channels, n_at_most; /* n_at_most: how many channels can be made */
         struct held_attempt attempts[HELD_ETCD_ATTEMPTS];
         unsigned n_attempts;
-        char log[1000]; /* all messages */
+        void (*on_start)(void); /* called when an attempt starts; NULL = not */
+        char log[1000];         /* all messages */
         /* the replies to operations whose callback is held_etcd_on_reply */
         unsigned n_replies;
         int error; /* of the last reply, like the next two */

@@ -44,7 +44,10 @@ static void keep_line(void *ctx, enum hf_log_level level, const char *component,
 static void on_replaced(void *ctx) {
         struct scripted_cacher *self = ctx;
 
+        atomic_store(&self->replaced_before_stop, scripted_store_is_watched(&self->store));
         atomic_fetch_add(&self->n_replaced, 1);
+        if (self->when_replaced)
+                self->when_replaced();
 }
 
 static void on_copy_begun(void *ctx) {

@@ -25,7 +25,9 @@ struct scripted_cacher {
         struct hfd_cacher *cacher;
         /* Calls of the callbacks of the configuration. */
         atomic_uint n_replaced, n_copies, n_observed;
-        atomic_uint observed; /* the observers of the last call */
+        atomic_uint observed;             /* the observers of the last call */
+        atomic_bool replaced_before_stop; /* on_history_replaced came before the watch was ended */
+        void (*when_replaced)(void);      /* called by on_history_replaced; NULL = not */
 };
 extern struct scripted_cacher scripted;
 

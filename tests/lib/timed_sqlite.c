@@ -31,24 +31,24 @@ static bool is_thread(const char *wanted) {
         return strcmp(name, wanted) == 0;
 }
 
-static void hold_if_wanted(void) {
-        const char *wanted = atomic_load(&timed.holds);
+static bool begins_with(const char *text, const char *beginning) {
+        return strncmp(text, beginning, strlen(beginning)) == 0;
+}
 
-        if (!wanted || !is_thread(wanted))
+static void hold_if_wanted(const char *text) {
+        const char *wanted = atomic_load(&timed.holds), *holds_in = atomic_load(&timed.holds_in);
+
+        if (!wanted || !is_thread(wanted) || (holds_in && !begins_with(text, holds_in)))
                 return;
         atomic_store(&timed.holds, NULL);
         atomic_store(&timed.is_held, true);
         PATIENCE_AWAIT(atomic_load(&timed.let_go));
 }
 
-static bool begins_with(const char *text, const char *beginning) {
-        return strncmp(text, beginning, strlen(beginning)) == 0;
-}
-
 static int step_or_fail(sqlite3_stmt *statement) {
         const char *text = sqlite3_sql(statement), *fails_in = atomic_load(&timed.fails_in);
 
-        hold_if_wanted();
+        hold_if_wanted(text);
         atomic_fetch_add(&timed.n_transactions, begins_with(text, "BEGIN IMMEDIATE"));
         atomic_fetch_add(&timed.n_looked_up,
                          begins_with(text, "SELECT id, created, value IS NULL"));

@@ -28,9 +28,10 @@ struct timed_sqlite {
         /* Those do whose text begins with this, on the thread of this name. NULL: none; the
          * writer. */
         _Atomic(const char *) fails_in, fails_on;
-        atomic_int n_logged;         /* rows that the watcher has read from the file */
-        atomic_int n_looked_up;      /* keys whose newest row the writer has read from it */
-        _Atomic(const char *) holds; /* the next step of the thread of this name waits */
+        atomic_int n_logged;    /* rows that the watcher has read from the file */
+        atomic_int n_looked_up; /* keys whose newest row the writer has read from it */
+        /* The next step of the thread of this name waits, whose text begins so. NULL: none; any. */
+        _Atomic(const char *) holds, holds_in;
         atomic_bool is_held, let_go;
         atomic_int n_releases, n_warnings;
         atomic_int n_transactions;     /* of the writer, also those that remove old versions */

@@ -36,6 +36,7 @@ static const struct scenario {
         {"controller-order", controller_order},
         {"custom-kinds", custom_kinds},
         {"reconciler-workers", reconciler_workers},
+        {"cacher-life", cacher_life},
         {"elector-start-stop", elector_start_stop},
         {"elector-terms", elector_terms},
         {"elector-late-refusal", elector_late_refusal},

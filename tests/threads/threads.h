@@ -26,6 +26,7 @@ void elector_last_answer(void);
 void controller_order(void);
 void custom_kinds(void);
 void reconciler_workers(void);
+void cacher_life(void);
 /* These have planted mistakes, which the scheduler must find. */
 void planted_lost_wake(void);
 void planted_lock_order(void);

@@ -172,6 +172,42 @@ static void test_an_old_change_is_forgotten(void **state) {
         assert_int_equal(scripted_cacher_seen("ns/a"), 11);
 }
 
+/* A client may have its revision from a history that was replaced, so the store is asked. */
+static void test_a_watch_from_a_later_revision_is_compared_with_the_store(void **state) {
+        struct scripted_watch watch;
+
+        scripted_cacher_fill();
+        scripted_watch_begin(&watch, (struct scripted_watch_spec){.revision = 10});
+        assert_int_equal(scripted_store_n_waiting(&scripted.store), 0);
+        scripted_watch_done(&watch);
+        scripted_watch_begin(&watch, (struct scripted_watch_spec){.revision = 11});
+        struct scripted_request request = scripted_store_next(&scripted.store, SCRIPTED_REVISION);
+        scripted_reply_revision(&request, 11);
+        scripted_watch_expect(&watch, ""); /* only the cache is late */
+        scripted_watch_done(&watch);
+        scripted_watch_begin(&watch, (struct scripted_watch_spec){.revision = 12});
+        request = scripted_store_next(&scripted.store, SCRIPTED_REVISION);
+        scripted_reply_revision(&request, 11);
+        scripted_watch_expect(&watch, "END:410 ");
+        scripted_watch_done(&watch);
+}
+
+/* The timer sleeps for longer when the watch begins. */
+static void test_a_short_watch_ends_in_time(void **state) {
+        struct scripted_watch watch;
+
+        scripted_cacher_fill();
+        hand_clock_await_waiter();
+        scripted_watch_begin(&watch,
+                             (struct scripted_watch_spec){.from_now = true, .timeout_s = 3});
+        scripted_cacher_move(3 * SEC - 1);
+        scripted_watch_expect(&watch, "");
+        scripted_cacher_move(1);
+        scripted_watch_await(&watch);
+        scripted_watch_expect(&watch, "END:0 ");
+        scripted_watch_done(&watch);
+}
+
 static void test_the_watches_of_an_event_send_the_same_bytes(void **state) {
         struct scripted_watch watches[2];
 
@@ -550,6 +586,8 @@ int main(void) {
                 SCRIPTED_TEST(test_a_call_with_several_revisions),
                 SCRIPTED_TEST(test_each_watch_gets_what_it_selects),
                 SCRIPTED_TEST(test_an_old_change_is_forgotten),
+                SCRIPTED_TEST(test_a_watch_from_a_later_revision_is_compared_with_the_store),
+                SCRIPTED_TEST(test_a_short_watch_ends_in_time),
                 SCRIPTED_TEST(test_the_watches_of_an_event_send_the_same_bytes),
                 SCRIPTED_TEST(test_observers_are_called_after_events_of_their_objects),
                 SCRIPTED_TEST(test_the_mark_of_a_copy_is_noticed),

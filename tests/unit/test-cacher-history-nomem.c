@@ -79,6 +79,45 @@ static void test_a_shortage_frees_nothing_under_the_lock(void **state) {
                 check_shortage(n);
 }
 
+/* Kept states have bytes of their own, which are counted until the states are dropped, too. */
+static void test_a_shortage_leaves_what_states_count(void **state) {
+        enum { FULL = 16 };
+        static struct hfd_event_histories histories;
+        static struct hfd_history_garbage garbage;
+        size_t index = hfd_resource_index(hfd_resource_find("", "v1", "configmaps"));
+        struct hfd_object_tree tree = {0};
+        size_t before = failing_memory_n_live(), empty = 0;
+
+        hfd_event_histories_init(&histories);
+        struct hfd_event_history *history = hfd_event_history_of(&histories, index);
+        for (uint64_t i = 2; i < FULL + 2; i++) {
+                assert_true(hfd_event_history_add(&histories, make_change(i), &tree, 1, &garbage));
+                empty = i == 3 ? histories.n_bytes / 2 * FULL : empty;
+                if (i == 3 || i == 5) /* the nodes that the next change copies belong to it */
+                        hfd_event_history_keep(&histories, index, i, &tree, &garbage);
+                tree.n_copied += i == 3 || i == 5;
+        }
+        assert_int_equal(history->n_states, 2);
+        assert_true(history->states[0].n_bytes > 0 && history->states[1].n_bytes > 0);
+        assert_int_equal(histories.n_bytes,
+                         empty + history->states[0].n_bytes + history->states[1].n_bytes);
+        struct hfd_change change = make_change(FULL + 2);
+        failing_memory_arm(0);
+        assert_false(hfd_event_history_add(&histories, change, &tree, 1, &garbage));
+        failing_memory_disarm();
+        drop(&change);
+        assert_int_equal(history->n, 0);
+        assert_int_equal(histories.n_bytes,
+                         history->states[0].n_bytes + history->states[1].n_bytes);
+        histories.due = 0;
+        assert_true(hfd_event_histories_trim(&histories, 1, &garbage));
+        assert_int_equal(history->n_states, 0);
+        assert_int_equal(histories.n_bytes, 0);
+        hfd_history_garbage_free(&garbage);
+        hfd_event_histories_done(&histories);
+        assert_int_equal(failing_memory_n_live(), before);
+}
+
 static void test_a_change_without_memory_is_still_the_callers(void **state) {
         static struct hfd_event_histories histories;
         static struct hfd_history_garbage garbage;
@@ -103,6 +142,7 @@ static void test_a_change_without_memory_is_still_the_callers(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_a_shortage_frees_nothing_under_the_lock),
+                cmocka_unit_test(test_a_shortage_leaves_what_states_count),
                 cmocka_unit_test(test_a_change_without_memory_is_still_the_callers),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -88,6 +88,7 @@ static void test_a_lower_revision_is_a_sign(void **state) {
         expect_replaced(0, "");
         answer(&again, 18, 0);
         expect_replaced(1, "(revision 18 after 20)");
+        assert_true(atomic_load(&scripted.replaced_before_stop)); /* a leader stops first */
         expect_filling(2, 18);
         assert_int_equal(scripted_cacher_n_logged("(revision 19 after 20)"), 1);
 }
@@ -119,6 +120,28 @@ static void test_a_sign_that_is_not_confirmed_is_nothing(void **state) {
         expect_replaced(0, "");
         assert_true(scripted_store_is_watched(&scripted.store));
         assert_false(hfd_store_identity_replacement_pending(scripted.cacher));
+}
+
+static void ask_again(void *ctx, const struct hfd_store_reply *reply) {
+        assert_int_equal(hfd_store_request_revision(scripted.cacher, hand_clock_now() + SEC, ignore,
+                                                    NULL),
+                         0);
+}
+
+/* Whoever gets a reply may send the next request at once, and that is newer than the reply. */
+static void test_a_request_is_compared_with_the_reply_that_caused_it(void **state) {
+        scripted_cacher_fill();
+        assert_int_equal(hfd_store_request_revision(scripted.cacher, hand_clock_now() + SEC,
+                                                    ask_again, NULL),
+                         0);
+        struct scripted_request request = scripted_store_next(&scripted.store, SCRIPTED_REVISION);
+        answer(&request, 20, 0);
+        request = scripted_store_next(&scripted.store, SCRIPTED_REVISION);
+        answer(&request, 19, 0);
+        assert_int_equal(scripted_cacher_n_logged("(revision 19 after 20)"), 1);
+        request = scripted_store_next(&scripted.store, SCRIPTED_REVISION);
+        answer(&request, 20, 0);
+        expect_replaced(0, "");
 }
 
 static void test_without_a_reply_the_next_sign_counts(void **state) {
@@ -387,6 +410,7 @@ int main(void) {
                 SCRIPTED_TEST(test_a_lower_revision_is_a_sign),
                 SCRIPTED_TEST(test_another_cluster_is_a_sign),
                 SCRIPTED_TEST(test_a_sign_that_is_not_confirmed_is_nothing),
+                SCRIPTED_TEST(test_a_request_is_compared_with_the_reply_that_caused_it),
                 SCRIPTED_TEST(test_without_a_reply_the_next_sign_counts),
                 SCRIPTED_TEST(test_one_confirmation_runs_at_a_time),
                 SCRIPTED_TEST(test_replies_that_overtake_each_other_are_no_sign),

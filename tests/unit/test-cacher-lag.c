@@ -45,28 +45,30 @@ static struct scripted_request ask_for_key(void) {
 }
 
 /* A transaction with this operation; NULL: with none. */
-static struct scripted_request send_txn(const struct hfd_op *op) {
+static struct scripted_request send_txn(const struct hfd_op *op, hfd_store_fn done) {
         const struct hfd_compare compare = {.kind = HFD_MOD_EQUALS, .key = "/registry/x/z"};
         const struct hfd_txn txn = {.compares = &compare,
                                     .n_compares = 1,
                                     .ops = op,
                                     .n_ops = op ? 1 : 0};
 
-        assert_int_equal(hfd_store_request_txn(scripted.cacher, &txn, hand_clock_now() + SEC,
-                                               ignore, NULL),
+        assert_int_equal(hfd_store_request_txn(scripted.cacher, &txn, hand_clock_now() + SEC, done,
+                                               NULL),
                          0);
         return scripted_store_next(&scripted.store, SCRIPTED_TXN);
 }
 
 /* A transaction with n_ops puts, one or none. */
-static struct scripted_request write(size_t n_ops) {
+static struct scripted_request write_and(size_t n_ops, hfd_store_fn done) {
         struct hf__buf *value = hf__buf_copy("x", 1);
         const struct hfd_op op = {.kind = HFD_PUT, .key = "/registry/x/y", .value = value};
-        struct scripted_request request = send_txn(n_ops > 0 ? &op : NULL);
+        struct scripted_request request = send_txn(n_ops > 0 ? &op : NULL, done);
 
         hf__buf_unref(value);
         return request;
 }
+
+static struct scripted_request write(size_t n_ops) { return write_and(n_ops, ignore); }
 
 static void expect_lag(uint64_t revisions, hf_nsec time) {
         hf_nsec shown;
@@ -91,6 +93,23 @@ static void test_a_write_shows_that_the_cache_is_behind(void **state) {
         expect_lag(1, SEC / 2);
         scripted_store_event(&scripted.store, NULL, NULL, 17);
         expect_lag(0, 0);
+}
+
+static uint64_t lag_at_reply;
+
+static void note_lag(void *ctx, const struct hfd_store_reply *reply) {
+        hf_nsec time;
+
+        lag_at_reply = hfd_cacher_lag(scripted.cacher, &time);
+}
+
+/* Whoever gets the reply finds that the cacher has looked at it. */
+static void test_the_writer_finds_the_cache_behind(void **state) {
+        scripted_cacher_fill();
+        lag_at_reply = 0;
+        struct scripted_request request = write_and(1, note_lag);
+        scripted_reply_revision(&request, 17);
+        assert_int_equal(lag_at_reply, 7);
 }
 
 /* The highest revision of the keys counts, and not the one of the reply. */
@@ -140,7 +159,9 @@ static void test_failures_show_no_lag(void **state) {
 /* The revisions of the old history say nothing about the new one. */
 static void test_replies_of_a_replaced_store_show_no_lag(void **state) {
         scripted_cacher_fill();
-        struct scripted_request before = write(1), during;
+        struct scripted_request known = write(1), before = write(1), during;
+        scripted_reply_revision(&known, 95);
+        expect_lag(85, 0);
         hfd_store_identity_replaced(scripted.cacher, "a test");
         during = write(1);
         scripted_reply_revision(&during, 90);
@@ -152,6 +173,23 @@ static void test_replies_of_a_replaced_store_show_no_lag(void **state) {
         expect_lag(0, 0);
         during = write(1);
         scripted_reply_revision(&during, 13);
+        expect_lag(1, 0);
+}
+
+static void deliver_late(void) { scripted_store_event(&scripted.store, NULL, NULL, 90); }
+
+/* An event of the old history may come until its watch has ended. */
+static void test_a_late_event_of_a_replaced_store_hides_no_lag(void **state) {
+        scripted_cacher_fill();
+        scripted.when_replaced = deliver_late;
+        hfd_store_identity_replaced(scripted.cacher, "a test");
+        assert_int_equal(hfd_cacher_revision(scripted.cacher), 90);
+        scripted_cacher_move(50 * MSEC);
+        scripted_cacher_reply_epoch(NULL, 12);
+        scripted_cacher_reply_list(12);
+        scripted_cacher_await_watch(2);
+        struct scripted_request request = write(1);
+        scripted_reply_revision(&request, 13);
         expect_lag(1, 0);
 }
 
@@ -168,6 +206,19 @@ static void test_a_quiet_store_is_asked_every_five_seconds(void **state) {
                 assert_true(probe.deadline == hand_clock_now() + 5 * SEC);
                 scripted_reply_revision(&probe, 10);
         }
+}
+
+/* Until it was opened again, nothing was due: whoever opens it must wake the timer. */
+static void test_a_watch_that_was_opened_again_is_watched_over(void **state) {
+        scripted_cacher_fill();
+        scripted_store_end_watch(&scripted.store, HF_E_UNAVAILABLE, NULL);
+        scripted_cacher_await_backoff();
+        scripted_cacher_move(50 * MSEC);
+        scripted_cacher_reply_epoch(NULL, 10);
+        scripted_cacher_await_watch(2);
+        scripted_cacher_move(5 * SEC);
+        struct scripted_request probe = scripted_store_next(&scripted.store, SCRIPTED_REVISION);
+        scripted_reply_revision(&probe, 10);
 }
 
 static void test_a_watch_that_is_behind_is_opened_anew(void **state) {
@@ -187,6 +238,24 @@ static void test_a_watch_that_is_behind_is_opened_anew(void **state) {
         scripted_cacher_await_watch(2);
         assert_int_equal(scripted.store.from, 11);
         expect_lag(7, SEC + 50 * MSEC);
+}
+
+/* While there is no watch, nothing can be done about the lag but to open one. */
+static void test_a_watch_that_has_ended_is_not_suspected(void **state) {
+        scripted_cacher_fill();
+        struct scripted_request request = write(1);
+        scripted_reply_revision(&request, 17);
+        scripted_store_end_watch(&scripted.store, HF_E_UNAVAILABLE, NULL);
+        scripted_cacher_await_backoff();
+        scripted_cacher_move(50 * MSEC);
+        request = scripted_store_next(&scripted.store, SCRIPTED_GET); /* the epoch */
+        scripted_cacher_move(10 * SEC);
+        assert_int_equal(scripted_store_n_waiting(&scripted.store), 0);
+        assert_int_equal(scripted.store.n_suspected, 0);
+        assert_int_equal((int)scripted_cacher_metric(REOPENED), 0);
+        expect_lag(7, 10 * SEC + 50 * MSEC);
+        scripted_reply_revision(&request, 17);
+        scripted_cacher_await_watch(2);
 }
 
 /* ---- the progress key ---- */
@@ -263,9 +332,13 @@ static void test_a_refused_write_shows_that_the_store_is_full(void **state) {
         scripted_reply_error(&request, HF_E_CONFLICT);
         request = write(1);
         scripted_reply_error(&request, HF_E_UNAVAILABLE);
-        request = send_txn(&removal); /* etcd needs no room for it */
+        request = send_txn(&removal, ignore); /* etcd needs no room for it */
         scripted_reply_revision(&request, 11);
         assert_true(hfd_cacher_store_full(scripted.cacher) == at);
+        request = send_txn(&removal, ignore); /* SQLite does */
+        scripted_reply_error(&request, -ENOSPC);
+        assert_true(hfd_cacher_store_full(scripted.cacher) == hand_clock_now());
+        hand_clock_move(MSEC);
         request = write(1);
         scripted_reply_error(&request, -ENOSPC);
         assert_true(hfd_cacher_store_full(scripted.cacher) == hand_clock_now());
@@ -320,12 +393,16 @@ static void test_requests_are_passed_on(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 SCRIPTED_TEST(test_a_write_shows_that_the_cache_is_behind),
+                SCRIPTED_TEST(test_the_writer_finds_the_cache_behind),
                 SCRIPTED_TEST(test_a_read_shows_what_was_written),
                 SCRIPTED_TEST(test_a_revision_alone_shows_no_lag),
                 SCRIPTED_TEST(test_failures_show_no_lag),
                 SCRIPTED_TEST(test_replies_of_a_replaced_store_show_no_lag),
+                SCRIPTED_TEST(test_a_late_event_of_a_replaced_store_hides_no_lag),
                 SCRIPTED_TEST(test_a_quiet_store_is_asked_every_five_seconds),
+                SCRIPTED_TEST(test_a_watch_that_was_opened_again_is_watched_over),
                 SCRIPTED_TEST(test_a_watch_that_is_behind_is_opened_anew),
+                SCRIPTED_TEST(test_a_watch_that_has_ended_is_not_suspected),
                 SCRIPTED_TEST(test_a_watched_key_shows_whether_the_watch_hangs),
                 SCRIPTED_TEST(test_a_refused_write_shows_that_the_store_is_full),
                 SCRIPTED_TEST(test_a_refused_request_has_no_reply),

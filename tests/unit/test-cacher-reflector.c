@@ -16,8 +16,10 @@
 
 #include <holdfast/cancel.h>
 
+#include "base/buf.h"
 #include "patience.h"
 #include "scripted_cacher.h"
+#include "scripted_watch.h"
 #include "server/cacher/requests/store_identity.h"
 #include "server/cacher/state/cacher_state.h"
 #include "time_units.h"
@@ -161,6 +163,43 @@ static void test_requests_that_are_refused_are_repeated(void **state) {
         scripted_cacher_await_watch(1); /* without another list */
 }
 
+struct sync_wait {
+        struct hf_cancel *token;
+        pthread_t thread;
+        atomic_bool is_over;
+        int r;
+};
+static struct sync_wait sync_wait;
+
+static void *await_sync(void *ctx) {
+        struct sync_wait *wait = ctx;
+
+        wait->r = hfd_cacher_wait_synced(scripted.cacher, wait->token, NULL);
+        atomic_store(&wait->is_over, true);
+        return NULL;
+}
+
+static void hold_watch(struct scripted_store *store) {
+        PATIENCE_AWAIT(atomic_load(&sync_wait.is_over));
+}
+
+/* The store may take its time to open the watch. */
+static void test_the_filling_wakes_those_who_wait_for_it(void **state) {
+        sync_wait = (struct sync_wait){0};
+        assert_int_equal(hf_cancel_new(NULL, hf_clock_system(), &sync_wait.token), 0);
+        hf_cancel_set_deadline(sync_wait.token, hand_clock_now() + 3600 * SEC);
+        scripted.store.on_watch = hold_watch;
+        assert_int_equal(hfd_cacher_start(scripted.cacher), 0);
+        assert_int_equal(pthread_create(&sync_wait.thread, NULL, await_sync, &sync_wait), 0);
+        hand_clock_await_deadline(3600 * SEC, 3600 * SEC);
+        scripted_cacher_reply_epoch(NULL, 10);
+        scripted_cacher_reply_list(10);
+        pthread_join(sync_wait.thread, NULL);
+        assert_int_equal(sync_wait.r, 0);
+        hf_cancel_unref(sync_wait.token);
+        scripted_cacher_await_watch(1);
+}
+
 /* ---- the list ---- */
 
 static void test_a_list_that_finds_no_store_waits_for_the_next_attempt(void **state) {
@@ -218,6 +257,25 @@ static void test_a_page_has_a_largest_size(void **state) {
         page = scripted_store_next(&scripted.store, SCRIPTED_LIST);
         assert_int_equal(page.limit, 100000); /* and not four times as many as there are */
         scripted_reply_error(&page, HF_E_UNAVAILABLE);
+}
+
+/* No store that works does this, but the cache must not keep both. */
+static void test_a_key_that_is_listed_twice_is_one_object(void **state) {
+        static const char a[] = SCRIPTED_OBJECT("a");
+        struct hfd_kv kvs[2];
+
+        for (size_t i = 0; i < 2; i++)
+                kvs[i] = (struct hfd_kv){.key = "/registry/configmaps/ns/a",
+                                         .value = hf__buf_copy(a, strlen(a)),
+                                         .mod_revision = 5 + i};
+        assert_int_equal(hfd_cacher_start(scripted.cacher), 0);
+        scripted_cacher_reply_epoch(NULL, 10);
+        struct scripted_request page = scripted_store_next(&scripted.store, SCRIPTED_LIST);
+        scripted_reply(&page, &(struct hfd_store_reply){.revision = 10, .kvs = kvs, .n_kvs = 2});
+        scripted_cacher_await_watch(1);
+        assert_int_equal(scripted_cacher_seen("ns/a"), 6);
+        for (size_t i = 0; i < 2; i++)
+                hf__buf_unref(kvs[i].value);
 }
 
 /* The revision is gone: the pages so far are useless. */
@@ -280,6 +338,23 @@ static void test_a_watch_that_ended_goes_on_where_it_was(void **state) {
         assert_int_equal(atomic_load(&scripted.n_observed), 2);
         scripted_store_end_watch(&scripted.store, HF_E_UNAVAILABLE, NULL);
         assert_int_equal(scripted_cacher_n_logged("the watch of the store ended: unavailable"), 1);
+}
+
+static void end_and_open_next(struct scripted_store *store) {
+        store->on_watch = NULL;
+        scripted_store_end_watch(store, HF_E_UNAVAILABLE, NULL);
+        expect_backoff(100 * MSEC);
+        scripted_cacher_reply_epoch(NULL, 10);
+}
+
+/* The watch ends, and the next one is opened, before the thread that opened it has its ID. */
+static void test_a_late_id_is_not_that_of_the_watch(void **state) {
+        scripted_cacher_fill();
+        scripted_store_end_watch(&scripted.store, HF_E_UNAVAILABLE, NULL);
+        expect_backoff(50 * MSEC);
+        scripted.store.on_watch = end_and_open_next;
+        scripted_cacher_reply_epoch(NULL, 10);
+        scripted_cacher_await_watch(3);
 }
 
 static void test_after_a_compaction_everything_is_listed(void **state) {
@@ -413,6 +488,30 @@ static void test_it_can_be_stopped_while_it_lists(void **state) {
         PATIENCE_AWAIT(scripted_store_n_waiting(&scripted.store) == 1);
 }
 
+static void *free_cacher(void *ctx) {
+        hfd_cacher_free(scripted.cacher);
+        return NULL;
+}
+
+/* The clients need not wait for a store that hangs. */
+static void test_watches_end_before_the_store_replies(void **state) {
+        struct scripted_watch watch;
+        pthread_t thread;
+
+        scripted_cacher_fill();
+        scripted_watch_begin(&watch, (struct scripted_watch_spec){.from_now = true});
+        scripted_store_end_watch(&scripted.store, HF_E_UNAVAILABLE, NULL);
+        expect_backoff(50 * MSEC);
+        struct scripted_request epoch = scripted_store_next(&scripted.store, SCRIPTED_GET);
+        assert_int_equal(pthread_create(&thread, NULL, free_cacher, NULL), 0);
+        scripted_watch_await(&watch);
+        scripted_watch_expect(&watch, "END:0 ");
+        scripted_watch_done(&watch);
+        scripted_reply_revision(&epoch, 10);
+        pthread_join(thread, NULL);
+        scripted.cacher = NULL;
+}
+
 static void test_it_can_be_freed_without_a_start(void **state) {
         assert_false(hfd_cacher_synced(scripted.cacher));
         assert_string_equal(hfd_cacher_prefix(scripted.cacher), "/registry");
@@ -444,12 +543,15 @@ int main(void) {
                 SCRIPTED_TEST(test_pauses_between_attempts_double_up_to_a_second),
                 SCRIPTED_TEST(test_a_damaged_store_is_told_apart),
                 SCRIPTED_TEST(test_requests_that_are_refused_are_repeated),
+                SCRIPTED_TEST(test_the_filling_wakes_those_who_wait_for_it),
                 SCRIPTED_TEST(test_a_list_that_finds_no_store_waits_for_the_next_attempt),
                 SCRIPTED_TEST(test_a_page_is_requested_nine_times),
                 SCRIPTED_TEST(test_a_page_has_a_largest_size),
+                SCRIPTED_TEST(test_a_key_that_is_listed_twice_is_one_object),
                 SCRIPTED_TEST(test_a_listing_whose_revision_is_gone_begins_again),
                 SCRIPTED_TEST(test_a_listing_from_before_a_replacement_is_not_published),
                 SCRIPTED_TEST(test_a_watch_that_ended_goes_on_where_it_was),
+                SCRIPTED_TEST(test_a_late_id_is_not_that_of_the_watch),
                 SCRIPTED_TEST(test_after_a_compaction_everything_is_listed),
                 SCRIPTED_TEST(test_a_refill_ends_when_the_cache_is_filled),
                 SCRIPTED_TEST(test_a_refill_can_be_given_up),
@@ -457,6 +559,7 @@ int main(void) {
                 SCRIPTED_TEST(test_a_refill_during_a_listing_lists_again),
                 SCRIPTED_TEST(test_it_can_be_stopped_in_a_pause),
                 SCRIPTED_TEST(test_it_can_be_stopped_while_it_lists),
+                SCRIPTED_TEST(test_watches_end_before_the_store_replies),
                 SCRIPTED_TEST(test_it_can_be_freed_without_a_start),
                 SCRIPTED_TEST(test_the_prefix_has_a_greatest_length),
         };

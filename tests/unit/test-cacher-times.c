@@ -202,6 +202,21 @@ static void test_a_revision_of_the_client_is_waited_for_as_long_as_it_says(void 
         assert_int_equal(f.store.n_revisions, 0);
 }
 
+/* Each one ends in time, whichever of them began first. */
+static void test_reads_with_different_times_end_one_after_the_other(void **state) {
+        static const hf_nsec times[] = {3 * SEC, SEC, 2 * SEC};
+        struct read reads[3];
+
+        for (int i = 0; i < 3; i++) {
+                reads[i] = (struct read){
+                        .base = {.deadline = hand_clock_now() + 60 * SEC, .ready = on_ready}};
+                hfd_consistent_read_after(f.cacher, &reads[i].base, f.revision + 1, times[i]);
+        }
+        expect_late(&reads[1], SEC);
+        expect_late(&reads[2], SEC);
+        expect_late(&reads[0], SEC);
+}
+
 /* ---- which reads share a request ---- */
 
 /* A write may have come between a request and a later read, so its reply does not count for that.
@@ -380,6 +395,7 @@ int main(void) {
                 TEST(test_a_read_waits_for_a_tenth_of_a_second),
                 TEST(test_a_read_waits_no_longer_than_its_request_may),
                 TEST(test_a_revision_of_the_client_is_waited_for_as_long_as_it_says),
+                TEST(test_reads_with_different_times_end_one_after_the_other),
                 TEST(test_reads_that_begin_later_share_the_next_request),
                 TEST(test_a_failure_is_reported_with_the_stores_words),
                 TEST(test_a_request_that_timed_out_is_repeated_for_those_with_time_left),

@@ -442,6 +442,45 @@ static void test_a_watch_ends_with_the_kind_that_it_is_of(void **state) {
         client_watch_free(of_second);
 }
 
+static struct {
+        struct api_fixture *f;
+        struct hfd_custom_kind *first; /* the kind of the watch */
+        atomic_bool has_begun, finds_next, has_ended;
+} ending;
+
+static void note_begin(void *ctx, const struct hf_event *event) {
+        atomic_store(&ending.has_begun, true);
+}
+
+static void note_end(void *ctx, int error, const struct hf_status *status) {
+        struct hfd_custom_kind *kind = served(ending.f);
+
+        atomic_store(&ending.finds_next, kind && kind != ending.first);
+        if (kind)
+                hfd_custom_kind_unref(kind);
+        atomic_store(&ending.has_ended, true);
+}
+
+/* Its client watches anew at once, and must not find the old kind again. */
+static void test_the_next_kind_is_served_when_a_watch_ends(void **state) {
+        const struct hf_watch_spec spec = {.size = sizeof spec,
+                                           .resource = gadgets,
+                                           .ns = "default"};
+        uint64_t id;
+
+        ending.f = *state;
+        put_definition(ending.f, DEFINITION(VERSION("v1", "true", "first")));
+        PATIENCE_AWAIT(create(ending.f, "a") == 0);
+        ending.first = served(ending.f);
+        assert_int_equal(hf_client_watch(ending.f->client, &spec, note_begin, note_end, NULL, &id),
+                         0);
+        PATIENCE_AWAIT(atomic_load(&ending.has_begun));
+        put_definition(ending.f, DEFINITION(VERSION("v1", "true", "second")));
+        PATIENCE_AWAIT(atomic_load(&ending.has_ended));
+        assert_true(atomic_load(&ending.finds_next));
+        hfd_custom_kind_unref(ending.first);
+}
+
 /* The feed is stopped, so this instance does not learn what happens to the definition. */
 static void test_an_instance_that_lags_creates_no_object_of_a_deleted_definition(void **state) {
         struct api_fixture *f = *state;
@@ -494,6 +533,8 @@ int main(void) {
                         test_an_object_takes_the_row_of_its_slot_if_the_form_is_the_same,
                         api_fixture_set_up_custom, api_fixture_tear_down),
                 cmocka_unit_test_setup_teardown(test_a_watch_ends_with_the_kind_that_it_is_of,
+                                                api_fixture_set_up_custom, api_fixture_tear_down),
+                cmocka_unit_test_setup_teardown(test_the_next_kind_is_served_when_a_watch_ends,
                                                 api_fixture_set_up_custom, api_fixture_tear_down),
                 cmocka_unit_test_setup_teardown(
                         test_an_instance_that_lags_creates_no_object_of_a_deleted_definition,

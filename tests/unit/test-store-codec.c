@@ -321,6 +321,23 @@ static void test_the_next_page_starts_after_a_key_of_any_length(void **state) {
         assert_memory_equal(key, expected, longest - 2);
 }
 
+/* Other programs may write longer keys than ours. */
+static void test_the_next_page_may_start_after_a_key_that_is_too_long(void **state) {
+        char key[2 * HFD_KEY_MAX], expected[HFD_KEY_MAX];
+        struct {
+                char next[HFD_KEY_MAX], after[8];
+        } room;
+
+        memset(key, 'k', sizeof key);
+        key[sizeof key - 1] = 0;
+        memset(expected, 'k', sizeof expected);
+        memcpy(expected + sizeof expected - 2, "l", 2);
+        memset(&room, 'z', sizeof room);
+        hfd_key_after(room.next, key);
+        assert_string_equal(room.next, expected);
+        assert_memory_equal(room.after, "zzzzzzzz", sizeof room.after);
+}
+
 static void test_invalid_endpoints_are_refused(void **state) {
         static const char *const bad[] = {"",         "127.0.0.1:2379", "ftp://x:1",  "http://",
                                           "http:///", "https://a/b",    "http://a?x", "http://u@a"};
@@ -382,6 +399,7 @@ int main(void) {
                 cmocka_unit_test(test_the_end_of_a_prefix_range_is_computed),
                 cmocka_unit_test(test_a_term_record_is_known_by_its_key),
                 cmocka_unit_test(test_the_next_page_starts_after_a_key_of_any_length),
+                cmocka_unit_test(test_the_next_page_may_start_after_a_key_that_is_too_long),
                 cmocka_unit_test(test_invalid_endpoints_are_refused),
                 cmocka_unit_test(test_endpoints_have_host_and_port),
         };

@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "held_etcd.h"
+#include "server/storage/etcd/etcd.h"
 #include "server/storage/keys.h"
 #include "time_units.h"
 
@@ -47,6 +48,7 @@ static void test_each_kind_of_operation_has_its_thread_and_connection(void **sta
                                                     held_etcd_now + SEC, held_etcd_on_reply, NULL),
                          0);
         assert_ptr_equal(held_etcd_latest()->channel, held_etcd_channel("hfd-etcd-lists"));
+        assert_int_equal(held_etcd_latest()->request.max_message, HFD_ETCD_BODY_MAX);
         assert_int_equal(held_etcd_latest()->request.lane, 0);
         held_etcd_respond(5);
         assert_int_equal(held_etcd.store->ops->compact(held_etcd.store, 5, held_etcd_now + SEC,

@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "held_etcd.h"
+#include "server/storage/etcd/etcd.h"
 #include "server/storage/rpc.pb-c.h"
 #include "time_units.h"
 
@@ -91,6 +92,8 @@ static void test_only_progress_of_etcd_itself_is_passed_on(void **state) {
         assert_true(held_etcd_latest()->request.probe_after == 2 * SEC);
         assert_true(held_etcd_latest()->request.probe_time == 3 * SEC);
         assert_string_equal(held_etcd_latest()->request.header_name, "hasleader");
+        assert_string_equal(held_etcd_latest()->request.header_value, "true");
+        assert_int_equal(held_etcd_latest()->request.max_message, HFD_ETCD_BODY_MAX);
         response.created = true;
         assert_int_equal(send_watch(&response), 0);
         assert_int_equal(f.n_events, 0);
@@ -213,12 +216,35 @@ static void test_a_watch_that_fails_leaves_its_endpoint(void **state) {
         }
 }
 
+static void watch_again(void *ctx, int error, const struct hf_status *status) {
+        on_end(ctx, error, status);
+        (void)watch();
+}
+
+/* The end of a watch is the moment at which its user opens the next one. */
+static void test_the_next_watch_may_be_opened_when_one_fails(void **state) {
+        static const struct hfd_watch_handler handler = {.event = on_event, .end = watch_again};
+
+        open_store(3);
+        assert_int_equal(held_etcd.store->ops->watch(held_etcd.store, "/a", "/b", 3, &handler, NULL,
+                                                     NULL),
+                         0);
+        end_watch(0, HF_E_UNAVAILABLE);
+        assert_int_equal(f.n_ends, 1);
+        assert_int_equal(held_etcd.n_attempts, 2);
+        assert_int_equal(held_etcd_latest()->request.endpoint, 1);
+        end_watch(1, HF_E_CANCELED);
+        held_etcd_close();
+}
+
 /* Operations that work on an endpoint stay there when a watch hangs on it. */
 static void test_a_suspected_watch_moves_alone(void **state) {
         open_store(3);
         uint64_t id = watch();
         held_etcd.store->ops->watch_suspect(held_etcd.store, id);
         assert_true(held_etcd.attempts[0].is_canceled);
+        /* Another thread may end the watch at once, and its user opens the next one. */
+        assert_int_equal(held_etcd.attempts[0].next_watch_at, 1);
         end_watch(0, HF_E_CANCELED);
         assert_string_equal(held_etcd.log, "the watch on http://127.0.0.1:1 failed, watching on "
                                            "http://127.0.0.1:2");
@@ -271,6 +297,26 @@ static void test_a_watch_begins_where_the_operations_are(void **state) {
         held_etcd_close();
 }
 
+static uint64_t own_id, id_at_start;
+
+static void note_id(void) { id_at_start = own_id; }
+
+/* A callback may run before the function that opens the watch returns, and cancel it. */
+static void test_a_watch_has_its_id_when_it_starts(void **state) {
+        static const struct hfd_watch_handler handler = {.event = on_event, .end = on_end};
+
+        open_store(1);
+        held_etcd.on_start = note_id;
+        own_id = id_at_start = 0;
+        assert_int_equal(held_etcd.store->ops->watch(held_etcd.store, "/a", "/b", 3, &handler, NULL,
+                                                     &own_id),
+                         0);
+        assert_int_not_equal(own_id, 0);
+        assert_int_equal(id_at_start, own_id);
+        end_watch(0, HF_E_CANCELED);
+        held_etcd_close();
+}
+
 static void test_each_watch_is_canceled_by_its_id(void **state) {
         uint64_t ids[3];
 
@@ -314,9 +360,11 @@ int main(void) {
                 cmocka_unit_test(test_the_end_of_a_watch_says_how_to_go_on),
                 cmocka_unit_test(test_an_unreadable_message_ends_the_watch),
                 cmocka_unit_test(test_a_watch_that_fails_leaves_its_endpoint),
+                cmocka_unit_test(test_the_next_watch_may_be_opened_when_one_fails),
                 cmocka_unit_test(test_a_suspected_watch_moves_alone),
                 cmocka_unit_test(test_an_endpoint_that_is_suspected_again_is_left_once),
                 cmocka_unit_test(test_a_watch_begins_where_the_operations_are),
+                cmocka_unit_test(test_a_watch_has_its_id_when_it_starts),
                 cmocka_unit_test(test_each_watch_is_canceled_by_its_id),
                 cmocka_unit_test(test_a_store_that_closes_opens_no_watch),
         };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Properties of the memory store only: it survives each failing allocation, has etcd's limit to the
- * byte, and a slow watch loses nothing by a compaction.
+ * byte, its thread is woken for each kind of work, and a slow watch loses nothing by a compaction.
  * test-store-conformance.c has what all stores promise.
  */
 #undef NDEBUG
@@ -17,6 +17,7 @@
 #include <cmocka.h>
 
 #include "failing_memory.h"
+#include "hand_clock.h"
 #include "patience.h"
 #include "server/storage/memory/store.h"
 #include "store_client.h"
@@ -231,6 +232,27 @@ static void test_a_watch_that_begins_too_early_is_gone(void **state) {
         assert_int_equal(n_ends, 2);
 }
 
+/* The store's thread looks once a second by itself. On a clock that stands still it sees only what
+ * it is woken for. */
+static void test_the_stores_thread_is_woken(void **state) {
+        static const struct hf_host by_hand = {.size = sizeof by_hand, .clock = &hand_clock};
+        struct hfd_store *store;
+        uint64_t id = 0;
+
+        hand_clock_reset();
+        assert_int_equal(hfd_memory_store_new(&by_hand, &store), 0);
+        hand_clock_await_waiter();
+        uint64_t revision = store_client_put(store, "/a", "1");
+        hand_clock_await_waiter();
+        assert_int_equal(store->ops->watch(store, "/", "", revision, &handler, NULL, &id), 0);
+        PATIENCE_AWAIT(atomic_load(&n_events) == 1);
+        hand_clock_await_waiter();
+        store->ops->watch_cancel(store, id);
+        PATIENCE_AWAIT(atomic_load(&n_ends) == 1);
+        hand_clock_await_waiter();
+        store->ops->free(store);
+}
+
 /* ---- a slow watch ---- */
 
 static struct {
@@ -309,6 +331,7 @@ int main(void) {
                 CASE(test_a_request_has_etcds_limit),
                 CASE(test_events_come_in_batches_of_whole_revisions),
                 CASE(test_a_watch_that_begins_too_early_is_gone),
+                CASE(test_the_stores_thread_is_woken),
                 CASE(test_a_slow_watch_loses_nothing_by_a_compaction),
         };
 

@@ -239,6 +239,7 @@ static void test_a_watch_goes_on_while_sqlite_cannot_tell_of_commits(void **stat
 static void test_a_watch_that_is_canceled_while_it_reads_ends_as_canceled(void **state) {
         timed_sqlite_open("canceled-watch.db");
         timed_sqlite_put(1);
+        atomic_store(&timed.holds_in, "BEGIN"); /* of the read */
         atomic_store(&timed.holds, "hfd-sql-watch");
         uint64_t id = start_watch();
         PATIENCE_AWAIT(atomic_load(&timed.is_held));

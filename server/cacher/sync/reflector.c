@@ -158,6 +158,7 @@ static void on_listed(struct hfd_listing *listing, int error, const struct hf_st
                 pthread_cond_broadcast(&cacher->cond);
         }
         pthread_mutex_unlock(&cacher->mu);
+        /* Reads come first, here and in on_events: a client waits for each of them. */
         hfd_consistent_reads_call_ready(reached);
         hfd_watchers_deliver(dirty);
         if (published && cacher->on_observed)

@@ -311,15 +311,13 @@ static bool apply_revision(struct hfd_cacher *cacher, const struct hfd_watch_eve
         garbage.n = garbage.n_states = 0;
         garbage.rings = NULL;
         pthread_mutex_lock(&cacher->mu);
-        hf_nsec due = cacher->histories.due;
         for (size_t i = 0; i < n && good; i++)
                 if (prepared[i].resource)
                         good = apply_event_locked(cacher, &events[i], &prepared[i], now, dirty,
                                                   &garbage);
         if (good && events[0].revision > cacher->revision)
                 cacher->revision = events[0].revision;
-        if (cacher->histories.due < due)
-                pthread_cond_broadcast(&cacher->cond); /* the timer waits for a later time */
+        hfd_cacher_wake_timer_locked(cacher, cacher->histories.due);
         /* The garbage has limited space, so old history is dropped in steps. What a step has
          * dropped is freed without the lock. */
         while (!trimmed) {
