@@ -399,6 +399,8 @@ static void test_quantities_have_functions(void **state) {
                 /* As Go computes it: three times a tenth. */
                 "quantity('0.3').asApproximateFloat() == 3.0 * 0.1",
                 "quantity('1e30').asApproximateFloat() == 1e30",
+                "quantity('0e-20').add(quantity('1')).asApproximateFloat() == 1.0",
+                "quantity('0.0000000000').add(1).asApproximateFloat() == 1.0",
                 "quantity('-1.5Gi').asApproximateFloat() == -1610612736.0",
                 "quantity('12345678901234567890123Ki').asApproximateFloat() > 9.2e18",
                 /* Digits after the point are not reduced, nor are long numbers kept. */

@@ -178,8 +178,9 @@ static const char *parse_text(struct hf__cel_value value, struct text *text) {
         return NULL;
 }
 
-/* The decimal of a quantity that is not kept. Go rounds it to billionths, unless it is zero. Only
- * one with a binary suffix has a bound, and that has no digits after the point. */
+/* The decimal of a quantity that is not kept. It is rounded to billionths. Go leaves more zeros to
+ * a zero, but they do not change what it is. Only a quantity with a binary suffix has a bound, and
+ * that has no digits after the point. */
 static bool read_decimal(struct hf__cel_run *run, struct text *text,
                          struct hfd_decimal *ret_decimal) {
         const struct hfd_quantity *parsed = &text->parsed;
@@ -187,7 +188,7 @@ static bool read_decimal(struct hf__cel_run *run, struct text *text,
         char digits[40];
         int n;
 
-        if (parsed->whole > 0 || parsed->nano > 0)
+        if (parsed->whole > 0 || parsed->nano > 0 || text->amount.scale < -9)
                 text->amount.scale = is_binary && parsed->whole == INT64_MAX ? 0 : -9;
         if (!is_binary)
                 return hfd_decimal_read(run, text->copy[0] == '-', text->digits, text->n_digits,
