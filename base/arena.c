@@ -46,14 +46,17 @@ void hf__arena_deinit(struct hf__arena *arena) {
 }
 
 struct hf__arena_mark hf__arena_mark(const struct hf__arena *arena) {
-        return (struct hf__arena_mark){arena->chunks, arena->free, arena->n_free};
+        return (struct hf__arena_mark){arena->chunks, arena->free, arena->n_free,
+                                       arena->next_chunk_size};
 }
 
-/* next_chunk_size stays: what comes next is probably as large. */
+/* next_chunk_size returns, too: a caller who rewinds often may need little each time, and would
+ * allocate the largest chunk for it. */
 void hf__arena_rewind(struct hf__arena *arena, struct hf__arena_mark mark) {
         free_chunks(arena, mark.chunks);
         arena->free = mark.free;
         arena->n_free = mark.n_free;
+        arena->next_chunk_size = mark.next_chunk_size;
 }
 
 static struct hf__arena_chunk *add_chunk(struct hf__arena *arena, size_t n) {

@@ -30,7 +30,7 @@ struct hf__arena {
 struct hf__arena_mark {
         struct hf__arena_chunk *chunks;
         char *free;
-        size_t n_free;
+        size_t n_free, next_chunk_size;
 };
 
 /* Makes an empty arena. Allocates nothing. */

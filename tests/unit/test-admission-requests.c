@@ -80,12 +80,13 @@ static int tear_down(void **state) {
         return 0;
 }
 
-/* Creates an object from inside the process. departure: of the client; NULL: it never leaves.
- * Returns the code, or 0 if the message is wrong. */
-static int create_for(struct hf__departure *departure, struct admission *it, const char *group,
-                      const char *plural, const char *ns, const char *body, const char *message) {
+/* Sends a request from inside the process. name: of the object of an update. departure: of the
+ * client; NULL: it never leaves. Returns the code, or 0 if the message is wrong. */
+static int send_for(struct hf__departure *departure, struct admission *it, enum hfd_verb verb,
+                    const char *group, const char *plural, const char *ns, const char *name,
+                    const char *body, const char *message) {
         struct api_core_request request = {
-                .request = {.verb = HFD_CREATE,
+                .request = {.verb = verb,
                             .resource = hfd_resource_find(group, "v1", plural),
                             .in_process = true,
                             .departure = departure,
@@ -95,6 +96,7 @@ static int create_for(struct hf__departure *departure, struct admission *it, con
         if (!request.request.resource)
                 request.request.resource = hfd_resource_find(group, "v1alpha1", plural);
         (void)snprintf(request.request.ns, sizeof request.request.ns, "%s", ns);
+        (void)snprintf(request.request.name, sizeof request.request.name, "%s", name);
         (void)api_core_request_run(it->f->registry, &request);
         int code = request.response.status.http_code;
         if (message && !strstr(request.response.status.message, message)) {
@@ -104,6 +106,11 @@ static int create_for(struct hf__departure *departure, struct admission *it, con
         hfd_admission_notes_done(&request.request.notes);
         api_response_deinit(&request.response);
         return code;
+}
+
+static int create_for(struct hf__departure *departure, struct admission *it, const char *group,
+                      const char *plural, const char *ns, const char *body, const char *message) {
+        return send_for(departure, it, HFD_CREATE, group, plural, ns, "", body, message);
 }
 
 static int create(struct admission *it, const char *group, const char *plural, const char *ns,
@@ -217,7 +224,7 @@ int __wrap_hf__json_index_init(struct hf__json_index *index, const struct hf__js
         "\"namespaceSelector\":{\"matchLabels\":{\"none\":\"x\"}}"
 #define FOR_WORKSPACES                                                                             \
         "{\"apiGroups\":[\"*\"],\"apiVersions\":[\"*\"],\"operations\":[\"*\"],"                   \
-        "\"resources\":[\"workspaces\"]}"
+        "\"resources\":[\"workspaces\",\"configmaps\"]}"
 #define LABELED(name)                                                                              \
         "{\"metadata\":{\"name\":\"" name "\"},\"webhooks\":[{\"name\":\"a.example.com\","         \
         "\"admissionReviewVersions\":[\"v1\"],\"sideEffects\":\"None\",\"clientConfig\":{"         \
@@ -250,27 +257,55 @@ static void configure_by_labels(struct admission *it, const char *const *bodies)
                         BOUND(name) ",\"validationActions\":[\"Deny\"]}}", LABELED(name)           \
         }
 
+/* How often the labels are indexed for three requests: for those of a new object, for the old ones
+ * of an update, and for those of the Namespace. */
+struct n_indexed {
+        int new, old, ns;
+};
+
+static struct n_indexed count_indexed(struct admission *it, const char *name) {
+        char *labeled = workspace(name, 500), *plain = workspace(name, 0), map[100];
+        struct n_indexed n;
+
+        atomic_store(&n_indexed, 0);
+        assert_int_equal(create(it, "tenancy.holdfast.dev", "workspaces", "", labeled, NULL), 201);
+        n.new = atomic_exchange(&n_indexed, 0);
+        assert_int_equal(send_for(NULL, it, HFD_UPDATE, "tenancy.holdfast.dev", "workspaces", "",
+                                  name, plain, NULL),
+                         200);
+        n.old = atomic_exchange(&n_indexed, 0);
+        /* Only if the object is selected the Namespace is looked at. */
+        (void)snprintf(map, sizeof map,
+                       "{\"metadata\":{\"name\":\"%s\",\"labels\":{\"none\":\"x\"}}}", name);
+        assert_int_equal(create(it, "", "configmaps", "labeled", map, NULL), 201);
+        n.ns = atomic_exchange(&n_indexed, 0);
+        free(labeled);
+        free(plain);
+        return n;
+}
+
 /* However many webhooks and policies select by them. */
-static void test_the_labels_of_an_object_are_indexed_once(void **state) {
+static void test_the_labels_of_a_request_are_indexed_once(void **state) {
         static const char *const first[] = BY_ALL("a"), *const second[] = BY_ALL("b"),
                                  *const third[] = BY_ALL("c");
         struct admission *it = *state;
-        char *one = workspace("one", 500), *two = workspace("two", 500);
+        char *ns = workspace("labeled", 500);
 
         configure_by_labels(it, first);
         refresh(it);
-        atomic_store(&n_indexed, 0);
-        assert_int_equal(create(it, "tenancy.holdfast.dev", "workspaces", "", one, NULL), 201);
-        const int n = atomic_load(&n_indexed);
-        assert_in_range(n, 4, 100); /* once for each plug-in */
+        faulty_api_fixture_put(it->f, "/registry/namespaces/labeled", ns);
+        const struct n_indexed one = count_indexed(it, "one");
+        assert_in_range(one.new, 4, 100); /* once for each plug-in */
+        assert_in_range(one.old, 4, 100);
+        assert_in_range(one.ns, 4, 100);
         configure_by_labels(it, second);
         configure_by_labels(it, third);
         refresh(it);
-        atomic_store(&n_indexed, 0);
-        assert_int_equal(create(it, "tenancy.holdfast.dev", "workspaces", "", two, NULL), 201);
-        assert_int_equal(atomic_load(&n_indexed), n);
-        free(one);
-        free(two);
+        const struct n_indexed three = count_indexed(it, "two");
+        assert_int_equal(three.new, one.new);
+        assert_int_equal(three.old, one.old);
+        assert_int_equal(three.ns, one.ns);
+        free(ns);
 }
 
 /* ---- annotations ---- */
@@ -811,7 +846,7 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 TEST(test_a_namespace_of_another_instance_is_known),
                 TEST(test_selectors_do_not_parse_the_namespace),
-                TEST(test_the_labels_of_an_object_are_indexed_once),
+                TEST(test_the_labels_of_a_request_are_indexed_once),
                 TEST(test_values_of_an_annotation_that_is_too_long_are_not_kept),
                 TEST(test_webhooks_that_have_not_changed_are_shared),
                 TEST(test_dear_conditions_of_mutating_webhooks_go_to_the_pool),

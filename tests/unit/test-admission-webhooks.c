@@ -13,11 +13,13 @@
 
 #include <cmocka.h>
 
+#include "base/base64.h"
 #include "base/json.h"
 #include "base/strbuf.h"
 #include "server/admission/webhooks/admission_review.h"
 #include "server/admission/webhooks/refusal.h"
 #include "server/admission/webhooks/reinvocation.h"
+#include "server/patch/json_patch.h"
 #include "server/resources/resource.h"
 #include "server/resources/rows/resource_table.h"
 
@@ -91,6 +93,36 @@ static void an_answer_is_read(void **state) {
         assert_int_equal(read_review(REVIEW("{\"uid\":\"u\"}"), false, &answer, why), 0);
         assert_false(answer.allowed); /* without `allowed` the request is refused */
         hfd_admission_review_response_done(&answer);
+}
+
+/* It can be applied to no object, and that must not look like a failure of the webhook, which
+ * failurePolicy Ignore forgives. */
+static void a_value_of_a_patch_may_be_as_deep_as_an_object(void **state) {
+        struct hfd_admission_review_response answer;
+        struct hfd_patch_outcome outcome = {0};
+        struct hf__strbuf patch = {0}, review = {0};
+        char why[HFD_ADMISSION_REVIEW_WHY_MAX];
+        struct hf__json *object = parse("{\"spec\":1}", 10);
+
+        hf__strbuf_puts(&patch, "[{\"op\":\"replace\",\"path\":\"/spec\",\"value\":");
+        for (int i = 0; i < HF__JSON_DEPTH_MAX; i++)
+                hf__strbuf_putc(&patch, '[');
+        for (int i = 0; i < HF__JSON_DEPTH_MAX; i++)
+                hf__strbuf_putc(&patch, ']');
+        hf__strbuf_puts(&patch, "}]");
+        hf__strbuf_puts(&review, "{\"apiVersion\":\"admission.k8s.io/v1\",\"kind\":"
+                                 "\"AdmissionReview\",\"response\":{\"uid\":\"u\",\"allowed\":"
+                                 "true,\"patchType\":\"JSONPatch\",\"patch\":\"");
+        hf__base64_encode(&review, patch.data, patch.n);
+        hf__strbuf_puts(&review, "\"}}");
+        assert_int_equal(review.error, 0);
+        assert_int_equal(read_review(review.data, true, &answer, why), 0);
+        assert_int_equal(hfd_json_patch_apply(&object, answer.patch, &outcome), HF_E_TOO_LARGE);
+        assert_true(outcome.too_deep);
+        hfd_admission_review_response_done(&answer);
+        hf__json_free(object);
+        hf__strbuf_done(&patch);
+        hf__strbuf_done(&review);
 }
 
 static void of_equal_keys_the_last_counts(void **state) {
@@ -294,6 +326,7 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(a_review_says_what_is_asked_for),
                 cmocka_unit_test(an_answer_is_read),
+                cmocka_unit_test(a_value_of_a_patch_may_be_as_deep_as_an_object),
                 cmocka_unit_test(of_equal_keys_the_last_counts),
                 cmocka_unit_test(a_malformed_answer_is_refused_with_its_mistake),
                 cmocka_unit_test(a_refusal_never_looks_like_a_success),

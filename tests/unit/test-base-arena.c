@@ -183,6 +183,25 @@ static void test_an_arena_returns_to_a_mark(void **state) {
         end(&arena);
 }
 
+/* A caller who rewinds after each step must not get the largest chunk for a little in each. */
+static void test_chunks_after_a_return_are_as_small_as_before(void **state) {
+        struct hf__arena arena;
+
+        begin(&arena);
+        assert_non_null(take(&arena, FIRST));
+        const struct hf__arena_mark mark = hf__arena_mark(&arena);
+        for (int i = 0; i < 14; i++) /* three chunks: room for 2, 4 and 8 blocks */
+                assert_non_null(take(&arena, CHUNK_MIN / 2));
+        expect_chunk(&arena, 3, 4 * CHUNK_MIN);
+        counts = true;
+        hf__arena_rewind(&arena, mark);
+        counts = false;
+        assert_int_equal(n_live, 0);
+        assert_non_null(take(&arena, ALIGN));
+        expect_chunk(&arena, 4, CHUNK_MIN);
+        end(&arena);
+}
+
 int main(void) {
         const struct CMUnitTest cases[] = {
                 cmocka_unit_test(test_small_messages_allocate_nothing),
@@ -190,6 +209,7 @@ int main(void) {
                 cmocka_unit_test(test_a_large_block_has_a_chunk_of_its_own),
                 cmocka_unit_test(test_a_failed_allocation_is_remembered),
                 cmocka_unit_test(test_an_arena_returns_to_a_mark),
+                cmocka_unit_test(test_chunks_after_a_return_are_as_small_as_before),
         };
 
         return cmocka_run_group_tests(cases, NULL, NULL);

@@ -11,10 +11,12 @@
 
 #include <cmocka.h>
 
+#include "base/arena.h"
 #include "base/json.h"
 #include "base/strbuf.h"
 #include "server/resources/causes.h"
 #include "server/resources/custom/rules/custom_rules.h"
+#include "server/resources/custom/rules/values/decimal.h"
 #include "server/resources/custom/schema/compile/effort.h"
 
 #define PATH "spec.versions[0].schema.openAPIV3Schema"
@@ -399,6 +401,8 @@ static void test_quantities_have_functions(void **state) {
                 /* As Go computes it: three times a tenth. */
                 "quantity('0.3').asApproximateFloat() == 3.0 * 0.1",
                 "quantity('1e30').asApproximateFloat() == 1e30",
+                "quantity('0e-20').add(quantity('1')).asApproximateFloat() == 1.0",
+                "quantity('0.0000000000').add(1).asApproximateFloat() == 1.0",
                 "quantity('-1.5Gi').asApproximateFloat() == -1610612736.0",
                 "quantity('12345678901234567890123Ki').asApproximateFloat() > 9.2e18",
                 /* Digits after the point are not reduced, nor are long numbers kept. */
@@ -414,6 +418,60 @@ static void test_quantities_have_functions(void **state) {
         };
 
         expect_rules_hold(rules, sizeof rules / sizeof rules[0]);
+}
+
+/* Kubernetes charges one for a call, however long the quantity is. */
+static void test_comparisons_of_long_quantities_are_limited(void **state) {
+#define COMPARES(how) "[quantity('1e900').add(1)].all(q, lists.range(100000).all(i, " how "))"
+#define FAILS(rule)                                                                                \
+        {                                                                                          \
+                ROOT("", rule), "{}", NULL,                                                        \
+                        "<nil>: Invalid value: \"object\": 'operation cancelled: actual cost "     \
+                        "limit exceeded': no "                                                     \
+                        "further validation rules will be run due to call cost exceeds limit for " \
+                        "rule: " rule                                                              \
+        }
+        static const struct object_case cases[] = {
+                FAILS(COMPARES("!q.isLessThan(q)")),
+                FAILS(COMPARES("!q.isGreaterThan(q)")),
+                FAILS(COMPARES("q.compareTo(q) == 0")),
+                FAILS(COMPARES("q == q")),
+                /* as many comparisons of a short one */
+                {ROOT("", "[quantity('1').add(1)].all(q, lists.range(100000).all(i, q == q))"),
+                 "{}", NULL, ""},
+        };
+
+        CHECK_OBJECTS(cases);
+#undef COMPARES
+#undef FAILS
+}
+
+static void test_the_digits_of_quantities_are_work(void **state) {
+        enum { N = 900, GROUPS = N / 9 };
+        char nines[N], expected[9 + N + 9 + 1];
+        struct hf__arena arena;
+        struct hf__cel_run run = {.arena = &arena,
+                                  .cost_limit = UINT64_MAX,
+                                  .work_limit = UINT64_MAX,
+                                  .bytes_limit = SIZE_MAX};
+        struct hfd_decimal decimal, sum;
+
+        hf__arena_init(&arena);
+        memset(nines, '9', sizeof nines);
+        assert_true(hfd_decimal_read(&run, false, nines, N, 0, &decimal));
+        assert_in_range(run.work, GROUPS, 2 * GROUPS);
+        run.work = 0;
+        assert_true(hfd_decimal_add(&run, &decimal, &decimal, &sum));
+        assert_in_range(run.work, GROUPS, 2 * GROUPS);
+        run.work = 0;
+        const char *digits = hfd_decimal_digits(&run, &sum);
+        assert_in_range(run.work, 4 * GROUPS, 8 * GROUPS);
+        /* 1, N - 1 nines and 8, before nine zeros */
+        memset(expected, '9', sizeof expected);
+        memcpy(expected, "000000001", 9);
+        memcpy(expected + 8 + N, "8000000000", 11);
+        assert_string_equal(digits, expected);
+        hf__arena_deinit(&arena);
 }
 
 static void test_urls_have_functions(void **state) {
@@ -764,6 +822,8 @@ int main(void) {
                 cmocka_unit_test(test_a_broken_rule_has_its_message_and_reason),
                 cmocka_unit_test(test_values_have_the_types_of_their_schemas),
                 cmocka_unit_test(test_quantities_have_functions),
+                cmocka_unit_test(test_comparisons_of_long_quantities_are_limited),
+                cmocka_unit_test(test_the_digits_of_quantities_are_work),
                 cmocka_unit_test(test_urls_have_functions),
                 cmocka_unit_test(test_formats_have_functions),
                 cmocka_unit_test(test_lists_compare_by_their_types),

@@ -376,9 +376,19 @@ static void put_objects(struct hf__strbuf *out, unsigned n) {
         hf__strbuf_putc(out, ']');
 }
 
+/* How often a text was compared with one of ENUM_OTHERS to find it. */
+static size_t n_text_compares;
+
+int __real_hfd_custom_text_compare(const void *a, const void *b);
+int __wrap_hfd_custom_text_compare(const void *a, const void *b);
+int __wrap_hfd_custom_text_compare(const void *a, const void *b) {
+        n_text_compares++;
+        return __real_hfd_custom_text_compare(a, b);
+}
+
 /* The time for an element is not in proportion to the number of values. */
 static void test_an_enum_of_many_objects_is_not_searched_one_by_one(void **state) {
-        enum { N = 1000 };
+        enum { N = 1000, LOG_N = 10 };
         struct hf__strbuf schema = {0}, list = {0};
 
         (void)state;
@@ -387,36 +397,105 @@ static void test_an_enum_of_many_objects_is_not_searched_one_by_one(void **state
         put_objects(&schema, N);
         hf__strbuf_puts(&schema, "}}");
         put_objects(&list, N);
-        n_compared = n_strcmp = 0;
+        n_compared = n_text_compares = 0;
         expect_validation(schema.data, list.data, NULL, "");
         assert_int_equal(n_compared, 0);
-        assert_in_range(n_strcmp, 0, 100 * N);
+        assert_in_range(n_text_compares, N, 2 * N * LOG_N);
         hf__strbuf_done(&schema);
         hf__strbuf_done(&list);
 }
 
-/* A value that is larger than those of the enum is not read to its end: another enum may be at each
- * of its levels. */
-static void test_values_larger_than_those_of_an_enum_are_passed_over(void **state) {
-        enum { N = 10000 };
+/* Validates {"spec":SPEC} with an enum of 20 objects, which does not have the value. */
+static void validate_with_enum(const char *spec) {
         struct hf__strbuf schema = {0};
-        struct hf__json *object = json_of("{'spec':[]}"), *list = hf__json_get(object, "spec");
+        struct hf__json *object = json_of("{}");
         struct hfd_causes causes = {0};
 
-        (void)state;
         hf__strbuf_puts(&schema, "{'x-kubernetes-preserve-unknown-fields':true,'enum':");
         put_objects(&schema, 20);
         hf__strbuf_puts(&schema, "}");
-        for (unsigned i = 0; i < N; i++)
-                assert_int_equal(hf__json_append(list, json_of("[7]")), 0);
         struct hfd_custom_schema *compiled = schema_of_spec(schema.data);
-        n_printed = 0;
+        assert_int_equal(hf__json_add(object, "spec", json_of(spec)), 0);
+        n_printed = n_strcmp = 0;
         hfd_custom_schema_validate(compiled, object, NULL, &causes);
         assert_int_equal(causes.n, 1);
-        assert_in_range(n_printed, 1, 100);
         hf__json_free(object);
         hfd_custom_schema_free(compiled);
         hf__strbuf_done(&schema);
+}
+
+/* Of a value that is larger than those of the enum no more is printed or sorted than they have:
+ * another enum may be at each of its levels. */
+static void test_values_larger_than_those_of_an_enum_are_passed_over(void **state) {
+        enum { N = 10000 };
+        struct hf__strbuf list = {0}, object = {0}, text = {0};
+
+        (void)state;
+        hf__strbuf_puts(&text, "{'o':'");
+        for (unsigned i = 0; i < N; i++) {
+                hf__strbuf_putc(&text, 'x');
+                hf__strbuf_printf(&list, "%s[7]", i > 0 ? "," : "[");
+                hf__strbuf_printf(&object, "%s'k%u':7", i > 0 ? "," : "{", i);
+        }
+        hf__strbuf_putc(&list, ']');
+        hf__strbuf_putc(&object, '}');
+        hf__strbuf_puts(&text, "'}");
+        validate_with_enum(list.data);
+        assert_in_range(n_printed, 1, 100);
+        validate_with_enum(object.data);
+        assert_in_range(n_printed, 0, 100);
+        assert_in_range(n_strcmp, 0, 1000);
+        validate_with_enum(text.data);
+        assert_int_equal(n_printed, 20 + 1); /* for the message */
+        hf__strbuf_done(&text);
+        hf__strbuf_done(&list);
+        hf__strbuf_done(&object);
+}
+
+/* null never matches, so such an enum has no values to search. */
+static void test_an_enum_of_many_nulls_is_not_searched_one_by_one(void **state) {
+        struct hf__json *object = json_of("{'spec':[[],{},'a',1,true,null]}");
+        struct hfd_causes causes = {0};
+        struct hf__strbuf schema = {0};
+
+        (void)state;
+        hf__strbuf_puts(&schema, "{'type':'array','items':{'x-kubernetes-preserve-unknown-fields':"
+                                 "true,'enum':[null");
+        for (int i = 0; i < 20; i++)
+                hf__strbuf_puts(&schema, ",null");
+        hf__strbuf_puts(&schema, "]}}");
+        struct hfd_custom_schema *compiled = schema_of_spec(schema.data);
+        n_compared = 0;
+        hfd_custom_schema_validate(compiled, object, NULL, &causes);
+        assert_int_equal(causes.n, 6);
+        assert_int_equal(n_compared, 0);
+        hf__json_free(object);
+        hfd_custom_schema_free(compiled);
+        hf__strbuf_done(&schema);
+}
+
+/* Appends [4611686018427387904,4611686018427387905,...]: n integers. */
+static void put_integers(struct hf__strbuf *out, unsigned n) {
+        for (unsigned i = 0; i < n; i++)
+                hf__strbuf_printf(out, "%s%lld", i > 0 ? "," : "[", (1LL << 62) + i);
+        hf__strbuf_putc(out, ']');
+}
+
+/* Also those that have the same double. */
+static void test_an_enum_of_many_integers_is_not_searched_one_by_one(void **state) {
+        enum { N = 500 };
+        struct hf__strbuf schema = {0}, list = {0};
+
+        (void)state;
+        hf__strbuf_puts(&schema, "{'type':'array','items':{'type':'integer','enum':");
+        put_integers(&schema, N);
+        hf__strbuf_puts(&schema, "}}");
+        put_integers(&list, N);
+        n_compared = 0;
+        expect_validation(schema.data, list.data, NULL, "");
+        assert_int_equal(n_compared, 0);
+        hf__strbuf_done(&schema);
+        hf__strbuf_done(&list);
 }
 
 /* Equal doubles may be different numbers. */
@@ -424,7 +503,8 @@ static void test_an_enum_of_many_values_has_each_of_them(void **state) {
 #define MANY                                                                                       \
         "{'x-kubernetes-preserve-unknown-fields':true,'enum':['a','b','c','d','e','f','g','h',"    \
         "'i',1,2.5,-3,0,9007199254740993,9007199254740992,9007199254740994,true,{'o':1},"          \
-        "[1],null,'1','',[1,1.5],[-0.0,1e3],{'a':1,'b':{'c':2,'d':null}}]}"
+        "[1],null,'1','',-9223372036854775808,1e300,[1,1.5],[-0.0,1e3],{'a':1,'b':{'c':2,'d':"     \
+        "null}}]}"
         static const char *const values[] = {"'a'",
                                              "'i'",
                                              "''",
@@ -437,6 +517,9 @@ static void test_an_enum_of_many_values_has_each_of_them(void **state) {
                                              "9007199254740993",
                                              "9007199254740992",
                                              "9007199254740994",
+                                             "-9223372036854775808",
+                                             "-9223372036854775808.0",
+                                             "1e300",
                                              "true",
                                              "{'o':1}",
                                              "[1]",
@@ -447,6 +530,8 @@ static void test_an_enum_of_many_values_has_each_of_them(void **state) {
                                                     "'2.5'",
                                                     "3",
                                                     "9007199254740995",
+                                                    "-9223372036854775807",
+                                                    "9223372036854775807",
                                                     "false",
                                                     "{'o':2}",
                                                     "[]",
@@ -806,6 +891,8 @@ int main(void) {
                 cmocka_unit_test(test_other_values_are_not_searched_among_the_texts_of_an_enum),
                 cmocka_unit_test(test_an_enum_of_many_objects_is_not_searched_one_by_one),
                 cmocka_unit_test(test_values_larger_than_those_of_an_enum_are_passed_over),
+                cmocka_unit_test(test_an_enum_of_many_nulls_is_not_searched_one_by_one),
+                cmocka_unit_test(test_an_enum_of_many_integers_is_not_searched_one_by_one),
                 cmocka_unit_test(test_an_enum_of_many_values_has_each_of_them),
                 cmocka_unit_test(test_the_work_of_patterns_is_in_proportion_to_the_texts),
                 cmocka_unit_test(

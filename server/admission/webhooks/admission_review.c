@@ -17,12 +17,14 @@
 
 #include "base/base64.h"
 #include "base/json.h"
+#include "base/json_envelope.h"
 #include "base/strbuf.h"
 #include "base/utf8.h"
 #include "server/auth/user.h"
 #include "server/schema/strict.h"
 
-#define SYSTEM_USER "system:apiserver" /* the user of the server's own requests */
+#define SYSTEM_USER  "system:apiserver" /* the user of the server's own requests */
+#define PATCH_LEVELS 2                  /* around a value of a patch: the list, and the operation */
 
 /* ---- the request ---- */
 
@@ -241,15 +243,9 @@ static int check_identity(const struct hf__json *json, const char *uid,
         return refuse_review(why, text);
 }
 
-/* Parses what a webhook has sent. 0, -ENOMEM, or another error of hf__json_parse. */
-static int parse_text(const void *text, size_t n, struct hf__json **ret_json, size_t *ret_offset) {
-        int r = hf__utf8_valid(text, n) ? hf__json_parse(text, n, ret_json, ret_offset)
-                                        : HF_E_INVALID;
-
-        return r == 0 ? hfd_strict_drop_duplicates(*ret_json, NULL, NULL) : r;
-}
-
-/* Decodes the patch, which is base64. */
+/* Decodes the patch, which is base64. A value in it that is as deep as an object may be, but too
+ * deep for its place, gets through: it makes no failed call, after which failurePolicy Ignore would
+ * let the write pass, but a patch that cannot be applied. */
 static int read_patch(const char *text, struct hf__json **ret_patch,
                       char why[HFD_ADMISSION_REVIEW_WHY_MAX]) {
         char *data = NULL;
@@ -259,7 +255,11 @@ static int read_patch(const char *text, struct hf__json **ret_patch,
         if (r == HF_E_INVALID)
                 return refuse_type(why, "response.patch", "[]uint8");
         if (r == 0)
-                r = parse_text(data, n, ret_patch, NULL);
+                r = hf__utf8_valid(data, n)
+                            ? hf__json_parse_envelope(data, n, PATCH_LEVELS, ret_patch, NULL)
+                            : HF_E_INVALID;
+        if (r == 0)
+                r = hfd_strict_drop_duplicates(*ret_patch, NULL, NULL);
         free(data);
         bool good = r == 0 && hf__json_is_array(*ret_patch);
         for (const struct hf__json *m = hf__json_first(*ret_patch); good && m; m = hf__json_next(m))
@@ -311,8 +311,10 @@ static int check_patch(const struct hf__json *response, bool mutating, struct hf
 static int parse_review(const void *body, size_t n, struct hf__json **ret_json,
                         char why[HFD_ADMISSION_REVIEW_WHY_MAX]) {
         size_t offset = 0;
-        int r = parse_text(body, n, ret_json, &offset);
+        int r = hf__utf8_valid(body, n) ? hf__json_parse(body, n, ret_json, &offset) : HF_E_INVALID;
 
+        if (r == 0)
+                r = hfd_strict_drop_duplicates(*ret_json, NULL, NULL);
         if (r == -ENOMEM || (r == 0 && hf__json_is_object(*ret_json)))
                 return r;
         if (n == 0)

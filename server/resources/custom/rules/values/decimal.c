@@ -7,10 +7,9 @@
  */
 #include "server/resources/custom/rules/values/decimal.h"
 
-#include <stdio.h>
-
 #define GROUP_DIGITS 9 /* as many as there are after the point */
 #define GROUP        1000000000U
+#define PRINT_STEPS  4 /* of work for a group: for its digits, and for those who read them */
 
 /* Leaves out the groups that are 0 at the end. */
 static struct hfd_decimal trim_decimal(bool negative, const uint32_t *groups, size_t n) {
@@ -32,6 +31,12 @@ static void round_up(uint32_t *groups) {
                 *groups++ = 0;
 }
 
+/* A number costs no more than a call, however long it is, so its groups count as work. NULL: the
+ * run has failed. */
+static uint32_t *alloc_groups(struct hf__cel_run *run, size_t n) {
+        return hf__cel_work(run, n) ? hf__cel_alloc(run, n * sizeof(uint32_t)) : NULL;
+}
+
 bool hfd_decimal_read(struct hf__cel_run *run, bool negative, const char *digits, size_t n,
                       int exponent, struct hfd_decimal *ret_decimal) {
         size_t n_zeros = 0, n_dropped = 0; /* behind the digits; of the digits */
@@ -45,7 +50,7 @@ bool hfd_decimal_read(struct hf__cel_run *run, bool negative, const char *digits
         n -= n_dropped;
         rounds = has_digit(digits + n, n_dropped);
         const size_t n_groups = (n + n_zeros) / GROUP_DIGITS + 2; /* a part, and the carry */
-        uint32_t *groups = hf__cel_alloc(run, n_groups * sizeof *groups);
+        uint32_t *groups = alloc_groups(run, n_groups);
         if (!groups)
                 return false;
         for (size_t i = n_groups; i-- > 0;) {
@@ -109,7 +114,7 @@ bool hfd_decimal_add(struct hf__cel_run *run, const struct hfd_decimal *a,
                 a = b;
                 b = smaller;
         }
-        uint32_t *groups = hf__cel_alloc(run, (a->n + 1) * sizeof *groups);
+        uint32_t *groups = alloc_groups(run, a->n + 1);
         if (!groups)
                 return false;
         if (a->negative == b->negative)
@@ -120,13 +125,19 @@ bool hfd_decimal_add(struct hf__cel_run *run, const struct hfd_decimal *a,
         return true;
 }
 
-char *hfd_decimal_digits(struct hf__cel_run *run, const struct hfd_decimal *decimal) {
-        char *digits = hf__cel_alloc(run, decimal->n * GROUP_DIGITS + 1), *at = digits;
+static void print_group(uint32_t group, char *digits) {
+        for (size_t i = GROUP_DIGITS; i-- > 0; group /= 10)
+                digits[i] = (char)('0' + group % 10);
+}
 
+char *hfd_decimal_digits(struct hf__cel_run *run, const struct hfd_decimal *decimal) {
+        if (!hf__cel_work(run, decimal->n * PRINT_STEPS))
+                return NULL;
+        char *digits = hf__cel_alloc(run, decimal->n * GROUP_DIGITS + 1), *at = digits;
         if (!digits)
                 return NULL;
-        *digits = 0;
         for (size_t i = decimal->n; i-- > 0; at += GROUP_DIGITS)
-                (void)snprintf(at, GROUP_DIGITS + 1, "%09u", decimal->groups[i] % GROUP);
+                print_group(decimal->groups[i], at);
+        *at = 0;
         return digits;
 }

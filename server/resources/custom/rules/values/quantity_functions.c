@@ -59,7 +59,9 @@ static struct hf__cel_value keep_quantity(struct hf__cel_run *run, struct hfd_de
 
         if (!held)
                 return hf__cel_failure(run);
-        held->opaque = (struct hf__cel_opaque){.type = &quantity_type, .equal = are_equal};
+        held->opaque = (struct hf__cel_opaque){.type = &quantity_type,
+                                               .equal = are_equal,
+                                               .n_text = decimal.n * sizeof *decimal.groups};
         held->decimal = decimal;
         held->amount = amount;
         return hf__cel_opaque_value(&held->opaque);
@@ -178,8 +180,9 @@ static const char *parse_text(struct hf__cel_value value, struct text *text) {
         return NULL;
 }
 
-/* The decimal of a quantity that is not kept. Go rounds it to billionths, unless it is zero. Only
- * one with a binary suffix has a bound, and that has no digits after the point. */
+/* The decimal of a quantity that is not kept. It is rounded to billionths. Go leaves more zeros to
+ * a zero, but they do not change what it is. Only a quantity with a binary suffix has a bound, and
+ * that has no digits after the point. */
 static bool read_decimal(struct hf__cel_run *run, struct text *text,
                          struct hfd_decimal *ret_decimal) {
         const struct hfd_quantity *parsed = &text->parsed;
@@ -187,7 +190,7 @@ static bool read_decimal(struct hf__cel_run *run, struct text *text,
         char digits[40];
         int n;
 
-        if (parsed->whole > 0 || parsed->nano > 0)
+        if (parsed->whole > 0 || parsed->nano > 0 || text->amount.scale < -9)
                 text->amount.scale = is_binary && parsed->whole == INT64_MAX ? 0 : -9;
         if (!is_binary)
                 return hfd_decimal_read(run, text->copy[0] == '-', text->digits, text->n_digits,
@@ -226,23 +229,34 @@ static struct hf__cel_value call_sign(struct hf__cel_run *run, const struct hf__
         return hf__cel_int(decimal->negative ? -1 : 1);
 }
 
-static int compare_args(const struct hf__cel_value *args) {
-        return hfd_decimal_compare(&held_of(args[0])->decimal, &held_of(args[1])->decimal);
+/* False: the run has failed. */
+static bool compare_args(struct hf__cel_run *run, const struct hf__cel_value *args,
+                         int *ret_order) {
+        const struct hfd_decimal *a = &held_of(args[0])->decimal, *b = &held_of(args[1])->decimal;
+
+        *ret_order = hfd_decimal_compare(a, b);
+        return hf__cel_work(run, a->n);
 }
 
 static struct hf__cel_value compare_to(struct hf__cel_run *run, const struct hf__cel_value *args,
                                        unsigned n) {
-        return hf__cel_int(compare_args(args));
+        int order;
+
+        return compare_args(run, args, &order) ? hf__cel_int(order) : hf__cel_failure(run);
 }
 
 static struct hf__cel_value is_less(struct hf__cel_run *run, const struct hf__cel_value *args,
                                     unsigned n) {
-        return hf__cel_bool(compare_args(args) < 0);
+        int order;
+
+        return compare_args(run, args, &order) ? hf__cel_bool(order < 0) : hf__cel_failure(run);
 }
 
 static struct hf__cel_value is_greater(struct hf__cel_run *run, const struct hf__cel_value *args,
                                        unsigned n) {
-        return hf__cel_bool(compare_args(args) > 0);
+        int order;
+
+        return compare_args(run, args, &order) ? hf__cel_bool(order > 0) : hf__cel_failure(run);
 }
 
 /* Whether Go's AsInt64 has a result: digits after the point are not reduced, so 1.0 has none. */
@@ -327,7 +341,8 @@ static struct hf__cel_value sum_of(struct hf__cel_run *run, const struct held *a
         return keep_quantity(run, decimal, sum);
 }
 
-/* The second argument of a sum: a quantity, or an int, which becomes one. False: memory ran out. */
+/* The second argument of a sum: a quantity, or an int, which becomes one. False: the run has
+ * failed. */
 static bool take_operand(struct hf__cel_run *run, struct hf__cel_value value,
                          struct hfd_decimal *ret_decimal, struct amount *ret_amount) {
         if (value.kind != HF__CEL_INT) {

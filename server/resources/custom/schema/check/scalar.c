@@ -197,23 +197,20 @@ bool hfd_check_text(struct hfd_check *check, const struct hfd_custom_node *node,
 
 /* ---- enums ---- */
 
-/* Searches a text or a number in the sorted values of an enum. limit NULL: it has none. */
-static bool is_among_sorted(struct hfd_check *check, const struct hfd_custom_limit *limit,
-                            const struct hf__json *value) {
-        uint32_t low = 0, high = limit ? limit->n : 0;
+/* Searches a text or a number in the sorted values of an enum. */
+static bool is_among_sorted(const struct hfd_custom_limit *limit, const struct hf__json *value) {
+        uint32_t low = 0, high = limit->n;
 
         while (low < high) {
                 const uint32_t middle = low + (high - low) / 2;
-                if (hfd_custom_scalar_compare(limit->as.sorted[middle], value) < 0)
+                const int order = hfd_custom_scalar_compare(limit->as.sorted[middle], value);
+                if (order == 0)
+                        return true;
+                if (order < 0)
                         low = middle + 1;
                 else
                         high = middle;
         }
-        for (; limit && low < limit->n &&
-               hfd_custom_scalar_compare(limit->as.sorted[low], value) == 0;
-             low++)
-                if (hfd_causes_equal(check->report.causes, limit->as.sorted[low], value))
-                        return true;
         return false;
 }
 
@@ -239,7 +236,8 @@ static bool is_among_others(struct hfd_check *check, const struct hfd_custom_lim
 
 /* The limits of a node that say what an enum has. */
 struct enumeration {
-        const struct hfd_custom_limit *all, *sorted, *others; /* NULL = there is none */
+        /* NULL = there is none. One of many values always has `sorted`. */
+        const struct hfd_custom_limit *all, *sorted, *others;
 };
 
 /* As in Kubernetes, null never matches an enum, even if it is in the list. */
@@ -249,8 +247,8 @@ static bool is_in_enum(struct hfd_check *check, const struct enumeration *enumer
 
         if (hf__json_is_null(value))
                 return false;
-        if (enumeration->sorted || enumeration->others)
-                return is_scalar ? is_among_sorted(check, enumeration->sorted, value)
+        if (enumeration->sorted)
+                return is_scalar ? is_among_sorted(enumeration->sorted, value)
                                  : is_among_others(check, enumeration->others, value);
         for (const struct hf__json *m = hf__json_first(enumeration->all->as.values); m;
              m = hf__json_next(m))

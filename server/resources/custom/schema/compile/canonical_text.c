@@ -8,8 +8,11 @@
 #include "server/resources/custom/schema/compile/canonical_text.h"
 
 #include <errno.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include <holdfast/error.h>
 
 #include "base/json.h"
 #include "base/strbuf.h"
@@ -21,20 +24,44 @@ static int compare_members(const void *a, const void *b) {
         return strcmp(hf__json_key(*x), hf__json_key(*y));
 }
 
+/* How many characters more may be printed. */
+static size_t room_in(const struct hf__strbuf *out) {
+        return out->max > 0 ? out->max - out->n : SIZE_MAX;
+}
+
+/* Counts the members. False: out has no room for their keys, which have four characters more at
+ * least, as in `"a":1,`. So an object that is not printed to its end is not sorted either. */
+static bool count_members(const struct hf__json *object, const struct hf__strbuf *out,
+                          size_t *ret_n) {
+        size_t room = room_in(out);
+
+        *ret_n = 0;
+        for (const struct hf__json *m = hf__json_first(object); m; m = hf__json_next(m)) {
+                const size_t n = strnlen(hf__json_key(m), room) + 4;
+                if (n > room)
+                        return false;
+                room -= n;
+                ++*ret_n;
+        }
+        return true;
+}
+
 /* The order of the members of an object means nothing, so equal objects must not differ by it. The
  * array has one more place, so that an empty object does not look like a lack of memory. */
 static int print_object(const struct hf__json *object, struct hf__strbuf *out) {
-        size_t n = 0;
-        const struct hf__json **members = calloc(hf__json_count(object) + 1, sizeof(void *));
+        size_t n = 0, i = 0;
         int r = 0;
 
+        if (!count_members(object, out, &n))
+                return HF_E_TOO_LARGE;
+        const struct hf__json **members = calloc(n + 1, sizeof(void *));
         if (!members)
                 return -ENOMEM;
         for (const struct hf__json *m = hf__json_first(object); m; m = hf__json_next(m))
-                members[n++] = m;
+                members[i++] = m;
         qsort(members, n, sizeof(void *), compare_members);
         hf__strbuf_putc(out, '{');
-        for (size_t i = 0; i < n && r == 0; i++) {
+        for (i = 0; i < n && r == 0; i++) {
                 const char *key = hf__json_key(members[i]);
                 if (i > 0)
                         hf__strbuf_putc(out, ',');
@@ -61,6 +88,9 @@ int hfd_canonical_text(const struct hf__json *value, struct hf__strbuf *out) {
                         r = hfd_canonical_text(m, out);
                 }
                 hf__strbuf_putc(out, ']');
+        } else if (hf__json_is_string(value) &&
+                   strnlen(hf__json_text(value), room_in(out)) == room_in(out)) {
+                r = HF_E_TOO_LARGE; /* it is not read to its end */
         } else {
                 hf__json_print(value, out);
         }

@@ -6,6 +6,6 @@
 struct hf__json;
 struct hf__strbuf;
 
-/* Appends the text of value. Takes n log n time, and ends soon after out is full (out->max). 0,
- * -ENOMEM, or HF_E_TOO_LARGE: the text is longer than out->max. */
+/* Appends the text of value. Takes n log n time; if out has a limit (out->max), n is what it has
+ * room for. 0, -ENOMEM, or HF_E_TOO_LARGE: the text is longer than out->max. */
 int hfd_canonical_text(const struct hf__json *value, struct hf__strbuf *out);

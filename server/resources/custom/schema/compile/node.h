@@ -86,10 +86,10 @@ struct hfd_custom_limit {
                 int64_t count; /* of lengths, items and properties */
                 double number;
                 const struct hfd_custom_pattern *pattern;
-                const char *format;                         /* as it was written: "date-time" */
-                const struct hf__json *values;              /* of ENUM: an array */
-                const struct hf__json *const *sorted;       /* of ENUM_SORTED: n in order */
-                const struct hfd_custom_text *texts;        /* of ENUM_OTHERS: n in order */
+                const char *format;                   /* as it was written: "date-time" */
+                const struct hf__json *values;        /* of ENUM: an array */
+                const struct hf__json *const *sorted; /* of ENUM_SORTED: n in order; may be 0 */
+                const struct hfd_custom_text *texts;  /* of ENUM_OTHERS: n in order */
                 const struct hfd_custom_node *const *nodes; /* of ANY_OF ... NOT: n */
                 const char *const *names;                   /* of REQUIRED: n */
         } as;
@@ -124,7 +124,7 @@ struct hfd_custom_schema {
 /* The property of that name; NULL = none. */
 const struct hfd_custom_property *hfd_custom_property(const struct hfd_custom_node *node,
                                                       const char *name);
-/* The order of ENUM_SORTED: texts, then numbers, of which those with the same double are equal. */
+/* The order of ENUM_SORTED: texts, then numbers. 0: the values are equal (hf__json_equal). */
 int hfd_custom_scalar_compare(const struct hf__json *a, const struct hf__json *b);
 /* The order of ENUM_OTHERS, in which the last text is the longest. For qsort and bsearch. */
 int hfd_custom_text_compare(const void *a, const void *b);

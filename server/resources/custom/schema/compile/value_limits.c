@@ -89,6 +89,14 @@ static void add_text_limits(struct limits *limits, const struct hfd_custom_node 
                         hfd_compile_text(limits->compiler, format);
 }
 
+/* The integer that a number is equal to (hf__json_equal). False: there is none of 64 bits. */
+static bool find_integer(const struct hf__json *number, int64_t *ret_integer) {
+        if (hf__json_integer(number, ret_integer))
+                return true;
+        *ret_integer = INT64_MIN; /* also of smaller numbers, which have the same double */
+        return hf__json_number(number) == -0x1p63;
+}
+
 int hfd_custom_scalar_compare(const struct hf__json *a, const struct hf__json *b) {
         const bool is_number = hf__json_is_number(a);
 
@@ -97,7 +105,13 @@ int hfd_custom_scalar_compare(const struct hf__json *a, const struct hf__json *b
         if (!is_number)
                 return strcmp(hf__json_text(a), hf__json_text(b));
         const double x = hf__json_number(a), y = hf__json_number(b);
-        return (x > y) - (x < y);
+        if (x != y)
+                return x < y ? -1 : 1;
+        int64_t i = 0, k = 0;
+        const bool is_integer = find_integer(a, &i);
+        if (is_integer != find_integer(b, &k))
+                return is_integer ? -1 : 1;
+        return is_integer ? (i > k) - (i < k) : 0;
 }
 
 static int compare_scalars(const void *a, const void *b) {
@@ -109,7 +123,8 @@ static bool is_scalar(const struct hf__json *value) {
         return hf__json_is_string(value) || hf__json_is_number(value);
 }
 
-/* Adds the texts and numbers of an enum in order. */
+/* Adds the texts and numbers of an enum in order, even if there are none: the limit also says that
+ * the enum has many values, which must not be searched one by one. */
 static void add_sorted(struct limits *limits, const struct hf__json *values, size_t n_values) {
         const struct hf__json **list = calloc(n_values, sizeof *list);
         size_t n = 0;
@@ -121,10 +136,10 @@ static void add_sorted(struct limits *limits, const struct hf__json *values, siz
         for (const struct hf__json *m = hf__json_first(values); m; m = hf__json_next(m))
                 if (is_scalar(m))
                         list[n++] = m;
+        struct hfd_custom_limit *limit = add_limit(limits, HFD_LIMIT_ENUM_SORTED);
+        limit->n = (uint32_t)n;
         if (n > 0) {
                 qsort(list, n, sizeof *list, compare_scalars);
-                struct hfd_custom_limit *limit = add_limit(limits, HFD_LIMIT_ENUM_SORTED);
-                limit->n = (uint32_t)n;
                 limit->as.sorted = hfd_compile_keep(limits->compiler, list, n * sizeof *list);
         }
         free(list);
