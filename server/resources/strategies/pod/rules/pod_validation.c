@@ -60,6 +60,9 @@ void hfd_pod_spec_validate(const struct hf__json *spec, const char *field,
         hfd_field_path(path, field, "securityContext");
         hfd_pod_security_validate(hf__json_get(spec, "securityContext"), path, causes);
         hfd_app_armor_validate(hf__json_get(spec, "securityContext"), path, causes);
+        hfd_dns_validate(spec, field, causes);
+        hfd_gates_validate(spec, field, causes);
+        hfd_hostname_override_validate(spec, field, causes);
         validate_names(spec, field, of_node, causes);
         hfd_require_range(spec, field, "activeDeadlineSeconds", 1, INT32_MAX,
                           "must be between 1 and 2147483647, inclusive", causes);
@@ -69,6 +72,8 @@ void hfd_pod_spec_validate(const struct hf__json *spec, const char *field,
                 hfd_label_name_validate(spec, field, "subdomain", causes);
         validate_tolerations(hf__json_get(spec, "tolerations"),
                              hfd_field_path(path, field, "tolerations"), causes);
+        hfd_host_aliases_validate(hf__json_get(spec, "hostAliases"),
+                                  hfd_field_path(path, field, "hostAliases"), causes);
         validate_names(spec, field, of_classes, causes);
         if (hf__json_get(spec, "preemptionPolicy"))
                 hfd_require_one_of(spec, field, "preemptionPolicy", preemption_policies, causes);

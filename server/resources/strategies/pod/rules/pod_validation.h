@@ -67,6 +67,16 @@ void hfd_security_ids_validate(const struct hf__json *context, const char *field
                                struct hfd_causes *causes);
 void hfd_pod_security_validate(const struct hf__json *context, const char *field,
                                struct hfd_causes *causes);
+/* dns_validation.c: spec.dnsConfig, which some values of spec.dnsPolicy need */
+void hfd_dns_validate(const struct hf__json *spec, const char *field, struct hfd_causes *causes);
+/* spec.hostnameOverride */
+void hfd_hostname_override_validate(const struct hf__json *spec, const char *field,
+                                    struct hfd_causes *causes);
+/* spec.hostAliases, whose path is the field */
+void hfd_host_aliases_validate(const struct hf__json *list, const char *field,
+                               struct hfd_causes *causes);
+/* gate_validation.c: spec.readinessGates and spec.schedulingGates */
+void hfd_gates_validate(const struct hf__json *spec, const char *field, struct hfd_causes *causes);
 /* variable_validation.c: env and envFrom of a container */
 void hfd_variables_validate(const struct hf__json *container, const char *field,
                             struct hfd_causes *causes);
@@ -131,6 +141,9 @@ bool hfd_require_text(const struct hf__json *object, const char *field, const ch
  * counts as "": "Required value", unless "" is one of the values. */
 void hfd_require_one_of(const struct hf__json *object, const char *field, const char *member,
                         const char *const *values, struct hfd_causes *causes);
+/* "Unsupported value" unless the text is one of the values, which end with NULL. */
+void hfd_refuse_others(const char *text, const char *field, const char *const *values,
+                       struct hfd_causes *causes);
 /* "Invalid value" unless the number is absent, or min <= number <= max. detail names the range. */
 void hfd_require_range(const struct hf__json *object, const char *field, const char *member,
                        int64_t min, int64_t max, const char *detail, struct hfd_causes *causes);
@@ -140,7 +153,11 @@ void hfd_port_name_validate(const char *name, const char *field, struct hfd_caus
 /* A DNS label. An absent member or "": "Required value". */
 void hfd_label_name_validate(const struct hf__json *object, const char *field, const char *member,
                              struct hfd_causes *causes);
+/* A DNS label. "" is an "Invalid value" too. */
+void hfd_dns_label_validate(const char *name, const char *field, struct hfd_causes *causes);
 /* A DNS subdomain. "" is an "Invalid value" too. */
 void hfd_subdomain_validate(const char *name, const char *field, struct hfd_causes *causes);
 /* A DNS subdomain, "/" and a path: "acme.io/foo". "": "Required value". */
 void hfd_domain_path_validate(const char *name, const char *field, struct hfd_causes *causes);
+/* An IPv4 or IPv6 address, in a form that all programs read in the same way. */
+void hfd_address_validate(const char *text, const char *field, struct hfd_causes *causes);

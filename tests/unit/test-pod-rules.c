@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The rules of a pod's spec, which pods and all kinds with a template of pods share. */
+#undef NDEBUG
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/json.h"
+#include "base/strbuf.h"
+#include "server/resources/causes.h"
+#include "server/resources/strategies/pod/rules/pod_validation.h"
+#include "server/resources/strategies/strategies.h"
+#include "server/resources/workloads/workloads.h"
+
+/* In members, ' stands for ". They come first in the spec, so they replace those of VALID. causes:
+ * "FIELD: TEXT", each on a line; "" = the spec is valid. */
+struct spec_case {
+        const char *members, *causes;
+};
+
+#define CONTAINER(name, more)                                                                      \
+        "{'name':'" name "','image':'i','imagePullPolicy':'Always','terminationMessagePolicy':"    \
+        "'File'" more "}"
+#define VALID                                                                                      \
+        "'containers':[" CONTAINER("c", "") "],'restartPolicy':'Always','dnsPolicy':"              \
+                                            "'ClusterFirst','securityContext':{},"                 \
+                                            "'terminationGracePeriodSeconds':30"
+
+/* What the texts of rules end with. */
+#define QUALIFIED                                                                                  \
+        "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and "  \
+        "end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex "  \
+        "used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')\n"
+#define SUBDOMAIN                                                                                  \
+        "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' "  \
+        "or '.', and must start and end with an alphanumeric character (e.g. 'example.com', "      \
+        "regex used for validation is "                                                            \
+        "'[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')\n"
+#define LABEL                                                                                      \
+        "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', "   \
+        "and must start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', "   \
+        "regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')\n"
+#define LABEL_VALUE                                                                                \
+        "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' "   \
+        "or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or "      \
+        "'my_value',  or '12345', regex used for validation is "                                   \
+        "'(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')\n"
+#define ADDRESS                                                                                    \
+        "must be a valid IP address, (e.g. 10.9.8.7 or "                                           \
+        "2001:db8::ffff)\n"
+
+static struct hf__json *parse(const char *begin, const char *members, const char *end) {
+        struct hf__json *json = NULL;
+        char *text = NULL;
+
+        assert_true(asprintf(&text, "%s%s%s", begin, members, end) > 0);
+        for (char *c = text; *c; c++)
+                if (*c == '\'')
+                        *c = '"';
+        assert_int_equal(hf__json_parse(text, strlen(text), &json, NULL), 0);
+        free(text);
+        return json;
+}
+
+static void expect_causes(const char *members, const char *wanted) {
+        struct hf__json *spec = parse("{", members, "," VALID "}");
+        struct hf__strbuf found = {0};
+        struct hfd_causes causes;
+
+        hfd_causes_init(&causes);
+        hfd_pod_spec_validate(spec, "spec", &causes);
+        assert_int_equal(causes.error, 0);
+        for (size_t i = 0; i < causes.n; i++)
+                hf__strbuf_printf(&found, "%s: %s\n", causes.items[i].field, causes.items[i].text);
+        if (strcmp(found.data ? found.data : "", wanted) != 0)
+                fail_msg("%s:\n%snot\n%s", members, found.data ? found.data : "", wanted);
+        hf__strbuf_done(&found);
+        hf__json_free(spec);
+}
+
+static void expect_all(const struct spec_case *cases, size_t n) {
+        for (size_t i = 0; i < n; i++)
+                expect_causes(cases[i].members, cases[i].causes);
+}
+#define EXPECT_ALL(cases) expect_all(cases, sizeof(cases) / sizeof(cases)[0])
+
+/* ---- names ---- */
+
+static void test_dns_is_validated(void **state) {
+        static const struct spec_case cases[] = {
+                {"'dnsPolicy':'None','dnsConfig':{'nameservers':['10.0.0.1','2001:db8::1',"
+                 "'FE80:0:0:0:0:0:0:0abc'],'searches':['.','a.b.','_tcp.x_y.z','a'],'options':["
+                 "{'name':'ndots','value':'2'},{'name':'rotate'}]}",
+                 ""},
+                {"'dnsConfig':{}", ""},
+                {"'dnsConfig':null", ""},
+                {"'dnsPolicy':'None'", "spec.dnsConfig: Required value: must provide `dnsConfig` "
+                                       "when `dnsPolicy` is None\n"},
+                /* Nothing else of the settings is checked then. */
+                {"'dnsPolicy':'None','dnsConfig':{'options':[{}]}",
+                 "spec.dnsConfig.nameservers: Required value: must provide at least one DNS "
+                 "nameserver when `dnsPolicy` is None\n"},
+                {"'dnsConfig':{'nameservers':['1.1.1.1','1.1.1.2','1.1.1.3','1.1.1.4']}",
+                 "spec.dnsConfig.nameservers: Invalid value: [\"1.1.1.1\",\"1.1.1.2\",\"1.1.1.3\","
+                 "\"1.1.1.4\"]: must not have more than 3 nameservers\n"},
+                {"'dnsConfig':{'nameservers':['a','1.1.1.01','::ffff:1.1.1.1']}",
+                 "spec.dnsConfig.nameservers[0]: Invalid value: \"a\": " ADDRESS
+                 "spec.dnsConfig.nameservers[1]: Invalid value: \"1.1.1.01\": must not have "
+                 "leading 0s\n"
+                 "spec.dnsConfig.nameservers[2]: Invalid value: \"::ffff:1.1.1.1\": must not be an "
+                 "IPv4-mapped IPv6 address\n"},
+                {"'dnsConfig':{'options':[{'name':'a'},{'value':'b'}]}",
+                 "spec.dnsConfig.options[1]: Required value: must not be empty\n"},
+        };
+
+        EXPECT_ALL(cases);
+}
+
+#define SEARCH_RULE                                                                                \
+        "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '_', " \
+        "'-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', "  \
+        "regex used for validation is "                                                            \
+        "'_?[a-z0-9]([-_a-z0-9]*[a-z0-9])?(\\._?[a-z0-9]([-_a-z0-9]*[a-z0-9])?)*')\n"
+
+static void test_search_domains_have_a_syntax(void **state) {
+        static const char *const wrong[] = {"",   "..",  ".a", "a..b", "A",  "-a",
+                                            "a-", "__a", "a_", "_",    "a b"};
+        char members[400], causes[600];
+
+        for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+                const char *shown = strcmp(wrong[i], "..") == 0 ? "." : wrong[i];
+                (void)snprintf(members, sizeof members, "'dnsConfig':{'searches':['%s']}",
+                               wrong[i]);
+                (void)snprintf(causes, sizeof causes,
+                               "spec.dnsConfig.searches[0]: Invalid value: \"%s\": " SEARCH_RULE,
+                               shown);
+                expect_causes(members, causes);
+        }
+}
+
+/* Makes n elements of a list: each one is the text. The caller frees them. */
+static char *repeat(const char *text, size_t n) {
+        struct hf__strbuf s = {0};
+
+        for (size_t i = 0; i < n; i++)
+                hf__strbuf_printf(&s, "%s%s", i == 0 ? "" : ",", text);
+        assert_int_equal(s.error, 0);
+        return s.data;
+}
+
+static struct hfd_causes causes_of(const char *members) {
+        struct hf__json *spec = parse("{", members, "," VALID "}");
+        static struct hfd_causes causes;
+
+        hfd_causes_init(&causes);
+        hfd_pod_spec_validate(spec, "spec", &causes);
+        hf__json_free(spec);
+        return causes;
+}
+
+/* Asserts that the list has one cause, whose text ends with `end`, or none if end is NULL. */
+static void expect_end(const char *element, size_t n, const char *end) {
+        struct hf__strbuf members = {0};
+        char *list = repeat(element, n);
+
+        hf__strbuf_printf(&members, "'dnsConfig':{'searches':[%s]}", list);
+        assert_int_equal(members.error, 0);
+        const struct hfd_causes causes = causes_of(members.data);
+        assert_int_equal(causes.n, end ? 1 : 0);
+        if (end) {
+                size_t n_text = strlen(causes.items[0].text), n_end = strlen(end);
+                assert_true(n_text > n_end);
+                assert_string_equal(causes.items[0].text + n_text - n_end, end);
+        }
+        hf__strbuf_done(&members);
+        free(list);
+}
+
+static void test_lists_of_search_domains_have_limits(void **state) {
+        char element[70], longest[300];
+
+        expect_end("'a'", 32, NULL);
+        expect_end("'a'", 33, "must not have more than 32 search paths");
+        /* 32 domains of 63 bytes, and 31 spaces, have 2047 bytes; one of 65 bytes is too much. */
+        (void)snprintf(element, sizeof element, "'%063d'", 0);
+        expect_end(element, 32, NULL);
+        (void)snprintf(element, sizeof element, "'%064d'", 0);
+        expect_end(element, 32,
+                   "must not have more than 2048 characters (including spaces) in the search list");
+        /* The dot at the end does not count. */
+        (void)snprintf(longest, sizeof longest, "'%0253d.'", 0);
+        expect_end(longest, 1, NULL);
+        (void)snprintf(longest, sizeof longest, "'%0254d'", 0);
+        expect_end(longest, 1, "must be no more than 253 bytes");
+}
+
+static void test_names_of_the_pod_are_validated(void **state) {
+        static const struct spec_case cases[] = {
+                {"'hostAliases':[{'ip':'10.0.0.1','hostnames':['a.b','c']},{'ip':'::1'}]", ""},
+                {"'hostAliases':[{'ip':'10.0.0.1','hostnames':['a','B']},{'hostnames':['c']}]",
+                 "spec.hostAliases[0].hostnames[1]: Invalid value: \"B\": " SUBDOMAIN
+                 "spec.hostAliases[1].ip: Invalid value: \"\": " ADDRESS},
+                {"'hostnameOverride':'a.b'", ""},
+                {"'hostnameOverride':'a','setHostnameAsFQDN':false,'hostNetwork':false", ""},
+                {"'hostnameOverride':'A','setHostnameAsFQDN':true,'hostNetwork':true",
+                 "spec.hostnameOverride: Forbidden: may not be specified when setHostnameAsFQDN is "
+                 "true\n"
+                 "spec.hostnameOverride: Forbidden: may not be specified when hostNetwork is true\n"
+                 "spec.hostnameOverride: Invalid value: \"A\": " SUBDOMAIN},
+                {"'hostnameOverride':"
+                 "'a012345678901234567890123456789012345678901234567890123456789012'",
+                 ""},
+                {"'hostnameOverride':"
+                 "'a0123456789012345678901234567890123456789012345678901234567890123'",
+                 "spec.hostnameOverride: Too long: may not be more than 64 bytes\n"},
+        };
+
+        EXPECT_ALL(cases);
+}
+
+/* ---- gates ---- */
+
+static void test_gates_are_validated(void **state) {
+        static const struct spec_case cases[] = {
+                {"'schedulingGates':[{'name':'a'},{'name':'example.com/a'}],'readinessGates':["
+                 "{'conditionType':'example.com/A'},{'conditionType':'example.com/A'}]",
+                 ""},
+                {"'schedulingGates':[{'name':'a'},{'name':'b c'},{'name':'a'}],'readinessGates':["
+                 "{'conditionType':'a b'}]",
+                 "spec.readinessGates[0].conditionType: Invalid value: \"a b\": " QUALIFIED
+                 "spec.schedulingGates[1]: Invalid value: \"b c\": " QUALIFIED
+                 "spec.schedulingGates[2]: Duplicate value: \"a\"\n"},
+                {"'schedulingGates':[{}]",
+                 "spec.schedulingGates[0]: Invalid value: \"\": name part must be non-empty\n"
+                 "spec.schedulingGates[0]: Invalid value: \"\": " QUALIFIED},
+        };
+
+        EXPECT_ALL(cases);
+}
+
+/* ---- kinds ---- */
+
+typedef void (*validate)(const struct hf__json *object, const struct hf__json *old,
+                         struct hfd_causes *causes);
+
+/* The rule is one that only this file tests. */
+static void test_all_kinds_with_a_template_have_the_rules(void **state) {
+        static const struct {
+                validate rules;
+                const char *begin, *end, *field;
+        } cases[] = {
+                {hfd_pod_validate, "{'spec':{", "}}", "spec.dnsConfig"},
+                {hfd_pod_template_validate, "{'template':{'spec':{", "}}}",
+                 "template.spec.dnsConfig"},
+                {hfd_deployment_validate, "{'spec':{'template':{'spec':{", "}}}}",
+                 "spec.template.spec.dnsConfig"},
+                {hfd_replica_set_validate, "{'spec':{'template':{'spec':{", "}}}}",
+                 "spec.template.spec.dnsConfig"},
+                {hfd_daemon_set_validate, "{'spec':{'template':{'spec':{", "}}}}",
+                 "spec.template.spec.dnsConfig"},
+                {hfd_stateful_set_validate, "{'spec':{'template':{'spec':{", "}}}}",
+                 "spec.template.spec.dnsConfig"},
+                {hfd_replication_controller_validate, "{'spec':{'template':{'spec':{", "}}}}",
+                 "spec.template.spec.dnsConfig"},
+                {hfd_job_validate, "{'spec':{'template':{'spec':{", "}}}}",
+                 "spec.template.spec.dnsConfig"},
+                {hfd_cron_job_validate, "{'spec':{'jobTemplate':{'spec':{'template':{'spec':{",
+                 "}}}}}}", "spec.jobTemplate.spec.template.spec.dnsConfig"},
+        };
+
+        for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+                struct hf__json *object =
+                        parse(cases[i].begin, "'dnsPolicy':'None'," VALID, cases[i].end);
+                struct hfd_causes causes;
+                size_t n = 0;
+                hfd_causes_init(&causes);
+                cases[i].rules(object, NULL, &causes);
+                for (size_t k = 0; k < causes.n; k++)
+                        n += strcmp(causes.items[k].field, cases[i].field) == 0;
+                assert_int_equal(n, 1);
+                hf__json_free(object);
+        }
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_dns_is_validated),
+                cmocka_unit_test(test_search_domains_have_a_syntax),
+                cmocka_unit_test(test_lists_of_search_domains_have_limits),
+                cmocka_unit_test(test_names_of_the_pod_are_validated),
+                cmocka_unit_test(test_gates_are_validated),
+                cmocka_unit_test(test_all_kinds_with_a_template_have_the_rules),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
