@@ -244,6 +244,202 @@ static void test_gates_are_validated(void **state) {
         EXPECT_ALL(cases);
 }
 
+/* ---- scheduling ---- */
+
+#define SPREAD(more)                                                                               \
+        "'topologySpreadConstraints':[{'maxSkew':1,'topologyKey':'zone','whenUnsatisfiable':"      \
+        "'DoNotSchedule'" more "}]"
+#define ONE "spec.topologySpreadConstraints[0]"
+
+static void test_spread_constraints_are_validated(void **state) {
+        static const struct spec_case cases[] = {
+                {SPREAD(",'minDomains':1,'nodeAffinityPolicy':'Honor','nodeTaintsPolicy':'Ignore',"
+                        "'labelSelector':{'matchLabels':{'a':'b'}}},{'maxSkew':2,'topologyKey':"
+                        "'zone','whenUnsatisfiable':'ScheduleAnyway'"),
+                 ""},
+                {"'topologySpreadConstraints':[{}]",
+                 ONE ".maxSkew: Invalid value: 0: must be greater than zero\n" ONE
+                     ".topologyKey: Required value: can not be empty\n" ONE
+                     ".whenUnsatisfiable: Unsupported value: \"\": supported values: "
+                     "\"DoNotSchedule\", \"ScheduleAnyway\"\n"},
+                {"'topologySpreadConstraints':[{'maxSkew':-1,'topologyKey':'a b',"
+                 "'whenUnsatisfiable':'x','minDomains':0,'nodeAffinityPolicy':'','nodeTaintsPolicy'"
+                 ":'y','labelSelector':{'matchExpressions':[{'key':'k','operator':'z'}]}}]",
+                 ONE ".maxSkew: Invalid value: -1: must be greater than zero\n" ONE
+                     ".whenUnsatisfiable: Unsupported value: \"x\": supported values: "
+                     "\"DoNotSchedule\", \"ScheduleAnyway\"\n" ONE
+                     ".minDomains: Invalid value: 0: must be greater than zero\n" ONE
+                     ".minDomains: Invalid value: 0: can only use minDomains if "
+                     "whenUnsatisfiable=DoNotSchedule, not x\n" ONE
+                     ".nodeAffinityPolicy: Unsupported value: \"\": supported values: \"Honor\", "
+                     "\"Ignore\"\n" ONE
+                     ".nodeTaintsPolicy: Unsupported value: \"y\": supported values: \"Honor\", "
+                     "\"Ignore\"\n" ONE
+                     ".labelSelector.matchExpressions[0].operator: Invalid value: \"z\": not a "
+                     "valid selector operator\n"},
+                /* Each one is refused that has another one of its kind behind it. */
+                {SPREAD("},{'maxSkew':1,'topologyKey':'host','whenUnsatisfiable':'DoNotSchedule'},"
+                        "{'maxSkew':2,'topologyKey':'zone','whenUnsatisfiable':'DoNotSchedule'},"
+                        "{'maxSkew':3,'topologyKey':'zone','whenUnsatisfiable':'DoNotSchedule'"),
+                 ONE
+                 ".{topologyKey, whenUnsatisfiable}: Duplicate value: \"{zone, "
+                 "DoNotSchedule}\"\n"
+                 "spec.topologySpreadConstraints[2].{topologyKey, whenUnsatisfiable}: Duplicate "
+                 "value: \"{zone, DoNotSchedule}\"\n"},
+        };
+
+        EXPECT_ALL(cases);
+}
+
+static void test_keys_of_labels_are_validated(void **state) {
+        static const struct spec_case cases[] = {
+                {SPREAD(",'matchLabelKeys':['a','b/c'],'labelSelector':{}"), ""},
+                {SPREAD(",'matchLabelKeys':[]"), ""},
+                /* As in kube-apiserver, a label beside the key is no mistake, unless a term of the
+                 * selector has it, too. */
+                {SPREAD(",'matchLabelKeys':['a'],'labelSelector':{'matchLabels':{'a':'v'}}"), ""},
+                {SPREAD(",'matchLabelKeys':['a'],'labelSelector':{'matchExpressions':[{'key':'a',"
+                        "'operator':'Exists'}]}"),
+                 ""},
+                {SPREAD(",'matchLabelKeys':['a']"),
+                 ONE ".matchLabelKeys: Forbidden: must not be specified when labelSelector is not "
+                     "set\n"},
+                {SPREAD(",'matchLabelKeys':['a','b c'],'labelSelector':{}"),
+                 ONE ".matchLabelKeys[1]: Invalid value: \"b c\": " QUALIFIED},
+                {SPREAD(",'matchLabelKeys':['b','a'],'labelSelector':{'matchLabels':{'a':'v'},"
+                        "'matchExpressions':[{'key':'a','operator':'Exists'},{'key':'c','operator':"
+                        "'Exists'},{'key':'c','operator':'Exists'}]}"),
+                 ONE "[1]: Invalid value: \"a\": exists in both matchLabelKeys and "
+                     "labelSelector\n"},
+                {SPREAD(",'matchLabelKeys':['a','a'],'labelSelector':{'matchExpressions':[{'key':"
+                        "'a','operator':'Exists'},{'key':'a','operator':'Exists'}]}"),
+                 ONE "[1]: Invalid value: \"a\": exists in both matchLabelKeys and "
+                     "labelSelector\n"},
+        };
+
+        EXPECT_ALL(cases);
+}
+
+#define NODES(terms)                                                                               \
+        "'affinity':{'nodeAffinity':{'requiredDuringSchedulingIgnoredDuringExecution':{"           \
+        "'nodeSelectorTerms':[" terms "]}}}"
+#define TERMS                                                                                      \
+        "spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution."               \
+        "nodeSelectorTerms"
+#define WEIGHTS "spec.affinity.nodeAffinity.preferredDuringSchedulingIgnoredDuringExecution"
+
+static void test_affinities_to_nodes_are_validated(void **state) {
+        static const struct spec_case cases[] = {
+                {"'affinity':{}", ""},
+                {"'affinity':{'nodeAffinity':{}}", ""},
+                {NODES("{},{'matchExpressions':[{'key':'a','operator':'In','values':['b','']},"
+                       "{'key':'a','operator':'NotIn','values':['b']},{'key':'x/y','operator':"
+                       "'Exists'},{'key':'a','operator':'DoesNotExist'},{'key':'a','operator':'Gt',"
+                       "'values':['x']},{'key':'a','operator':'Lt','values':['1']}],'matchFields':["
+                       "{'key':'metadata.name','operator':'In','values':['n.o']},{'key':"
+                       "'metadata.name','operator':'NotIn','values':['p']}]}"),
+                 ""},
+                {NODES(""), TERMS ": Required value: must have at least one node selector term\n"},
+                {NODES("{'matchExpressions':[{'key':'a','operator':'In'},{'key':'a','operator':"
+                       "'NotIn','values':[]},{'key':'a','operator':'Exists','values':['b']},{'key':"
+                       "'a','operator':'DoesNotExist','values':['b']}]}"),
+                 TERMS "[0].matchExpressions[0].values: Required value: must be specified when "
+                       "`operator` is 'In' or 'NotIn'\n" TERMS
+                       "[0].matchExpressions[1].values: Required value: must be specified when "
+                       "`operator` is 'In' or 'NotIn'\n" TERMS
+                       "[0].matchExpressions[2].values: Forbidden: may not be specified when "
+                       "`operator` is 'Exists' or 'DoesNotExist'\n" TERMS
+                       "[0].matchExpressions[3].values: Forbidden: may not be specified when "
+                       "`operator` is 'Exists' or 'DoesNotExist'\n"},
+                {NODES("{},{'matchExpressions':[{'key':'a','operator':'Gt','values':['1','2']},"
+                       "{'key':'a','operator':'Lt'},{'key':'a b','operator':'x','values':['c d']}]"
+                       "}"),
+                 TERMS "[1].matchExpressions[0].values: Required value: must be specified single "
+                       "value when `operator` is 'Lt' or 'Gt'\n" TERMS
+                       "[1].matchExpressions[1].values: Required value: must be specified single "
+                       "value when `operator` is 'Lt' or 'Gt'\n" TERMS
+                       "[1].matchExpressions[2].operator: Invalid value: \"x\": not a valid "
+                       "selector operator\n" TERMS
+                       "[1].matchExpressions[2].key: Invalid value: \"a b\": " QUALIFIED TERMS
+                       "[1].matchExpressions[2].values[0]: Invalid value: \"c d\": " LABEL_VALUE},
+                {NODES("{'matchExpressions':[{'key':'a','operator':'In','values':["
+                       "'a12345678901234567890123456789012345678901234567890123456789012']}]},"
+                       "{'matchExpressions':[{'key':'a','operator':'In','values':["
+                       "'a123456789012345678901234567890123456789012345678901234567890123']}]}"),
+                 TERMS "[1].matchExpressions[0].values[0]: Invalid value: "
+                       "\"a123456789012345678901234567890123456789012345678901234567890123\": must "
+                       "be no more than 63 bytes\n"},
+                {NODES("{'matchFields':[{'key':'metadata.name','operator':'In','values':['a','B']},"
+                       "{'key':'metadata.name','operator':'Exists'},{'key':'spec.x','operator':"
+                       "'NotIn'}]}"),
+                 TERMS "[0].matchFields[0].values: Required value: must be only one value when "
+                       "`operator` is 'In' or 'NotIn' for node field selector\n" TERMS
+                       "[0].matchFields[0].values[1]: Invalid value: \"B\": " SUBDOMAIN TERMS
+                       "[0].matchFields[1].operator: Invalid value: \"Exists\": not a valid "
+                       "selector operator\n" TERMS
+                       "[0].matchFields[2].values: Required value: must be only one value when "
+                       "`operator` is 'In' or 'NotIn' for node field selector\n" TERMS
+                       "[0].matchFields[2].key: Invalid value: \"spec.x\": not a valid field "
+                       "selector key\n"},
+                /* A preference may have values that no label can have. */
+                {"'affinity':{'nodeAffinity':{'preferredDuringSchedulingIgnoredDuringExecution':["
+                 "{'weight':1,'preference':{'matchExpressions':[{'key':'a','operator':'In','values'"
+                 ":['b c']}]}},{'weight':100,'preference':{}},{'preference':{'matchFields':[{'key':"
+                 "'a','operator':'In','values':['b']}]}},{'weight':101,'preference':{}}]}}",
+                 WEIGHTS "[2].weight: Invalid value: 0: must be in the range 1-100\n" WEIGHTS
+                         "[2].preference.matchFields[0].key: Invalid value: \"a\": not a valid "
+                         "field selector key\n" WEIGHTS
+                         "[3].weight: Invalid value: 101: must be in the range 1-100\n"},
+        };
+
+        EXPECT_ALL(cases);
+}
+
+#define PODS(terms)                                                                                \
+        "'affinity':{'podAffinity':{'requiredDuringSchedulingIgnoredDuringExecution':[" terms "]}" \
+                                                                                              "}"
+#define NEAR "spec.affinity.podAffinity.requiredDuringSchedulingIgnoredDuringExecution[0]"
+#define FAR  "spec.affinity.podAntiAffinity."
+
+static void test_affinities_to_pods_are_validated(void **state) {
+        static const struct spec_case cases[] = {
+                {PODS("{'topologyKey':'zone','namespaces':['a'],'namespaceSelector':{},"
+                      "'labelSelector':{'matchLabels':{'a':'b'}},'matchLabelKeys':['c'],"
+                      "'mismatchLabelKeys':['a','d']}"),
+                 ""},
+                {PODS("{'namespaces':['a','b.c',''],'labelSelector':{'matchLabels':{'a b':'c'}},"
+                      "'namespaceSelector':{'matchExpressions':[{'key':'k','operator':'In'}]}}"),
+                 NEAR ".labelSelector.matchLabels: Invalid value: \"a b\": " QUALIFIED NEAR
+                      ".namespaceSelector.matchExpressions[0].values: Required value: must be "
+                      "specified when `operator` is 'In' or 'NotIn'\n" NEAR
+                      ".namespace: Invalid value: \"b.c\": " LABEL NEAR
+                      ".namespace: Invalid value: \"\": " LABEL NEAR
+                      ".topologyKey: Required value: can not be empty\n" NEAR
+                      ".topologyKey: Invalid value: \"\": name part must be non-empty\n" NEAR
+                      ".topologyKey: Invalid value: \"\": " QUALIFIED},
+                {PODS("{'topologyKey':'a b','mismatchLabelKeys':['c']}"),
+                 NEAR ".mismatchLabelKeys: Forbidden: must not be specified when labelSelector is "
+                      "not set\n" NEAR ".topologyKey: Invalid value: \"a b\": " QUALIFIED},
+                {PODS("{'topologyKey':'a','labelSelector':{},'matchLabelKeys':['a','b'],"
+                      "'mismatchLabelKeys':['b','c d']}"),
+                 NEAR ".mismatchLabelKeys[1]: Invalid value: \"c d\": " QUALIFIED NEAR
+                      ".matchLabelKeys[1]: Invalid value: \"b\": exists in both matchLabelKeys "
+                      "and mismatchLabelKeys\n"},
+                {"'affinity':{'podAntiAffinity':{'requiredDuringSchedulingIgnoredDuringExecution':"
+                 "[{'topologyKey':'-'}],'preferredDuringSchedulingIgnoredDuringExecution':[{"
+                 "'weight':100,'podAffinityTerm':{'topologyKey':'a'}},{'weight':-1,"
+                 "'podAffinityTerm':{'topologyKey':'+'}}]}}",
+                 FAR "requiredDuringSchedulingIgnoredDuringExecution[0].topologyKey: Invalid "
+                     "value: \"-\": " QUALIFIED FAR
+                     "preferredDuringSchedulingIgnoredDuringExecution[1].weight: Invalid value: "
+                     "-1: must be in the range 1-100\n" FAR
+                     "preferredDuringSchedulingIgnoredDuringExecution[1].podAffinityTerm."
+                     "topologyKey: Invalid value: \"+\": " QUALIFIED},
+        };
+
+        EXPECT_ALL(cases);
+}
+
 /* ---- kinds ---- */
 
 typedef void (*validate)(const struct hf__json *object, const struct hf__json *old,
@@ -295,6 +491,10 @@ int main(void) {
                 cmocka_unit_test(test_lists_of_search_domains_have_limits),
                 cmocka_unit_test(test_names_of_the_pod_are_validated),
                 cmocka_unit_test(test_gates_are_validated),
+                cmocka_unit_test(test_spread_constraints_are_validated),
+                cmocka_unit_test(test_keys_of_labels_are_validated),
+                cmocka_unit_test(test_affinities_to_nodes_are_validated),
+                cmocka_unit_test(test_affinities_to_pods_are_validated),
                 cmocka_unit_test(test_all_kinds_with_a_template_have_the_rules),
         };
 

@@ -7,8 +7,8 @@
  * show them and tests compare them. Only rules that pods and templates share are here; those that
  * only pods have are in workloads/pods/pod_update.c.
  *
- * Affinities, spread constraints and most members of security contexts are not checked: Holdfast
- * runs no pods, so a mistake in them shows only in the program that does.
+ * Most members of security contexts are not checked: Holdfast runs no pods, so a mistake in them
+ * shows only in the program that does.
  */
 #include "server/resources/strategies/pod/rules/pod_validation.h"
 
@@ -60,8 +60,12 @@ void hfd_pod_spec_validate(const struct hf__json *spec, const char *field,
         hfd_field_path(path, field, "securityContext");
         hfd_pod_security_validate(hf__json_get(spec, "securityContext"), path, causes);
         hfd_app_armor_validate(hf__json_get(spec, "securityContext"), path, causes);
+        hfd_affinity_validate(hf__json_get(spec, "affinity"),
+                              hfd_field_path(path, field, "affinity"), causes);
         hfd_dns_validate(spec, field, causes);
         hfd_gates_validate(spec, field, causes);
+        hfd_spread_validate(hf__json_get(spec, "topologySpreadConstraints"),
+                            hfd_field_path(path, field, "topologySpreadConstraints"), causes);
         hfd_hostname_override_validate(spec, field, causes);
         validate_names(spec, field, of_node, causes);
         hfd_require_range(spec, field, "activeDeadlineSeconds", 1, INT32_MAX,

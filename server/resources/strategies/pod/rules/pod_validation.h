@@ -77,6 +77,15 @@ void hfd_host_aliases_validate(const struct hf__json *list, const char *field,
                                struct hfd_causes *causes);
 /* gate_validation.c: spec.readinessGates and spec.schedulingGates */
 void hfd_gates_validate(const struct hf__json *spec, const char *field, struct hfd_causes *causes);
+/* scheduling/affinity_validation.c: spec.affinity */
+void hfd_affinity_validate(const struct hf__json *affinity, const char *field,
+                           struct hfd_causes *causes);
+/* scheduling/spread_validation.c: spec.topologySpreadConstraints, whose path is the field */
+void hfd_spread_validate(const struct hf__json *list, const char *field, struct hfd_causes *causes);
+/* scheduling/label_keys.c: matchLabelKeys and mismatchLabelKeys of a spread constraint or of a term
+ * of an affinity to pods, which has a labelSelector beside them */
+void hfd_label_keys_validate(const struct hf__json *term, const char *field,
+                             struct hfd_causes *causes);
 /* variable_validation.c: env and envFrom of a container */
 void hfd_variables_validate(const struct hf__json *container, const char *field,
                             struct hfd_causes *causes);
