@@ -21,6 +21,7 @@ struct pod {
         struct hf__json_index volumes, containers, init_containers, ephemeral; /* by name */
         int64_t grace;             /* spec.terminationGracePeriodSeconds */
         bool never_restarts;       /* spec.restartPolicy is Never */
+        bool host_users;           /* the pod uses the user namespace of the host */
         struct hfd_causes *causes; /* borrowed */
 };
 
@@ -218,9 +219,9 @@ static void validate_container(const struct pod *pod, const struct hf__json *con
                            hfd_field_path(path, field, "resources"), causes);
         validate_resize_policy(hf__json_get(container, "resizePolicy"),
                                hfd_field_path(path, field, "resizePolicy"), pod);
-        hfd_field_path(path, field, "securityContext");
-        hfd_security_ids_validate(hf__json_get(container, "securityContext"), path, causes);
-        hfd_app_armor_validate(hf__json_get(container, "securityContext"), path, causes);
+        hfd_container_security_validate(hf__json_get(container, "securityContext"),
+                                        hfd_field_path(path, field, "securityContext"),
+                                        pod->host_users, causes);
 }
 
 /* Only an init container with restartPolicy Always, a sidecar, may have probes and a lifecycle. */
@@ -357,6 +358,7 @@ static int init_pod(struct pod *pod, const struct hf__json *spec, struct hfd_cau
         int r = 0;
 
         *pod = (struct pod){.causes = causes,
+                            .host_users = hf__json_bool(spec, "hostUsers", true),
                             .never_restarts =
                                     strcmp(hfd_text_of(spec, "restartPolicy"), "Never") == 0};
         (void)hf__json_i64(spec, "terminationGracePeriodSeconds", &pod->grace);

@@ -200,3 +200,21 @@ void hfd_address_validate(const char *text, const char *field, struct hfd_causes
                 hfd_cause_invalid_text(causes, field, text,
                                        "must not be an IPv4-mapped IPv6 address");
 }
+
+/* ---- containers ---- */
+
+void hfd_containers_visit(const struct hf__json *spec, const char *field,
+                          void (*visit)(const struct hf__json *container, const char *field,
+                                        void *userdata),
+                          void *userdata) {
+        static const char *const lists[] = {"initContainers", "containers", "ephemeralContainers"};
+        char list[HFD_FIELD_PATH_MAX], path[HFD_FIELD_PATH_MAX];
+
+        for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
+                size_t at = 0;
+                hfd_field_path(list, field, lists[i]);
+                for (const struct hf__json *m = hf__json_first(hf__json_get(spec, lists[i])); m;
+                     m = hf__json_next(m))
+                        visit(m, hfd_field_index(path, list, at++), userdata);
+        }
+}

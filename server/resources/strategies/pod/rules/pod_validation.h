@@ -33,6 +33,9 @@ void hfd_volumes_validate(const struct hf__json *spec, const char *field,
 /* A path in a volume, which is a member of the object. An absent one, or "", is valid. */
 void hfd_local_path_validate(const struct hf__json *object, const char *field, const char *member,
                              struct hfd_causes *causes);
+/* The same for a path whose file names are not restricted. */
+void hfd_descending_path_validate(const struct hf__json *object, const char *field,
+                                  const char *member, struct hfd_causes *causes);
 /* A key of a ConfigMap or Secret that becomes a file. */
 void hfd_key_file_validate(const struct hf__json *item, const char *field,
                            struct hfd_causes *causes);
@@ -61,12 +64,29 @@ void hfd_image_validate(const struct hf__json *container, const char *field,
  * container. field: the path of the container */
 void hfd_container_restart_validate(const struct hf__json *container, const char *field, bool init,
                                     struct hfd_causes *causes);
-/* security_validation.c: users and groups of a security context; the one of a pod has sysctls, too
- */
+/* security_validation.c: spec.securityContext. field: the path of the spec. */
+void hfd_pod_security_validate(const struct hf__json *spec, const char *field,
+                               struct hfd_causes *causes);
+/* Users and groups of a security context. */
 void hfd_security_ids_validate(const struct hf__json *context, const char *field,
                                struct hfd_causes *causes);
-void hfd_pod_security_validate(const struct hf__json *context, const char *field,
-                               struct hfd_causes *causes);
+/* security/container_security.c: the security context of a container. host_users: the pod uses the
+ * user namespace of the host. */
+void hfd_container_security_validate(const struct hf__json *context, const char *field,
+                                     bool host_users, struct hfd_causes *causes);
+/* The seccompProfile of a security context. */
+void hfd_seccomp_validate(const struct hf__json *context, const char *field,
+                          struct hfd_causes *causes);
+/* security/windows_options.c: the windowsOptions of a security context */
+void hfd_windows_options_validate(const struct hf__json *context, const char *field,
+                                  struct hfd_causes *causes);
+/* All containers of a pod run in the host itself, or none does (hostProcess). */
+void hfd_host_processes_validate(const struct hf__json *spec, const char *field,
+                                 struct hfd_causes *causes);
+/* security/os_validation.c: what spec.os and spec.hostUsers forbid */
+void hfd_os_validate(const struct hf__json *spec, const char *field, struct hfd_causes *causes);
+void hfd_host_users_validate(const struct hf__json *spec, const char *field,
+                             struct hfd_causes *causes);
 /* dns_validation.c: spec.dnsConfig, which some values of spec.dnsPolicy need */
 void hfd_dns_validate(const struct hf__json *spec, const char *field, struct hfd_causes *causes);
 /* spec.hostnameOverride */
@@ -170,3 +190,23 @@ void hfd_subdomain_validate(const char *name, const char *field, struct hfd_caus
 void hfd_domain_path_validate(const char *name, const char *field, struct hfd_causes *causes);
 /* An IPv4 or IPv6 address, in a form that all programs read in the same way. */
 void hfd_address_validate(const char *text, const char *field, struct hfd_causes *causes);
+/* Calls the function for each container, in Kubernetes' order: init containers, containers,
+ * ephemeral containers. field: the path of the spec; the function gets that of the container. */
+void hfd_containers_visit(const struct hf__json *spec, const char *field,
+                          void (*visit)(const struct hf__json *container, const char *field,
+                                        void *userdata),
+                          void *userdata);
+
+/* ---- values in causes: internal_form.c ---- */
+
+/* A member of a Go type inside kube-apiserver, whose names differ from those of the API. A table of
+ * them ends with {0}. */
+struct hfd_internal_member {
+        const char *go_name, *name;
+        const struct hfd_internal_member *members; /* of a struct; NULL: any other value */
+        bool is_text;                              /* no pointer: an absent member is "" */
+};
+
+/* "Invalid value", with the object as kube-apiserver shows it. */
+void hfd_internal_refuse(const struct hf__json *value, const struct hfd_internal_member *members,
+                         const char *field, const char *detail, struct hfd_causes *causes);

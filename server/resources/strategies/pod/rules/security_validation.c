@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Users, groups and sysctls of security contexts. The other members are not checked, except
- * profiles of AppArmor, which have a file of their own.
+ * The rules of the security context of a pod, and of users and groups, which containers have too.
+ * The folder security/ has the rules of other members, and app_armor.c those of AppArmor.
  *
  * Invariants: the texts of the causes and their order are those of kube-apiserver, because clients
  * show them and tests compare them. Repeated names are found in an index, because a client chooses
@@ -41,8 +41,44 @@ static bool is_sysctl(const char *name) {
         return inside && n <= SYSCTL_MAX;
 }
 
-static void validate_sysctls(const struct hf__json *list, const char *field,
-                             struct hfd_causes *causes) {
+/* Whether the parameter belongs to the IPC namespace (ipc true) or the network namespace. As in
+ * kube-apiserver, a name is read with dots as separators if the first separator is a dot, and with
+ * slashes otherwise, and it ends at a '*'. */
+static bool is_namespaced(const char *name, bool ipc) {
+        static const char *const of_ipc[] = {"kernel.sem",    "kernel.shmall",
+                                             "kernel.shmmax", "kernel.shmmni",
+                                             "kernel.shm",    "kernel.shm_rmid_forced",
+                                             "kernel.msgmax", "kernel.msgmnb",
+                                             "kernel.msgmni", "kernel.msg"};
+        char text[SYSCTL_MAX + 1]; /* longer than all names that are compared, so it may be cut */
+        bool slashes = name[strcspn(name, "./")] == '/';
+        size_t n = strcspn(name, "*");
+
+        (void)snprintf(text, sizeof text, "%.*s", (int)(n < SYSCTL_MAX ? n : SYSCTL_MAX), name);
+        for (char *c = text; *c && slashes; c++)
+                if (*c == '/' || *c == '.')
+                        *c = *c == '/' ? '.' : '/';
+        if (!ipc)
+                return strncmp(text, "net.", 4) == 0;
+        for (size_t i = 0; i < sizeof of_ipc / sizeof of_ipc[0]; i++)
+                if (strcmp(text, of_ipc[i]) == 0)
+                        return true;
+        return strncmp(text, "fs.mqueue.", 10) == 0;
+}
+
+/* A parameter of a namespace that the pod shares with the host would change the host. */
+static void refuse_of_host(const struct hf__json *spec, const char *name, const char *field,
+                           struct hfd_causes *causes) {
+        if (hf__json_bool(spec, "hostNetwork", false) && is_namespaced(name, false))
+                hfd_cause_invalid_text(causes, field, name,
+                                       "may not be specified when 'hostNetwork' is true");
+        else if (hf__json_bool(spec, "hostIPC", false) && is_namespaced(name, true))
+                hfd_cause_invalid_text(causes, field, name,
+                                       "may not be specified when 'hostIPC' is true");
+}
+
+static void validate_sysctls(const struct hf__json *spec, const struct hf__json *list,
+                             const char *field, struct hfd_causes *causes) {
         char item[HFD_FIELD_PATH_MAX], path[HFD_FIELD_PATH_MAX];
         struct hf__json_index names;
         size_t i = 0;
@@ -62,6 +98,7 @@ static void validate_sysctls(const struct hf__json *list, const char *field,
                                                        "[a-z0-9]([-_a-z0-9]*[a-z0-9])?$");
                         else if (hf__json_index_find(&names, name)->position < i)
                                 hfd_cause_duplicate_text(causes, path, name);
+                        refuse_of_host(spec, name, path, causes);
                 }
         hf__json_index_done(&names);
 }
@@ -87,14 +124,41 @@ void hfd_security_ids_validate(const struct hf__json *context, const char *field
         hfd_require_range(context, field, "runAsGroup", 0, INT32_MAX, id_range, causes);
 }
 
-void hfd_pod_security_validate(const struct hf__json *context, const char *field,
-                               struct hfd_causes *causes) {
+/* "Unsupported value" unless the member is absent or one of the values, which end with NULL. */
+static void validate_policy(const struct hf__json *context, const char *field, const char *member,
+                            const char *const *values, struct hfd_causes *causes) {
         char path[HFD_FIELD_PATH_MAX];
 
-        hfd_require_range(context, field, "fsGroup", 0, INT32_MAX, id_range, causes);
-        hfd_security_ids_validate(context, field, causes);
+        if (hf__json_get(context, member))
+                hfd_refuse_others(hfd_text_of(context, member), hfd_field_path(path, field, member),
+                                  values, causes);
+}
+
+void hfd_pod_security_validate(const struct hf__json *spec, const char *field,
+                               struct hfd_causes *causes) {
+        static const char *const of_fs_group[] = {"Always", "OnRootMismatch", NULL},
+                                 *const of_groups[] = {"Merge", "Strict", NULL},
+                                 *const of_se_linux[] = {"MountOption", "Recursive", NULL};
+        const struct hf__json *context = hf__json_get(spec, "securityContext");
+        char of_context[HFD_FIELD_PATH_MAX], path[HFD_FIELD_PATH_MAX];
+
+        hfd_field_path(of_context, field, "securityContext");
+        hfd_require_range(context, of_context, "fsGroup", 0, INT32_MAX, id_range, causes);
+        hfd_security_ids_validate(context, of_context, causes);
         validate_groups(hf__json_get(context, "supplementalGroups"),
-                        hfd_field_path(path, field, "supplementalGroups"), causes);
-        validate_sysctls(hf__json_get(context, "sysctls"), hfd_field_path(path, field, "sysctls"),
-                         causes);
+                        hfd_field_path(path, of_context, "supplementalGroups"), causes);
+        /* In kube-apiserver this member belongs to the context. */
+        if (hf__json_bool(spec, "shareProcessNamespace", false) &&
+            hf__json_bool(spec, "hostPID", false))
+                hfd_cause_invalid(causes, hfd_field_path(path, of_context, "shareProcessNamespace"),
+                                  "true",
+                                  "ShareProcessNamespace and HostPID cannot both be enabled");
+        validate_sysctls(spec, hf__json_get(context, "sysctls"),
+                         hfd_field_path(path, of_context, "sysctls"), causes);
+        validate_policy(context, of_context, "fsGroupChangePolicy", of_fs_group, causes);
+        hfd_seccomp_validate(context, of_context, causes);
+        hfd_windows_options_validate(context, of_context, causes);
+        hfd_app_armor_validate(context, of_context, causes);
+        validate_policy(context, of_context, "supplementalGroupsPolicy", of_groups, causes);
+        validate_policy(context, of_context, "seLinuxChangePolicy", of_se_linux, causes);
 }

@@ -26,9 +26,8 @@ static bool has_backsteps(const char *path) {
         return false;
 }
 
-/* The last rule keeps names free that the kubelet uses itself, such as "..data". */
-void hfd_local_path_validate(const struct hf__json *object, const char *field, const char *member,
-                             struct hfd_causes *causes) {
+void hfd_descending_path_validate(const struct hf__json *object, const char *field,
+                                  const char *member, struct hfd_causes *causes) {
         const char *text = hfd_text_of(object, member);
         char path[HFD_FIELD_PATH_MAX];
 
@@ -37,6 +36,16 @@ void hfd_local_path_validate(const struct hf__json *object, const char *field, c
                 hfd_cause_invalid_text(causes, path, text, "must be a relative path");
         if (has_backsteps(text))
                 hfd_cause_invalid_text(causes, path, text, "must not contain '..'");
+}
+
+/* The last rule keeps names free that the kubelet uses itself, such as "..data". */
+void hfd_local_path_validate(const struct hf__json *object, const char *field, const char *member,
+                             struct hfd_causes *causes) {
+        const char *text = hfd_text_of(object, member);
+        char path[HFD_FIELD_PATH_MAX];
+
+        hfd_descending_path_validate(object, field, member, causes);
+        hfd_field_path(path, field, member);
         if (strncmp(text, "..", 2) == 0 && strncmp(text, "../", 3) != 0)
                 hfd_cause_invalid_text(causes, path, text, "must not start with '..'");
 }
