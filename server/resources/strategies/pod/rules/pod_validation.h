@@ -64,7 +64,7 @@ void hfd_image_validate(const struct hf__json *container, const char *field,
  * container. field: the path of the container */
 void hfd_container_restart_validate(const struct hf__json *container, const char *field, bool init,
                                     struct hfd_causes *causes);
-/* security_validation.c: spec.securityContext. field: the path of the spec. */
+/* security/pod_security.c: spec.securityContext. field: the path of the spec. */
 void hfd_pod_security_validate(const struct hf__json *spec, const char *field,
                                struct hfd_causes *causes);
 /* Users and groups of a security context. */
@@ -114,7 +114,7 @@ void hfd_variables_validate(const struct hf__json *container, const char *field,
 void hfd_handlers_validate(const struct hf__json *container, const char *field, int64_t grace,
                            struct hfd_causes *causes);
 
-/* ---- profiles of AppArmor: app_armor.c ---- */
+/* ---- profiles of AppArmor: security/app_armor.c ---- */
 
 /* The key of an annotation with a profile is this and the name of the container. Such annotations
  * are older than the field appArmorProfile of security contexts. */

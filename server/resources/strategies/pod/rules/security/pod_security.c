@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The rules of the security context of a pod, and of users and groups, which containers have too.
- * The folder security/ has the rules of other members, and app_armor.c those of AppArmor.
+ * Other files of this folder have the rules of the members that are structs.
  *
  * Invariants: the texts of the causes and their order are those of kube-apiserver, because clients
  * show them and tests compare them. Repeated names are found in an index, because a client chooses
