@@ -802,6 +802,111 @@ static void test_a_namespace_of_users_forbids_members(void **state) {
         EXPECT_ALL(cases);
 }
 
+/* ---- resources and devices ---- */
+
+#define CLAIMS(uses)                                                                               \
+        "'resourceClaims':[{'name':'b','resourceClaimName':'x.y'},{'name':'a',"                    \
+        "'resourceClaimTemplateName':'t'}],'containers':[" CONTAINER("c", ",'resources':{'claims'" \
+                                                                          ":[" uses "]}") "]"
+#define USES "spec.containers[0].resources.claims"
+
+static void test_claims_for_devices_are_validated(void **state) {
+        static const struct spec_case cases[] = {
+                {CLAIMS("{'name':'a'},{'name':'b','request':'r'},{'name':'b','request':'s'}"), ""},
+                {"'resourceClaims':[{},{'name':'a','resourceClaimName':'x',"
+                 "'resourceClaimTemplateName':'y'},{'name':'a','resourceClaimName':'Z'},{'name':"
+                 "'B','resourceClaimTemplateName':''}]",
+                 "spec.resourceClaims[0].name: Required value\n"
+                 "spec.resourceClaims[0]: Invalid value: {\"Name\":\"\","
+                 "\"ResourceClaimName\":null,\"ResourceClaimTemplateName\":null}: must specify one "
+                 "of: `resourceClaimName`, `resourceClaimTemplateName`\n"
+                 "spec.resourceClaims[1]: Invalid value: {\"Name\":\"a\","
+                 "\"ResourceClaimName\":\"x\",\"ResourceClaimTemplateName\":\"y\"}: at most one of "
+                 "`resourceClaimName` or `resourceClaimTemplateName` may be specified\n"
+                 "spec.resourceClaims[2].name: Duplicate value: \"a\"\n"
+                 "spec.resourceClaims[2].resourceClaimName: Invalid value: \"Z\": " SUBDOMAIN
+                 "spec.resourceClaims[3].name: Invalid value: \"B\": " LABEL
+                 "spec.resourceClaims[3].resourceClaimTemplateName: Invalid value: "
+                 "\"\": " SUBDOMAIN},
+                {CLAIMS("{},{'name':'a'},{'name':'a','request':'r'},{'name':'a'}"),
+                 USES "[0]: Required value\n" USES "[2]: Duplicate value: \"a\"\n" USES
+                      "[3]: Duplicate value: \"a\"\n"},
+                {CLAIMS("{'name':'a','request':'r'},{'name':'a','request':'r'},{'name':'a'},"
+                        "{'name':'b','request':'R'}"),
+                 USES "[1]: Duplicate value: \"a/r\"\n" USES "[2]: Duplicate value: \"a\"\n" USES
+                      "[3].request: Invalid value: \"R\": " LABEL},
+                {CLAIMS("{'name':'c'}"), USES "[0]: Not found: \"c\": must be one of the names in "
+                                              "pod.spec.resourceClaims: a, b\n"},
+                {"'containers':[" CONTAINER("c", ",'resources':{'claims':[{'name':'c'}]}") "]",
+                 USES "[0]: Not found: \"c\": must be one of the names in pod.spec.resourceClaims "
+                      "which is empty\n"},
+                /* Init containers use claims, too. */
+                {"'initContainers':[" CONTAINER("i", ",'resources':{'claims':[{'name':'c'}]}") "]",
+                 "spec.initContainers[0].resources.claims[0]: Not found: \"c\": must be one of the "
+                 "names in pod.spec.resourceClaims which is empty\n"},
+        };
+
+        EXPECT_ALL(cases);
+}
+
+static void test_resources_are_validated(void **state) {
+        static const struct spec_case cases[] = {
+                {"'overhead':{'cpu':'1','hugepages-2Mi':'2Mi'}", ""},
+                {"'overhead':{}", ""},
+                {"'overhead':{'hugepages-2Mi':'2Mi'}",
+                 "spec.overhead: Forbidden: HugePages require cpu or memory\n"},
+                {"'overhead':{'memory':'-1','example.com/a':'1','a':'1'}",
+                 "spec.overhead.limits[memory]: Invalid value: \"-1\": must be greater than or "
+                 "equal to 0\n"
+                 "spec.overhead.limits[a]: Invalid value: \"a\": must be a standard resource type "
+                 "or fully qualified\n"
+                 "spec.overhead.limits[a]: Invalid value: \"a\": must be a standard resource for "
+                 "containers\n"},
+                {"'containers':[" CONTAINER("c", ",'resources':{'limits':{'hugepages-2Mi':'2Mi'},"
+                                                 "'requests':{'memory':'1'}}") "]",
+                 ""},
+                {"'containers':[" CONTAINER("c",
+                                            ",'resources':{'limits':{'hugepages-2Mi':'2Mi'}}") "]",
+                 "spec.containers[0].resources: Forbidden: HugePages require cpu or memory\n"},
+        };
+
+        EXPECT_ALL(cases);
+}
+
+#define RESTART                                                                                    \
+        ",'resizePolicy':[{'resourceName':'cpu','restartPolicy':'NotRequired'},{"                  \
+        "'resourceName':'memory','restartPolicy':'RestartContainer'}]"
+
+static void test_a_resize_restarts_no_init_container(void **state) {
+        static const struct spec_case cases[] = {
+                {"'containers':[" CONTAINER("c", RESTART) "],'initContainers':[" CONTAINER(
+                         "i", RESTART ",'restartPolicy':'Always'") "]",
+                 ""},
+                {"'initContainers':[" CONTAINER("i", RESTART) "]",
+                 "spec.initContainers[0].resizePolicy[1].restartPolicy: Invalid value: "
+                 "\"RestartContainer\": must not be set to 'RestartContainer' for non-sidecar "
+                 "initContainers\n"},
+        };
+
+        EXPECT_ALL(cases);
+}
+
+#define PORT                                                                                       \
+        ",'ports':[{'containerPort':1,'protocol':'TCP'},{'containerPort':2,'hostPort':3,"          \
+        "'protocol':'TCP'},{'containerPort':4,'hostPort':4,'protocol':'TCP'}]"
+
+static void test_ports_of_the_network_of_the_host_agree(void **state) {
+        static const struct spec_case cases[] = {
+                {"'containers':[" CONTAINER("c", PORT) "]", ""},
+                {"'hostNetwork':true,'initContainers':[" CONTAINER("i", PORT) "]", ""},
+                {"'hostNetwork':true,'containers':[" CONTAINER("c", PORT) "]",
+                 "spec.containers[0].ports[1].hostPort: Invalid value: 3: must match "
+                 "`containerPort` when `hostNetwork` is true\n"},
+        };
+
+        EXPECT_ALL(cases);
+}
+
 /* ---- kinds ---- */
 
 typedef void (*validate)(const struct hf__json *object, const struct hf__json *old,
@@ -867,6 +972,10 @@ int main(void) {
                 cmocka_unit_test(test_windows_forbids_members),
                 cmocka_unit_test(test_systems_are_validated),
                 cmocka_unit_test(test_a_namespace_of_users_forbids_members),
+                cmocka_unit_test(test_claims_for_devices_are_validated),
+                cmocka_unit_test(test_resources_are_validated),
+                cmocka_unit_test(test_a_resize_restarts_no_init_container),
+                cmocka_unit_test(test_ports_of_the_network_of_the_host_agree),
                 cmocka_unit_test(test_all_kinds_with_a_template_have_the_rules),
         };
 

@@ -164,6 +164,34 @@ static const struct rule_case cases[] = {
          POD("'volumes':[{'name':'v','projected':{'sources':[{'secret':{'name':'s','items':[@,"
              "{'key':'k','path':'p0'}]}}]}}]"),
          NULL, "spec.volumes[0].projected: Invalid value: \"s\": conflicting duplicate paths"},
+        {hfd_pod_validate, "{'name':'g#'}", POD("'schedulingGates':[@,{'name':'g0'}]"), NULL,
+         "spec.schedulingGates[12]: Duplicate value: \"g0\""},
+        {hfd_pod_validate, "{'maxSkew':1,'topologyKey':'k#','whenUnsatisfiable':'DoNotSchedule'}",
+         POD("'topologySpreadConstraints':[@,{'maxSkew':1,'topologyKey':'k0','whenUnsatisfiable':"
+             "'DoNotSchedule'}]"),
+         NULL, "spec.topologySpreadConstraints[0].{topologyKey, whenUnsatisfiable}: Duplicate"},
+        {hfd_pod_validate, "{'key':'k#','operator':'Exists'}",
+         POD("'topologySpreadConstraints':[{'maxSkew':1,'topologyKey':'k','whenUnsatisfiable':"
+             "'DoNotSchedule','matchLabelKeys':['k3'],'labelSelector':{'matchExpressions':[@,"
+             "{'key':'k3','operator':'Exists'}]}}]"),
+         NULL, "spec.topologySpreadConstraints[0][0]: Invalid value: \"k3\": exists in both"},
+        {hfd_pod_validate, "'k#'",
+         POD("'affinity':{'podAffinity':{'requiredDuringSchedulingIgnoredDuringExecution':[{"
+             "'topologyKey':'k','labelSelector':{},'matchLabelKeys':['k3'],'mismatchLabelKeys':[@]"
+             "}]}}"),
+         NULL,
+         "spec.affinity.podAffinity.requiredDuringSchedulingIgnoredDuringExecution[0]."
+         "matchLabelKeys[0]: Invalid value: \"k3\": exists in both"},
+        {hfd_pod_validate, "{'name':'c#','resourceClaimName':'x'}",
+         POD("'resourceClaims':[@,{'name':'c0','resourceClaimName':'x'}]"), NULL,
+         "spec.resourceClaims[12].name: Duplicate value: \"c0\""},
+        {hfd_pod_validate, NULL, POD("'resourceClaims':[{'name':'c'}]"), NULL,
+         "spec.resourceClaims[0]: Invalid value: {\"Name\":\"c\""},
+        {hfd_pod_validate, "{'name':'c','request':'r#'}",
+         POD_OF("'resources':{'claims':[@,{'name':'c','request':'r3'}]}"), NULL,
+         "spec.containers[0].resources.claims[12]: Duplicate value: \"c/r3\""},
+        {hfd_pod_validate, NULL, POD("'dnsConfig':{'nameservers':['::1','::2','::3','::4']}"), NULL,
+         "spec.dnsConfig.nameservers: Invalid value: [\"::1\""},
         {resize, "'example.com/r#':'1'", POD_OF("'resources':{'limits':{@}}"),
          POD_OF("'resources':{'limits':{'cpu':'1',@}}"), "spec.containers[0].resources.limits"},
         {resize, NULL, POD_OF("'resources':{'limits':{'cpu':'2'}},'tty':true"),

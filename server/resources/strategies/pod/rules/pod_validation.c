@@ -49,7 +49,10 @@ void hfd_pod_spec_validate(const struct hf__json *spec, const char *field,
         char path[HFD_FIELD_PATH_MAX];
 
         hfd_volumes_validate(spec, field, causes);
+        hfd_device_claims_validate(hf__json_get(spec, "resourceClaims"),
+                                   hfd_field_path(path, field, "resourceClaims"), causes);
         hfd_containers_validate(spec, field, causes);
+        hfd_host_network_validate(spec, field, causes);
         hfd_require_one_of(spec, field, "restartPolicy", restart_policies, causes);
         hfd_require_one_of(spec, field, "dnsPolicy", dns_policies, causes);
         hfd_labels_validate(hf__json_get(spec, "nodeSelector"),
@@ -78,6 +81,8 @@ void hfd_pod_spec_validate(const struct hf__json *spec, const char *field,
         validate_names(spec, field, of_classes, causes);
         if (hf__json_get(spec, "preemptionPolicy"))
                 hfd_require_one_of(spec, field, "preemptionPolicy", preemption_policies, causes);
+        hfd_overhead_validate(hf__json_get(spec, "overhead"),
+                              hfd_field_path(path, field, "overhead"), causes);
         hfd_os_validate(spec, field, causes);
 }
 

@@ -52,10 +52,28 @@ void hfd_projected_sources_validate(const struct hf__json *projected, const char
 /* container_validation.c: spec.containers, spec.initContainers and spec.ephemeralContainers */
 void hfd_containers_validate(const struct hf__json *spec, const char *field,
                              struct hfd_causes *causes);
+/* container_resources.c: the resources of a container. claims: an index of the names in
+ * spec.resourceClaims */
+void hfd_container_resources_validate(const struct hf__json *resources,
+                                      const struct hf__json_index *claims, const char *field,
+                                      struct hfd_causes *causes);
+/* The resizePolicy of a container, whose path is the field. never_restarts: the restartPolicy of
+ * the pod is Never. */
+void hfd_resize_policy_validate(const struct hf__json *list, const char *field, bool never_restarts,
+                                struct hfd_causes *causes);
+/* The overhead of a pod, or of a RuntimeClass for its pods. */
+void hfd_overhead_validate(const struct hf__json *overhead, const char *field,
+                           struct hfd_causes *causes);
+/* device_claims.c: spec.resourceClaims, whose path is the field */
+void hfd_device_claims_validate(const struct hf__json *list, const char *field,
+                                struct hfd_causes *causes);
 /* host_port_validation.c: the ports of the node that a list of containers uses, from `first` on; or
  * those of `first` alone. field: the path of the list */
 void hfd_host_ports_validate(const struct hf__json *first, bool only_first, const char *field,
                              struct hfd_causes *causes);
+/* With spec.hostNetwork, a port of a container is that of the node. field: the path of the spec */
+void hfd_host_network_validate(const struct hf__json *spec, const char *field,
+                               struct hfd_causes *causes);
 /* The name of a container's image has no spaces around it. The rules of templates leave this one
  * out, as in kube-apiserver, so that those of pods call it. */
 void hfd_image_validate(const struct hf__json *container, const char *field,
