@@ -27,7 +27,7 @@ void hfd_pod_spec_validate(const struct hf__json *spec, const char *field,
 /* toleration.c */
 void hfd_toleration_validate(const struct hf__json *toleration, const char *field,
                              struct hfd_causes *causes);
-/* volume_validation.c: spec.volumes */
+/* volumes/volume_validation.c: spec.volumes */
 void hfd_volumes_validate(const struct hf__json *spec, const char *field,
                           struct hfd_causes *causes);
 /* A path in a volume, which is a member of the object. An absent one, or "", is valid. */
@@ -46,7 +46,7 @@ void hfd_downward_file_validate(const struct hf__json *file, const char *field,
  * the second case, which allows other fields. */
 void hfd_object_field_selector_validate(const struct hf__json *selector, const char *field,
                                         bool of_volume, struct hfd_causes *causes);
-/* projected_validation.c: the sources of a projected volume, whose path is the field */
+/* volumes/projected_validation.c: the sources of a projected volume, whose path is the field */
 void hfd_projected_sources_validate(const struct hf__json *projected, const char *field,
                                     struct hfd_causes *causes);
 /* container_validation.c: spec.containers, spec.initContainers and spec.ephemeralContainers */
