@@ -463,6 +463,120 @@ static void test_ports_of_the_network_of_the_host_agree(void **state) {
         EXPECT_ALL(cases);
 }
 
+/* ---- projected volumes ---- */
+
+#define SOURCE(source)       "'volumes':[{'name':'v','projected':{'sources':[{" source "}]}}]"
+#define BUNDLE(members)      SOURCE("'clusterTrustBundle':{'path':'p'," members "}")
+#define CERTIFICATE(members) SOURCE("'podCertificate':{'keyPath':'p'," members "}")
+#define OF_BUNDLE            "spec.volumes[0].projected.sources[0].clusterTrustBundle"
+#define OF_CERTIFICATE       "spec.volumes[0].projected.sources[0].podCertificate"
+#define NO_NAME              "not a valid clustertrustbundlename: "
+
+static void test_trust_bundles_are_validated(void **state) {
+        static const struct spec_case cases[] = {
+                {BUNDLE("'name':'a.b'"), ""},
+                {BUNDLE("'name':'example.com:signer:a.b'"), ""},
+                {BUNDLE("'signerName':'example.com/a.b'"), ""},
+                {BUNDLE("'signerName':'example.com/a.b','labelSelector':{'matchLabels':{'a':'b'}}"),
+                 ""},
+                {BUNDLE("'name':'a','signerName':'example.com/a','labelSelector':{}"),
+                 OF_BUNDLE ": Invalid value: {\"Name\":\"a\",\"SignerName\":\"example.com/a\","
+                           "\"LabelSelector\":{},\"Optional\":null,\"Path\":\"p\"}: only one of "
+                           "name and signerName may be used\n"},
+                {BUNDLE("'name':''"),
+                 OF_BUNDLE ".name: Required value: must be a valid object name\n" OF_BUNDLE
+                           ".name: Invalid value: \"\": " NO_NAME SUBDOMAIN},
+                {BUNDLE("'name':'A','labelSelector':{'matchLabels':{'a':'b'}}"),
+                 OF_BUNDLE ".name: Invalid value: \"A\": " NO_NAME SUBDOMAIN OF_BUNDLE
+                           ".labelSelector: Invalid value: {\"matchLabels\":{\"a\":\"b\"}}: "
+                           "labelSelector must be unset if name is specified\n"},
+                {BUNDLE("'name':'a/b'"),
+                 OF_BUNDLE ".name: Invalid value: \"a/b\": " NO_NAME SUBDOMAIN},
+                {BUNDLE("'name':'a:b/c'"),
+                 OF_BUNDLE ".name: Invalid value: \"a:b/c\": " NO_NAME SUBDOMAIN},
+                {BUNDLE("'name':':a'"),
+                 OF_BUNDLE ".name: Invalid value: \":a\": " NO_NAME "ClusterTrustBundle without "
+                           "signer name must not have \":\" in its name\n"},
+                {BUNDLE("'name':'a:b/c:d'"),
+                 OF_BUNDLE ".name: Invalid value: \"a:b/c:d\": " NO_NAME "ClusterTrustBundle for "
+                           "signerName a/b/c must be named with prefix a:b:c:\n"},
+                {BUNDLE("'signerName':'','labelSelector':{'matchExpressions':[{'key':'a',"
+                        "'operator':'x'}]}"),
+                 OF_BUNDLE ".signerName: Required value: must be a valid signer name\n" OF_BUNDLE
+                           ".signerName: Required value\n" OF_BUNDLE
+                           ".labelSelector.matchExpressions[0].operator: Invalid value: \"x\": not "
+                           "a valid selector operator\n"},
+                {BUNDLE("'signerName':'a'"), OF_BUNDLE
+                 ".signerName: Invalid value: \"a\": must be a fully qualified domain and "
+                 "path of the form 'example.com/signer-name'\n"},
+        };
+
+        EXPECT_ALL(cases);
+}
+
+#define VALID_CERTIFICATE "'signerName':'example.com/a','keyType':'RSA3072'"
+
+static void test_certificates_of_pods_are_validated(void **state) {
+        static const struct spec_case cases[] = {
+                {CERTIFICATE(VALID_CERTIFICATE ",'maxExpirationSeconds':7862400,'userAnnotations':"
+                                               "{'example.com/A':'b'}"),
+                 ""},
+                {CERTIFICATE(VALID_CERTIFICATE ",'maxExpirationSeconds':3600"), ""},
+                {CERTIFICATE("'signerName':'kubernetes.io/a','keyType':'ED25519',"
+                             "'maxExpirationSeconds':86400"),
+                 ""},
+                {CERTIFICATE("'signerName':'nkubernetes.io/a','keyType':'ECDSAP256',"
+                             "'maxExpirationSeconds':86401"),
+                 ""},
+                {CERTIFICATE("'signerName':'x.kubernetes.io/a','keyType':'ECDSAP384',"
+                             "'maxExpirationSeconds':86401"),
+                 OF_CERTIFICATE ".maxExpirationSeconds: Invalid value: 86401: if provided, "
+                                "maxExpirationSeconds must be <= 86400\n"},
+                {CERTIFICATE(VALID_CERTIFICATE ",'maxExpirationSeconds':7862401"),
+                 OF_CERTIFICATE ".maxExpirationSeconds: Invalid value: 7862401: if provided, "
+                                "maxExpirationSeconds must be <= 7862400\n"},
+                {CERTIFICATE(VALID_CERTIFICATE ",'maxExpirationSeconds':3599"),
+                 OF_CERTIFICATE ".maxExpirationSeconds: Invalid value: 3599: if provided, "
+                                "maxExpirationSeconds must be >= 3600\n"},
+                {CERTIFICATE("'signerName':'a/b','keyType':'rsa','userAnnotations':{'A':'b',"
+                             "'':'c','a b/c':'d'}"),
+                 OF_CERTIFICATE
+                 ".signerName: Invalid value: \"a\": should be a domain with at "
+                 "least two segments separated by dots\n" OF_CERTIFICATE
+                 ".userAnnotations: Invalid value: \"a\": must be a domain-prefixed "
+                 "key (such as \"acme.io/foo\")\n" OF_CERTIFICATE
+                 ".userAnnotations: Required value\n" OF_CERTIFICATE
+                 ".userAnnotations: Invalid value: \"a b/c\": prefix part " SUBDOMAIN OF_CERTIFICATE
+                 ".keyType: Unsupported value: \"rsa\": "
+                 "supported values: \"RSA3072\", "
+                 "\"RSA4096\", \"ECDSAP256\", "
+                 "\"ECDSAP384\", \"ECDSAP521\", "
+                 "\"ED25519\"\n"},
+        };
+
+        EXPECT_ALL(cases);
+}
+
+static void test_annotations_of_certificates_have_a_limit(void **state) {
+        char *value = calloc(1, 256 * 1024 + 1), *members = NULL;
+
+        for (size_t n = 256 * 1024 - 5; n < 256 * 1024 - 3; n++) {
+                memset(value, 'a', n);
+                assert_true(asprintf(&members,
+                                     CERTIFICATE(VALID_CERTIFICATE ",'userAnnotations':{'a.b/c':"
+                                                                   "'%s'}"),
+                                     value) > 0);
+                const struct hfd_causes causes = pod_spec_causes(members);
+                bool fits = n + strlen("a.b/c") <= 256 * 1024;
+                assert_int_equal(causes.n, fits ? 0 : 1);
+                if (!fits)
+                        assert_string_equal(causes.items[0].text,
+                                            "Too long: may not be more than 262144 bytes");
+                free(members);
+        }
+        free(value);
+}
+
 /* ---- kinds ---- */
 
 typedef void (*validate)(const struct hf__json *object, const struct hf__json *old,
@@ -522,6 +636,9 @@ int main(void) {
                 cmocka_unit_test(test_resources_are_validated),
                 cmocka_unit_test(test_a_resize_restarts_no_init_container),
                 cmocka_unit_test(test_ports_of_the_network_of_the_host_agree),
+                cmocka_unit_test(test_trust_bundles_are_validated),
+                cmocka_unit_test(test_certificates_of_pods_are_validated),
+                cmocka_unit_test(test_annotations_of_certificates_have_a_limit),
                 cmocka_unit_test(test_all_kinds_with_a_template_have_the_rules),
         };
 

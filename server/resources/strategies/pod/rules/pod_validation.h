@@ -49,6 +49,12 @@ void hfd_object_field_selector_validate(const struct hf__json *selector, const c
 /* volumes/projected_validation.c: the sources of a projected volume, whose path is the field */
 void hfd_projected_sources_validate(const struct hf__json *projected, const char *field,
                                     struct hfd_causes *causes);
+/* certificate_sources.c: the members of the sources clusterTrustBundle and podCertificate that are
+ * no paths */
+void hfd_trust_bundle_validate(const struct hf__json *source, const char *field,
+                               struct hfd_causes *causes);
+void hfd_pod_certificate_validate(const struct hf__json *source, const char *field,
+                                  struct hfd_causes *causes);
 /* container_validation.c: spec.containers, spec.initContainers and spec.ephemeralContainers */
 void hfd_containers_validate(const struct hf__json *spec, const char *field,
                              struct hfd_causes *causes);
@@ -221,10 +227,12 @@ void hfd_containers_visit(const struct hf__json *spec, const char *field,
  * them ends with {0}. */
 struct hfd_internal_member {
         const char *go_name, *name;
-        const struct hfd_internal_member *members; /* of a struct; NULL: any other value */
-        bool is_text;                              /* no pointer: an absent member is "" */
+        const struct hfd_internal_member
+                *members; /* of a struct, or a list of them; NULL: others */
+        bool is_text;     /* no pointer: an absent member is "" */
 };
 
-/* "Invalid value", with the object as kube-apiserver shows it. */
+/* "Invalid value", with the object, or the list of objects, as kube-apiserver shows it. NULL is
+ * shown as null. */
 void hfd_internal_refuse(const struct hf__json *value, const struct hfd_internal_member *members,
                          const char *field, const char *detail, struct hfd_causes *causes);

@@ -6,8 +6,6 @@
  * because clients show them and tests compare them. No file leads out of the volume (".."), and no
  * two files have the same path, except files with tokens. Repeated paths are found with an index,
  * never by comparing all paths with each other: clients choose how many there are.
- *
- * The names of signers and of their bundles are not checked.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -124,11 +122,7 @@ static void validate_token(const struct hf__json *source, const char *field, str
 
 static void validate_bundle(const struct hf__json *source, const char *field, struct paths *paths,
                             struct hfd_causes *causes) {
-        const struct hf__json *name = hf__json_get(source, "name"),
-                              *signer = hf__json_get(source, "signerName");
-
-        if (!name && !signer)
-                hfd_cause_required(causes, field, "either name or signerName must be specified");
+        hfd_trust_bundle_validate(source, field, causes);
         if (hfd_require_text(source, field, "path", causes))
                 hfd_local_path_validate(source, field, "path", causes);
         note_path(paths, hfd_text_of(source, "path"), hfd_text_of(source, "path"), causes);
@@ -138,6 +132,7 @@ static void validate_certificate(const struct hf__json *source, const char *fiel
                                  struct paths *paths, struct hfd_causes *causes) {
         bool found = false;
 
+        hfd_pod_certificate_validate(source, field, causes);
         for (size_t i = 0; i < sizeof certificate_paths / sizeof certificate_paths[0]; i++) {
                 const char *path = hfd_text_of(source, certificate_paths[i]);
                 hfd_local_path_validate(source, field, certificate_paths[i], causes);
