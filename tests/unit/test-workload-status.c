@@ -419,6 +419,39 @@ static void test_other_members_of_pods(void **state) {
         ASSERT_WRITES(hfd_pod_validate_status, writes);
 }
 
+static void test_users_of_containers_are_those_of_the_system(void **state) {
+#define USER(uid, gid, group)                                                                      \
+        "'user':{'linux':{'uid':" uid ",'gid':" gid ",'supplementalGroups':[7," group "]}}"
+        static const struct write writes[] = {
+                {"{}",
+                 "{'status':{'containerStatuses':[{" USER("0", "2147483647",
+                                                          "0") "},{'user':{}}]}}",
+                 NULL},
+                {"{}", "{'status':{'containerStatuses':[{},{" USER("-1", "-2", "2147483648") "}]}}",
+                 "status.containerStatuses[1].user.linux.uid: Invalid value: -1: must be between 0 "
+                 "and 2147483647, inclusive\n"
+                 "status.containerStatuses[1].user.linux.gid: Invalid value: -2: must be between 0 "
+                 "and 2147483647, inclusive\n"
+                 "status.containerStatuses[1].user.linux.supplementalGroups[1]: Invalid value: "
+                 "2147483648: must be between 0 and 2147483647, inclusive\n"},
+                {"{}",
+                 "{'spec':{'os':{'name':'linux'}},'status':{'initContainerStatuses':[{" USER(
+                         "-1", "0", "0") "}],'ephemeralContainerStatuses':[{" USER("0", "-1",
+                                                                                   "0") "}]}}",
+                 "status.initContainerStatuses[0].user.linux.uid: Invalid value: -1: must be "
+                 "between 0 and 2147483647, inclusive\n"
+                 "status.ephemeralContainerStatuses[0].user.linux.gid: Invalid value: -1: must be "
+                 "between 0 and 2147483647, inclusive\n"},
+                {"{}",
+                 "{'spec':{'os':{'name':'windows'}},'status':{'containerStatuses':[{" USER(
+                         "-1", "0", "0") "},{'user':{}}]}}",
+                 "status.containerStatuses[0].user.linux: Forbidden: cannot be set for a windows "
+                 "pod\n"},
+        };
+
+        ASSERT_WRITES(hfd_pod_validate_status, writes);
+}
+
 static void test_the_two_members_for_addresses_agree(void **state) {
         static const char *const cases[][2] = {
                 {"{'podIP':'1.1.1.1'}", "{'podIP':'1.1.1.1','podIPs':[{'ip':'1.1.1.1'}]}"},
@@ -596,6 +629,7 @@ int main(void) {
                 cmocka_unit_test(test_indexes_and_counters_of_a_job),
                 cmocka_unit_test(test_an_ended_container_stays_ended),
                 cmocka_unit_test(test_other_members_of_pods),
+                cmocka_unit_test(test_users_of_containers_are_those_of_the_system),
                 cmocka_unit_test(test_the_two_members_for_addresses_agree),
                 cmocka_unit_test(test_addresses_of_load_balancers),
                 cmocka_unit_test(test_claims_and_attachments),

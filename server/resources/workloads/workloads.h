@@ -156,6 +156,8 @@ void hfd_pod_validate_status(const struct hf__json *object, const struct hf__jso
                              struct hfd_causes *causes);
 /* Makes status.podIP and status.podIPs agree. 0 or -ENOMEM. */
 int hfd_pod_set_addresses(struct hf__json *object);
+/* pods/container_users.c: those that the status names */
+void hfd_container_users_validate(const struct hf__json *pod, struct hfd_causes *causes);
 /* pods/pod_resize.c: adds a cause for each change that .../resize must not make. object differs
  * from old in resources and resizePolicy only, unless it has other containers. */
 void hfd_pod_validate_resize(const struct hf__json *object, const struct hf__json *old,

@@ -272,4 +272,5 @@ void hfd_pod_validate_status(const struct hf__json *object, const struct hf__jso
         validate_claims(hf__json_get(status, "resourceClaimStatuses"),
                         hf__json_path(object, "spec.resourceClaims"), causes);
         validate_addresses(object, old, causes);
+        hfd_container_users_validate(object, causes);
 }
