@@ -151,6 +151,10 @@ void hfd_pod_validate(const struct hf__json *object, const struct hf__json *old,
 /* The rules of a pod's spec for each write that changes it, also by a subresource, except
  * .../binding. */
 void hfd_pod_validate_spec(const struct hf__json *spec, struct hfd_causes *causes);
+/* pods/pod_affinity_update.c: how an update may change the node affinity of a pod that gates hold
+ * back. spec, old: the new and the old spec. */
+void hfd_pod_validate_affinity_update(const struct hf__json *spec, const struct hf__json *old,
+                                      struct hfd_causes *causes);
 /* pods/pod_status.c: the contract is that of hfd_resource.validate_status */
 void hfd_pod_validate_status(const struct hf__json *object, const struct hf__json *old,
                              struct hfd_causes *causes);
