@@ -463,6 +463,90 @@ static void test_ports_of_the_network_of_the_host_agree(void **state) {
         EXPECT_ALL(cases);
 }
 
+/* ---- mounts ---- */
+
+#define MOUNTS(mounts, more)                                                                       \
+        "'volumes':[{'name':'v','emptyDir':{}},{'name':'p','persistentVolumeClaim':{'claimName':"  \
+        "'p'}},{'name':'e','ephemeral':{}}],'containers':[" CONTAINER("c",                         \
+                                                                      ",'volumeMounts':[" mounts   \
+                                                                      "]" more) "]"
+#define MOUNT(members) MOUNTS("{'name':'v','mountPath':'/a'" members "}", "")
+#define OF_MOUNTS      "spec.containers[0].volumeMounts"
+
+static void test_mounts_are_validated(void **state) {
+        static const struct spec_case cases[] = {
+                {MOUNTS("{'name':'v','mountPath':'/a','subPath':'a/..b','mountPropagation':'None',"
+                        "'readOnly':true,'recursiveReadOnly':'Enabled'},{'name':'v','mountPath':"
+                        "'/b','subPathExpr':'$(A)/b'}",
+                        ""),
+                 ""},
+                {MOUNT(",'subPath':'','subPathExpr':'','recursiveReadOnly':'Disabled'"), ""},
+                {MOUNT(",'mountPropagation':'HostToContainer'"), ""},
+                {MOUNT(",'readOnly':true,'recursiveReadOnly':'IfPossible'"), ""},
+                {MOUNTS("{'name':'v','mountPath':'/a','mountPropagation':'Bidirectional'}",
+                        ",'securityContext':{'privileged':true}"),
+                 ""},
+                {MOUNT(",'mountPropagation':'Bidirectional'"),
+                 OF_MOUNTS ".mountPropagation: Forbidden: Bidirectional mount propagation is "
+                           "available only to privileged containers\n"},
+                {MOUNT(",'mountPropagation':''"),
+                 OF_MOUNTS ".mountPropagation: Unsupported value: \"\": supported values: "
+                           "\"Bidirectional\", \"HostToContainer\", \"None\"\n"},
+                {MOUNT(",'subPath':'/a/../b','subPathExpr':'../c'"), OF_MOUNTS
+                 ".subPath: Invalid value: \"/a/../b\": must be a relative path\n" OF_MOUNTS
+                 ".subPath: Invalid value: \"/a/../b\": must not contain '..'\n" OF_MOUNTS
+                 "[0].subPathExpr: Invalid value: \"../c\": subPathExpr and subPath are "
+                 "mutually exclusive\n" OF_MOUNTS
+                 ".subPathExpr: Invalid value: \"../c\": must not contain '..'\n"},
+                {MOUNT(",'recursiveReadOnly':'x'"),
+                 OF_MOUNTS ".recursiveReadOnly: Unsupported value: \"x\": supported values: "
+                           "\"Disabled\", \"Enabled\", \"IfPossible\"\n"},
+                {MOUNT(",'recursiveReadOnly':'Enabled','mountPropagation':'HostToContainer'"),
+                 OF_MOUNTS ".recursiveReadOnly: Forbidden: may only be specified when readOnly is "
+                           "true\n" OF_MOUNTS
+                           ".recursiveReadOnly: Forbidden: may only be specified when "
+                           "mountPropagation is None or not specified\n"},
+        };
+
+        EXPECT_ALL(cases);
+}
+
+#define DEVICES(devices) ",'volumeDevices':[" devices "]"
+#define OF_DEVICES       "spec.containers[0].volumeDevices"
+
+static void test_devices_are_validated(void **state) {
+        static const struct spec_case cases[] = {
+                {MOUNTS("{'name':'v','mountPath':'/a'}",
+                        DEVICES("{'name':'p','devicePath':'/p'},{'name':'e','devicePath':'/e'}")),
+                 ""},
+                {MOUNTS("", DEVICES("{},{'name':'v','devicePath':'/a'},{'name':'x','devicePath':"
+                                    "'/b'}")),
+                 OF_DEVICES "[0].name: Required value\n" OF_DEVICES
+                            "[0].name: Not found: \"\"\n" OF_DEVICES
+                            "[0].devicePath: Required value\n" OF_DEVICES
+                            "[1].name: Invalid value: \"v\": can only use volume source type of "
+                            "PersistentVolumeClaim or Ephemeral for block mode\n" OF_DEVICES
+                            "[2].name: Not found: \"x\"\n"},
+                {MOUNTS("", DEVICES("{'name':'p','devicePath':'/p'},{'name':'p','devicePath':'/p'},"
+                                    "{'name':'e','devicePath':'/../p'}")),
+                 OF_DEVICES "[1].name: Invalid value: \"p\": must be unique\n" OF_DEVICES
+                            "[1].devicePath: Invalid value: \"/p\": must be unique\n" OF_DEVICES
+                            "[2].devicePath: Invalid value: \"/../p\": can not contain backsteps "
+                            "('..')\n"},
+                {MOUNTS("{'name':'p','mountPath':'/p'}", DEVICES("{'name':'p','devicePath':'/p'}")),
+                 OF_MOUNTS "[0].name: Invalid value: \"p\": must not already exist in "
+                           "volumeDevices\n" OF_MOUNTS
+                           "[0].mountPath: Invalid value: \"/p\": must not already exist as a path "
+                           "in volumeDevices\n" OF_DEVICES
+                           "[0].name: Invalid value: \"p\": must not already exist in "
+                           "volumeMounts\n" OF_DEVICES
+                           "[0].devicePath: Invalid value: \"/p\": must not already exist as a "
+                           "path in volumeMounts\n"},
+        };
+
+        EXPECT_ALL(cases);
+}
+
 /* ---- projected volumes ---- */
 
 #define SOURCE(source)       "'volumes':[{'name':'v','projected':{'sources':[{" source "}]}}]"
@@ -636,6 +720,8 @@ int main(void) {
                 cmocka_unit_test(test_resources_are_validated),
                 cmocka_unit_test(test_a_resize_restarts_no_init_container),
                 cmocka_unit_test(test_ports_of_the_network_of_the_host_agree),
+                cmocka_unit_test(test_mounts_are_validated),
+                cmocka_unit_test(test_devices_are_validated),
                 cmocka_unit_test(test_trust_bundles_are_validated),
                 cmocka_unit_test(test_certificates_of_pods_are_validated),
                 cmocka_unit_test(test_annotations_of_certificates_have_a_limit),

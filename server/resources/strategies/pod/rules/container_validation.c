@@ -4,7 +4,7 @@
  *
  * Invariants: the texts of the causes and their order are those of kube-apiserver, because clients
  * show them and tests compare them. Names are looked up in indexes, so that the time does not grow
- * with the product of the numbers of containers, mounts and volumes, all of which a client chooses.
+ * with the product of the numbers of containers, ports and claims, all of which a client chooses.
  */
 #include <stdint.h>
 #include <string.h>
@@ -72,35 +72,6 @@ static void validate_ports(const struct hf__json *ports, const char *field,
         hf__json_index_done(&names);
 }
 
-/* ---- mounts ---- */
-
-/* Each mount is of a volume of the pod, and has a path of its own in the container. */
-static void validate_mounts(const struct pod *pod, const struct hf__json *mounts,
-                            const char *field) {
-        char path[HFD_FIELD_PATH_MAX], member[HFD_FIELD_PATH_MAX];
-        struct hf__json_index paths;
-        size_t i = 0;
-
-        if (hfd_causes_check(pod->causes, hf__json_index_init(&paths, mounts, "mountPath")))
-                for (const struct hf__json *m = hf__json_first(mounts); m; m = hf__json_next(m)) {
-                        const char *name = hfd_text_of(m, "name"),
-                                   *at = hfd_text_of(m, "mountPath");
-                        hfd_field_index(path, field, i);
-                        (void)hfd_require_text(m, path, "name", pod->causes);
-                        if (!hf__json_index_find(&pod->volumes, name))
-                                hfd_cause_not_found_text(pod->causes,
-                                                         hfd_field_path(member, path, "name"),
-                                                         name);
-                        (void)hfd_require_text(m, path, "mountPath", pod->causes);
-                        if (is_repeated(&paths, at, i))
-                                hfd_cause_invalid_text(pod->causes,
-                                                       hfd_field_path(member, path, "mountPath"),
-                                                       at, "must be unique");
-                        i++;
-                }
-        hf__json_index_done(&paths);
-}
-
 /* ---- containers ---- */
 
 /* The rules that containers of all lists share. */
@@ -117,8 +88,7 @@ static void validate_container(const struct pod *pod, const struct hf__json *con
         validate_ports(hf__json_get(container, "ports"), hfd_field_path(path, field, "ports"),
                        causes);
         hfd_variables_validate(container, field, causes);
-        validate_mounts(pod, hf__json_get(container, "volumeMounts"),
-                        hfd_field_path(path, field, "volumeMounts"));
+        hfd_mounts_validate(container, &pod->volumes, field, causes);
         hfd_require_one_of(container, field, "imagePullPolicy", pulls, causes);
         hfd_container_resources_validate(hf__json_get(container, "resources"), &pod->claims,
                                          hfd_field_path(path, field, "resources"), causes);

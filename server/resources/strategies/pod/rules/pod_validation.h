@@ -30,6 +30,8 @@ void hfd_toleration_validate(const struct hf__json *toleration, const char *fiel
 /* volumes/volume_validation.c: spec.volumes */
 void hfd_volumes_validate(const struct hf__json *spec, const char *field,
                           struct hfd_causes *causes);
+/* Whether a segment of the path is "..", with which it could lead out of the volume. */
+bool hfd_has_backsteps(const char *path);
 /* A path in a volume, which is a member of the object. An absent one, or "", is valid. */
 void hfd_local_path_validate(const struct hf__json *object, const char *field, const char *member,
                              struct hfd_causes *causes);
@@ -49,12 +51,16 @@ void hfd_object_field_selector_validate(const struct hf__json *selector, const c
 /* volumes/projected_validation.c: the sources of a projected volume, whose path is the field */
 void hfd_projected_sources_validate(const struct hf__json *projected, const char *field,
                                     struct hfd_causes *causes);
-/* certificate_sources.c: the members of the sources clusterTrustBundle and podCertificate that are
- * no paths */
+/* volumes/certificate_sources.c: the members of the sources clusterTrustBundle and podCertificate
+ * that are no paths */
 void hfd_trust_bundle_validate(const struct hf__json *source, const char *field,
                                struct hfd_causes *causes);
 void hfd_pod_certificate_validate(const struct hf__json *source, const char *field,
                                   struct hfd_causes *causes);
+/* volumes/mount_validation.c: volumeMounts and volumeDevices of a container. volumes: an index of
+ * the names in spec.volumes. field: the path of the container */
+void hfd_mounts_validate(const struct hf__json *container, const struct hf__json_index *volumes,
+                         const char *field, struct hfd_causes *causes);
 /* container_validation.c: spec.containers, spec.initContainers and spec.ephemeralContainers */
 void hfd_containers_validate(const struct hf__json *spec, const char *field,
                              struct hfd_causes *causes);

@@ -18,8 +18,7 @@
 
 /* ---- paths ---- */
 
-/* Whether a segment of the path is "..", with which it could lead out of the volume. */
-static bool has_backsteps(const char *path) {
+bool hfd_has_backsteps(const char *path) {
         for (const char *at = path; (at = strstr(at, "..")) != NULL; at += 2)
                 if ((at == path || at[-1] == '/') && (at[2] == '\0' || at[2] == '/'))
                         return true;
@@ -34,7 +33,7 @@ void hfd_descending_path_validate(const struct hf__json *object, const char *fie
         hfd_field_path(path, field, member);
         if (*text == '/')
                 hfd_cause_invalid_text(causes, path, text, "must be a relative path");
-        if (has_backsteps(text))
+        if (hfd_has_backsteps(text))
                 hfd_cause_invalid_text(causes, path, text, "must not contain '..'");
 }
 
@@ -158,7 +157,7 @@ static void validate_host_path(const struct hf__json *source, const char *field,
 
         if (!hfd_require_text(source, field, "path", causes))
                 return;
-        if (has_backsteps(hfd_text_of(source, "path")))
+        if (hfd_has_backsteps(hfd_text_of(source, "path")))
                 hfd_cause_invalid_text(causes, hfd_field_path(path, field, "path"),
                                        hfd_text_of(source, "path"), "must not contain '..'");
         hfd_require_one_of(source, field, "type", types, causes);
