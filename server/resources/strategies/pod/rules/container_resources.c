@@ -131,6 +131,8 @@ static void refuse_unknown(const char *name, const struct hf__json_index *names,
         char quoted[300];
         size_t n = 0;
 
+        if (causes->n == HFD_CAUSES_MAX)
+                return; /* the cause would be dropped, and the pod may have many claims */
         hfd_quote(name, quoted, sizeof quoted);
         hf__strbuf_printf(&text, "Not found: %s: %s", quoted, must);
         for (size_t i = 0; i < names->n && text.n < sizeof quoted + NAMES_SHOWN_MAX; i++) {

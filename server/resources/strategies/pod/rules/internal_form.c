@@ -52,6 +52,8 @@ void hfd_internal_refuse(const struct hf__json *value, const struct hfd_internal
                          const char *field, const char *detail, struct hfd_causes *causes) {
         struct hf__strbuf shown = {0};
 
+        if (causes->n == HFD_CAUSES_MAX)
+                return; /* the cause would be dropped; a list may refuse a large object often */
         print(value, members, &shown);
         hfd_cause_invalid(causes, field, hfd_causes_check(causes, shown.error) ? shown.data : "",
                           detail);
