@@ -463,13 +463,47 @@ static void test_ports_of_the_network_of_the_host_agree(void **state) {
         EXPECT_ALL(cases);
 }
 
+/* ---- volumes ---- */
+
+#define VOLUME(source) "'volumes':[{'name':'v'," source "}]"
+#define OF_VOLUME      "spec.volumes[0]"
+#define LONGEST_DRIVER "a01234567890123456789012345678901234567890123456789.ABCDEFGHIJK"
+
+static void test_sources_of_volumes_are_validated(void **state) {
+        static const struct spec_case cases[] = {
+                {VOLUME("'emptyDir':{'sizeLimit':'0','medium':'Memory'}"), ""},
+                {VOLUME("'emptyDir':{'sizeLimit':'-1'}"),
+                 OF_VOLUME ".emptyDir.sizeLimit: Forbidden: SizeLimit field must be a valid "
+                           "resource quantity\n"},
+                {VOLUME("'ephemeral':{'volumeClaimTemplate':{}}"), ""},
+                {VOLUME("'ephemeral':{}"),
+                 OF_VOLUME ".ephemeral.volumeClaimTemplate: Required value\n"},
+                {VOLUME("'image':{'pullPolicy':'Never'}"), ""},
+                {VOLUME("'image':{'pullPolicy':'x'}"),
+                 OF_VOLUME ".image.pullPolicy: Unsupported value: \"x\": supported values: "
+                           "\"Always\", \"IfNotPresent\", \"Never\"\n"},
+                {VOLUME("'csi':{'driver':'" LONGEST_DRIVER "','nodePublishSecretRef':{'name':"
+                        "'s'}}"),
+                 ""},
+                {VOLUME("'csi':{'driver':'" LONGEST_DRIVER "a'}"),
+                 OF_VOLUME ".csi.driver: Too long: may not be more than 63 bytes\n"},
+                {VOLUME("'csi':{'driver':'A_b','nodePublishSecretRef':{'name':'B'}}"),
+                 OF_VOLUME ".csi.driver: Invalid value: \"A_b\": " SUBDOMAIN OF_VOLUME
+                           ".csi.name: Invalid value: \"B\": " SUBDOMAIN},
+                {VOLUME("'csi':{'nodePublishSecretRef':{}}"),
+                 OF_VOLUME ".csi.driver: Required value\n" OF_VOLUME
+                           ".csi.nodePublishSecretRef.name: Required value\n"},
+        };
+
+        EXPECT_ALL(cases);
+}
+
 /* ---- mounts ---- */
 
 #define MOUNTS(mounts, more)                                                                       \
         "'volumes':[{'name':'v','emptyDir':{}},{'name':'p','persistentVolumeClaim':{'claimName':"  \
-        "'p'}},{'name':'e','ephemeral':{}}],'containers':[" CONTAINER("c",                         \
-                                                                      ",'volumeMounts':[" mounts   \
-                                                                      "]" more) "]"
+        "'p'}},{'name':'e','ephemeral':{'volumeClaimTemplate':{}}}],'containers':[" CONTAINER(     \
+                "c", ",'volumeMounts':[" mounts "]" more) "]"
 #define MOUNT(members) MOUNTS("{'name':'v','mountPath':'/a'" members "}", "")
 #define OF_MOUNTS      "spec.containers[0].volumeMounts"
 
@@ -720,6 +754,7 @@ int main(void) {
                 cmocka_unit_test(test_resources_are_validated),
                 cmocka_unit_test(test_a_resize_restarts_no_init_container),
                 cmocka_unit_test(test_ports_of_the_network_of_the_host_agree),
+                cmocka_unit_test(test_sources_of_volumes_are_validated),
                 cmocka_unit_test(test_mounts_are_validated),
                 cmocka_unit_test(test_devices_are_validated),
                 cmocka_unit_test(test_trust_bundles_are_validated),

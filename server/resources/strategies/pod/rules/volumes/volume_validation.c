@@ -13,8 +13,11 @@
 #include "base/json.h"
 #include "base/json_index.h"
 #include "server/resources/strategies/pod/rules/pod_validation.h"
+#include "server/resources/validation/names.h"
+#include "server/resources/validation/resource_names.h"
 
-#define MODE_RULE "must be a number between 0 and 0777 (octal), both inclusive"
+#define DRIVER_MAX 63 /* bytes of the name of a driver of CSI */
+#define MODE_RULE  "must be a number between 0 and 0777 (octal), both inclusive"
 
 /* ---- paths ---- */
 
@@ -174,10 +177,52 @@ static void validate_nfs(const struct hf__json *source, const char *field,
                                        hfd_text_of(source, "path"), "must be an absolute path");
 }
 
+static void validate_empty_dir(const struct hf__json *source, const char *field,
+                               struct hfd_causes *causes) {
+        const struct hf__json *limit = hf__json_get(source, "sizeLimit");
+        const struct hfd_quantity amount = hfd_quantity_of_json(limit), zero = {0};
+        char path[HFD_FIELD_PATH_MAX];
+
+        if (limit && hfd_quantity_compare(&amount, &zero) < 0)
+                hfd_cause_forbidden(causes, hfd_field_path(path, field, "sizeLimit"),
+                                    "SizeLimit field must be a valid resource quantity");
+}
+
+/* As in kube-apiserver, capitals in the name of a driver count as lower case, and a name of a
+ * Secret that is wrong has the path of a member that does not exist. */
+static void validate_csi(const struct hf__json *source, const char *field,
+                         struct hfd_causes *causes) {
+        const struct hf__json *secret = hf__json_get(source, "nodePublishSecretRef");
+        const char *driver = hfd_text_of(source, "driver");
+        char lower[DRIVER_MAX + 1], path[HFD_FIELD_PATH_MAX];
+        size_t n = strlen(driver);
+
+        hfd_field_path(path, field, "driver");
+        if (n > DRIVER_MAX)
+                hfd_cause_too_long(causes, path, "may not be more than 63 bytes");
+        for (size_t i = 0; i <= n && n <= DRIVER_MAX; i++)
+                lower[i] = driver[i] >= 'A' && driver[i] <= 'Z' ? (char)(driver[i] + ('a' - 'A'))
+                                                                : driver[i];
+        if (hfd_require_text(source, field, "driver", causes) && n <= DRIVER_MAX &&
+            !hfd_is_dns_subdomain(lower))
+                hfd_cause_invalid_text(causes, path, driver, hfd_dns_subdomain_rule);
+        if (!secret)
+                return;
+        hfd_field_path(path, field, "nodePublishSecretRef");
+        if (hfd_require_text(secret, path, "name", causes))
+                hfd_subdomain_validate(hfd_text_of(secret, "name"),
+                                       hfd_field_path(path, field, "name"), causes);
+}
+
 /* name: the member of the volume that has the source. */
 static void validate_source(const char *name, const struct hf__json *source, const char *field,
                             struct hfd_causes *causes) {
-        if (strcmp(name, "hostPath") == 0) {
+        static const char *const pulls[] = {"Always", "IfNotPresent", "Never", NULL};
+        char path[HFD_FIELD_PATH_MAX];
+
+        if (strcmp(name, "emptyDir") == 0) {
+                validate_empty_dir(source, field, causes);
+        } else if (strcmp(name, "hostPath") == 0) {
                 validate_host_path(source, field, causes);
         } else if (strcmp(name, "secret") == 0) {
                 (void)hfd_require_text(source, field, "secretName", causes);
@@ -195,7 +240,11 @@ static void validate_source(const char *name, const struct hf__json *source, con
                 hfd_require_range(source, field, "defaultMode", 0, 0777, MODE_RULE, causes);
                 hfd_projected_sources_validate(source, field, causes);
         } else if (strcmp(name, "csi") == 0) {
-                (void)hfd_require_text(source, field, "driver", causes);
+                validate_csi(source, field, causes);
+        } else if (strcmp(name, "image") == 0) {
+                hfd_require_one_of(source, field, "pullPolicy", pulls, causes);
+        } else if (strcmp(name, "ephemeral") == 0 && !hf__json_get(source, "volumeClaimTemplate")) {
+                hfd_cause_required(causes, hfd_field_path(path, field, "volumeClaimTemplate"), "");
         }
 }
 
