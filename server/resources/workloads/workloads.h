@@ -163,6 +163,10 @@ void hfd_pod_validate_status(const struct hf__json *object, const struct hf__jso
                              struct hfd_causes *causes);
 /* Makes status.podIP and status.podIPs agree. 0 or -ENOMEM. */
 int hfd_pod_set_addresses(struct hf__json *object);
+/* pods/device_status.c: the devices of containers in the status of a pod, and its claim for
+ * extended resources */
+void hfd_device_health_validate(const struct hf__json *pod, struct hfd_causes *causes);
+void hfd_extended_claim_validate(const struct hf__json *pod, struct hfd_causes *causes);
 /* pods/container_users.c: those that the status names */
 void hfd_container_users_validate(const struct hf__json *pod, struct hfd_causes *causes);
 /* pods/pod_resize.c: adds a cause for each change that .../resize must not make. object differs
