@@ -129,9 +129,8 @@ static void validate_devices(const struct hf__json *list, const char *field,
                 for (const struct hf__json *m = hf__json_first(list); m;
                      m = hf__json_next(m), i++) {
                         const char *id = hfd_text_of(m, "resourceID");
-                        const struct hf__json_index_entry *first = hf__json_index_find(&ids, id);
                         validate_health(m, hfd_field_index(item, field, i), causes);
-                        if (first && first->position < i)
+                        if (hfd_is_repeated(&ids, id, i))
                                 hfd_cause_duplicate_text(causes,
                                                          hfd_field_path(path, item, "resourceID"),
                                                          id);
@@ -233,13 +232,13 @@ static int list_mappings(const struct hf__json *mappings, struct hf__json *texts
         return r;
 }
 
-static bool is_repeated(const struct hf__json *mapping, const struct hf__json_index *all,
-                        size_t position, struct hfd_causes *causes) {
+static bool is_mapped_before(const struct hf__json *mapping, const struct hf__json_index *all,
+                             size_t position, struct hfd_causes *causes) {
         struct hf__strbuf text = {0};
         bool repeated = false;
 
         if (hfd_causes_check(causes, print_mapping(mapping, &text)))
-                repeated = hf__json_index_find(all, text.data)->position < position;
+                repeated = hfd_is_repeated(all, text.data, position);
         hf__strbuf_done(&text);
         return repeated;
 }
@@ -275,7 +274,7 @@ static void validate_mappings(const struct hf__json *mappings, const struct uses
         for (const struct hf__json *m = hf__json_first(mappings); m; m = hf__json_next(m), i++) {
                 hfd_field_index(item, "status.extendedResourceClaimStatus.requestMappings", i);
                 validate_mapping(m, uses, item, causes);
-                if (is_repeated(m, all, i, causes))
+                if (is_mapped_before(m, all, i, causes))
                         for (size_t k = 0; k < 3; k++)
                                 hfd_cause_duplicate_text(causes,
                                                          hfd_field_path(path, item, names[k]),

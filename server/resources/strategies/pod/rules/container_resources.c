@@ -22,13 +22,6 @@
 
 #define NAMES_SHOWN_MAX 300 /* bytes of the names that a cause lists */
 
-/* Whether an element before `position` has the same text. */
-static bool is_repeated(const struct hf__json_index *index, const char *text, size_t position) {
-        const struct hf__json_index_entry *entry = hf__json_index_find(index, text);
-
-        return entry && entry->position < position;
-}
-
 /* ---- amounts ---- */
 
 /* What kinds of resources there are. Huge pages are of no use without memory or CPU. */
@@ -186,7 +179,7 @@ static void refuse_used(const struct hf__json *claim, const struct uses *uses, s
         char path[HFD_FIELD_PATH_MAX];
         struct hf__strbuf use = {0};
 
-        if (is_repeated(&uses->by_use, name, position)) {
+        if (hfd_is_repeated(&uses->by_use, name, position)) {
                 hfd_cause_duplicate_text(causes, field, name);
                 return;
         }
@@ -194,7 +187,7 @@ static void refuse_used(const struct hf__json *claim, const struct uses *uses, s
                 hfd_dns_label_validate(hfd_text_of(claim, "request"),
                                        hfd_field_path(path, field, "request"), causes);
         if (hfd_causes_check(causes, print_use(claim, &use)) &&
-            is_repeated(whole ? &uses->by_name : &uses->by_use, use.data, position))
+            hfd_is_repeated(whole ? &uses->by_name : &uses->by_use, use.data, position))
                 hfd_cause_duplicate_text(causes, field, use.data);
         hf__strbuf_done(&use);
 }
@@ -255,7 +248,7 @@ void hfd_resize_policy_validate(const struct hf__json *list, const char *field, 
                 for (const struct hf__json *m = hf__json_first(list); m; m = hf__json_next(m)) {
                         const char *name = hfd_text_of(m, "resourceName"),
                                    *policy = hfd_text_of(m, "restartPolicy");
-                        if (is_repeated(&names, name, i))
+                        if (hfd_is_repeated(&names, name, i))
                                 hfd_cause_duplicate_text(causes, hfd_field_index(path, field, i),
                                                          name);
                         i++;

@@ -22,13 +22,6 @@ struct pod {
         struct hfd_causes *causes; /* borrowed */
 };
 
-/* Whether an element before `position` has the same text. */
-static bool is_repeated(const struct hf__json_index *index, const char *text, size_t position) {
-        const struct hf__json_index_entry *entry = hf__json_index_find(index, text);
-
-        return entry && entry->position < position;
-}
-
 /* ---- ports ---- */
 
 /* names: an index of the names of the container's ports; position: the index of this port. */
@@ -43,7 +36,7 @@ static void validate_port(const struct hf__json *port, const char *field,
 
         if (*name) {
                 hfd_port_name_validate(name, hfd_field_path(path, field, "name"), causes);
-                if (causes->n == n && is_repeated(names, name, position))
+                if (causes->n == n && hfd_is_repeated(names, name, position))
                         hfd_cause_duplicate_text(causes, path, name);
         }
         (void)hf__json_integer(hf__json_get(port, "containerPort"), &number);
@@ -151,7 +144,7 @@ static void validate_list(const struct pod *pod, const struct hf__json *list, co
                 validate_container(pod, m, path);
                 if (init)
                         hfd_container_restart_validate(m, path, true, pod->causes);
-                if (*name && (is_repeated(own, name, i) ||
+                if (*name && (hfd_is_repeated(own, name, i) ||
                               (init && hf__json_index_find(&pod->containers, name))))
                         hfd_cause_duplicate_text(pod->causes,
                                                  hfd_field_path(name_path, path, "name"), name);
@@ -227,7 +220,7 @@ static void validate_ephemeral(const struct pod *pod, const struct hf__json *lis
                 hfd_field_index(path, field, i);
                 validate_container(pod, m, path);
                 hfd_image_validate(m, path, causes);
-                if (is_other_container(pod, name) || is_repeated(&pod->ephemeral, name, i))
+                if (is_other_container(pod, name) || hfd_is_repeated(&pod->ephemeral, name, i))
                         hfd_cause_duplicate_text(causes, hfd_field_path(member, path, "name"),
                                                  name);
                 if (*target && !is_other_container(pod, target))

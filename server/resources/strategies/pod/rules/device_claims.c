@@ -22,12 +22,11 @@ static void validate_claim(const struct hf__json *claim, const char *field,
                            struct hfd_causes *causes) {
         static const char *const sources[] = {"resourceClaimName", "resourceClaimTemplateName"};
         const char *name = hfd_text_of(claim, "name");
-        const struct hf__json_index_entry *first = hf__json_index_find(names, name);
         char path[HFD_FIELD_PATH_MAX];
         size_t n = 0;
 
         hfd_field_path(path, field, "name");
-        if (*name && first && first->position < position)
+        if (*name && hfd_is_repeated(names, name, position))
                 hfd_cause_duplicate_text(causes, path, name);
         else
                 hfd_label_name_validate(claim, field, "name", causes);

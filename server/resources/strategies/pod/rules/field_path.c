@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "base/json_index.h"
 #include "base/strbuf.h"
 #include "server/resources/custom/schema/formats/formats.h"
 #include "server/resources/strategies/pod/rules/pod_validation.h"
@@ -22,6 +23,12 @@
 
 const char *hfd_text_of(const struct hf__json *object, const char *key) {
         return hf__json_text_or_empty(hf__json_get(object, key));
+}
+
+bool hfd_is_repeated(const struct hf__json_index *index, const char *text, size_t position) {
+        const struct hf__json_index_entry *entry = hf__json_index_find(index, text);
+
+        return entry && entry->position < position;
 }
 
 bool hfd_is_padded(const char *text) {

@@ -34,11 +34,9 @@ static void validate_scheduling(const struct hf__json *list, const char *field,
                 for (const struct hf__json *m = hf__json_first(list); m;
                      m = hf__json_next(m), i++) {
                         const char *name = hfd_text_of(m, "name");
-                        const struct hf__json_index_entry *first =
-                                hf__json_index_find(&names, name);
                         hfd_field_index(path, field, i);
                         hfd_qualified_name_validate(name, path, causes);
-                        if (first && first->position < i)
+                        if (hfd_is_repeated(&names, name, i))
                                 hfd_cause_duplicate_text(causes, path, name);
                 }
         hf__json_index_done(&names);

@@ -186,6 +186,8 @@ void hfd_app_armor_match_validate(const struct hf__json *annotations, const stru
 /* The text of a member; "" if it is absent or no text. key: a key, not a path. Borrowed from the
  * object. */
 const char *hfd_text_of(const struct hf__json *object, const char *key);
+/* Whether an element before `position` has the same text. */
+bool hfd_is_repeated(const struct hf__json_index *index, const char *text, size_t position);
 /* Whether there are spaces at an end of the text. */
 bool hfd_is_padded(const char *text);
 /* The path of a member: "a" and "b" become "a.b". A path that does not fit is cut. Returns out,

@@ -39,43 +39,57 @@ static size_t last_position(const struct hf__json_index *index,
         return entry->position;
 }
 
+/* The keys of one constraint or term. The indexes borrow from it. */
+struct keys {
+        struct hf__json_index match;         /* matchLabelKeys */
+        struct hf__json_index labels, terms; /* the keys of the selector */
+};
+
+/* done_keys frees the indexes, also after a failure. 0 or -ENOMEM. */
+static int init_keys(struct keys *keys, const struct hf__json *match,
+                     const struct hf__json *selector) {
+        *keys = (struct keys){0};
+        int r = hf__json_index_init(&keys->match, match, NULL);
+        if (r == 0)
+                r = hf__json_index_init(&keys->labels, hf__json_get(selector, "matchLabels"), NULL);
+        return r == 0 ? hf__json_index_init(&keys->terms,
+                                            hf__json_get(selector, "matchExpressions"), "key")
+                      : r;
+}
+
+static void done_keys(struct keys *keys) {
+        hf__json_index_done(&keys->match);
+        hf__json_index_done(&keys->labels);
+        hf__json_index_done(&keys->terms);
+}
+
 /*
  * Refuses a term whose key is a match key and occurs before it in the selector. In a new pod the
  * last terms were made from the match keys (hfd_pod_merge_label_keys), so the one before it was
  * written by the client. As in kube-apiserver, the path is that of an element of the constraint
  * itself.
  */
-static void refuse_selected(const struct hf__json *keys, const struct hf__json *selector,
+static void refuse_selected(const struct hf__json *match, const struct hf__json *selector,
                             const char *field, struct hfd_causes *causes) {
         const struct hf__json *terms = hf__json_get(selector, "matchExpressions");
-        struct hf__json_index by_key, labels, own;
         char path[HFD_FIELD_PATH_MAX];
+        struct keys keys;
         size_t i = 0;
-        int r = hf__json_index_init(&by_key, keys, NULL);
-        int r_labels = hf__json_index_init(&labels, hf__json_get(selector, "matchLabels"), NULL);
-        int r_terms = hf__json_index_init(&own, terms, "key");
 
-        r = r == 0 ? r_labels : r;
-        if (hfd_causes_check(causes, r == 0 ? r_terms : r))
+        if (hfd_causes_check(causes, init_keys(&keys, match, selector)))
                 for (const struct hf__json *m = hf__json_first(terms); m;
                      m = hf__json_next(m), i++) {
                         const char *key = hfd_text_of(m, "key");
-                        const struct hf__json_index_entry *match =
-                                                                  hf__json_index_find(&by_key, key),
-                                                          *first = hf__json_index_find(&own, key);
-                        if (match &&
-                            (hf__json_index_find(&labels, key) || (first && first->position < i)))
-                                hfd_cause_invalid_text(causes,
-                                                       hfd_field_index(path, field,
-                                                                       last_position(&by_key,
-                                                                                     match)),
-                                                       key,
-                                                       "exists in both matchLabelKeys and "
-                                                       "labelSelector");
+                        const struct hf__json_index_entry *same =
+                                hf__json_index_find(&keys.match, key);
+                        if (!same || (!hf__json_index_find(&keys.labels, key) &&
+                                      !hfd_is_repeated(&keys.terms, key, i)))
+                                continue;
+                        hfd_field_index(path, field, last_position(&keys.match, same));
+                        hfd_cause_invalid_text(causes, path, key,
+                                               "exists in both matchLabelKeys and labelSelector");
                 }
-        hf__json_index_done(&by_key);
-        hf__json_index_done(&labels);
-        hf__json_index_done(&own);
+        done_keys(&keys);
 }
 
 static void refuse_common(const struct hf__json *keys, const struct hf__json *mismatch,

@@ -23,12 +23,6 @@ struct mounts {
         struct hfd_causes *causes; /* borrowed */
 };
 
-static bool is_repeated(const struct hf__json_index *index, const char *text, size_t position) {
-        const struct hf__json_index_entry *entry = hf__json_index_find(index, text);
-
-        return entry && entry->position < position;
-}
-
 /* ---- mounts ---- */
 
 static void validate_propagation(const struct mounts *mounts, const struct hf__json *mount,
@@ -93,7 +87,7 @@ static void validate_mount(const struct mounts *mounts, const struct hf__json *m
         if (!hf__json_index_find(mounts->volumes, name))
                 hfd_cause_not_found_text(mounts->causes, of_name, name);
         (void)hfd_require_text(mount, field, "mountPath", mounts->causes);
-        if (is_repeated(&mounts->paths, at, position))
+        if (hfd_is_repeated(&mounts->paths, at, position))
                 hfd_cause_invalid_text(mounts->causes, of_path, at, "must be unique");
         if (hf__json_index_find(&mounts->device_names, name))
                 hfd_cause_invalid_text(mounts->causes, of_name, name,
@@ -113,7 +107,7 @@ static void validate_device_name(const struct mounts *mounts, const struct hf__j
 
         (void)hfd_require_text(device, field, "name", mounts->causes);
         hfd_field_path(path, field, "name");
-        if (*name && is_repeated(&mounts->device_names, name, position))
+        if (*name && hfd_is_repeated(&mounts->device_names, name, position))
                 hfd_cause_invalid_text(mounts->causes, path, name, "must be unique");
         if (!volume)
                 hfd_cause_not_found_text(mounts->causes, path, name);
@@ -133,7 +127,7 @@ static void validate_device(const struct mounts *mounts, const struct hf__json *
         validate_device_name(mounts, device, field, position);
         (void)hfd_require_text(device, field, "devicePath", mounts->causes);
         hfd_field_path(path, field, "devicePath");
-        if (!leads_out && is_repeated(&mounts->device_paths, at, position))
+        if (!leads_out && hfd_is_repeated(&mounts->device_paths, at, position))
                 hfd_cause_invalid_text(mounts->causes, path, at, "must be unique");
         if (leads_out)
                 hfd_cause_invalid_text(mounts->causes, path, at,
