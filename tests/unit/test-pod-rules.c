@@ -624,6 +624,8 @@ static void test_trust_bundles_are_validated(void **state) {
                            ".signerName: Required value\n" OF_BUNDLE
                            ".labelSelector.matchExpressions[0].operator: Invalid value: \"x\": not "
                            "a valid selector operator\n"},
+                {BUNDLE("'optional':true"),
+                 OF_BUNDLE ": Required value: either name or signerName must be specified\n"},
                 {BUNDLE("'signerName':'a'"), OF_BUNDLE
                  ".signerName: Invalid value: \"a\": must be a fully qualified domain and "
                  "path of the form 'example.com/signer-name'\n"},
@@ -673,6 +675,19 @@ static void test_certificates_of_pods_are_validated(void **state) {
         };
 
         EXPECT_ALL(cases);
+}
+
+static void test_names_of_trust_bundles_have_a_limit(void **state) {
+        static const char end[] = NO_NAME "must be no more than 253 bytes";
+        char members[600];
+
+        for (int n = 253; n <= 254; n++) {
+                (void)snprintf(members, sizeof members, BUNDLE("'name':'a.b:c:%0*d'"), n, 0);
+                const struct hfd_causes causes = pod_spec_causes(members);
+                assert_int_equal(causes.n, n - 253);
+                if (n > 253)
+                        assert_non_null(strstr(causes.items[0].text, end));
+        }
 }
 
 static void test_annotations_of_certificates_have_a_limit(void **state) {
@@ -759,6 +774,7 @@ int main(void) {
                 cmocka_unit_test(test_devices_are_validated),
                 cmocka_unit_test(test_trust_bundles_are_validated),
                 cmocka_unit_test(test_certificates_of_pods_are_validated),
+                cmocka_unit_test(test_names_of_trust_bundles_have_a_limit),
                 cmocka_unit_test(test_annotations_of_certificates_have_a_limit),
                 cmocka_unit_test(test_all_kinds_with_a_template_have_the_rules),
         };
