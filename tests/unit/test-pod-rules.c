@@ -516,6 +516,11 @@ static void test_mounts_are_validated(void **state) {
                  ""},
                 {MOUNT(",'subPath':'','subPathExpr':'','recursiveReadOnly':'Disabled'"), ""},
                 {MOUNT(",'mountPropagation':'HostToContainer'"), ""},
+                {MOUNTS("{},{'name':'v','mountPath':'/a'},{'name':'v','mountPath':'/a'}", ""),
+                 OF_MOUNTS "[0].name: Required value\n" OF_MOUNTS
+                           "[0].name: Not found: \"\"\n" OF_MOUNTS
+                           "[0].mountPath: Required value\n" OF_MOUNTS
+                           "[2].mountPath: Invalid value: \"/a\": must be unique\n"},
                 {MOUNT(",'readOnly':true,'recursiveReadOnly':'IfPossible'"), ""},
                 {MOUNTS("{'name':'v','mountPath':'/a','mountPropagation':'Bidirectional'}",
                         ",'securityContext':{'privileged':true}"),

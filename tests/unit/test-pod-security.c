@@ -55,6 +55,11 @@ static void test_rights_of_containers_do_not_contradict(void **state) {
                               "'CAP_SYS_ADMIN']}"),
                  ""},
                 {OF_CONTAINER("'allowPrivilegeEscalation':true,'privileged':true"), ""},
+                {OF_CONTAINER("'runAsUser':-1,'windowsOptions':{'runAsUserName':''}"),
+                 CONTEXT ".runAsUser: Invalid value: -1: must be between 0 and 2147483647, "
+                         "inclusive\n" CONTEXT
+                         ".windowsOptions.runAsUserName: Invalid value: \"\": runAsUserName cannot "
+                         "be an empty string\n"},
                 {OF_CONTAINER("'allowPrivilegeEscalation':false,'privileged':false,'capabilities':"
                               "{'add':['SYS_ADMIN'],'drop':['CAP_SYS_ADMIN']}"),
                  ""},
