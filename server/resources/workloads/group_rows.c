@@ -367,6 +367,7 @@ static const struct hfd_resource rows[] = {
                 .columns = HFD_COLUMNS({"Name", "string", "name", "metadata.name"},
                                        {"ParentRef", "string", "", "@parent"}),
                 .schema = &hfd_ip_address_schema,
+                .validate = hfd_ip_address_validate,
         },
         {
                 .group = "networking.k8s.io",
@@ -403,6 +404,7 @@ static const struct hfd_resource rows[] = {
                                        {"Age", "string", "", "@age"}),
                 .schema = &hfd_service_cidr_schema,
                 .prepare = hfd_workload_prepare,
+                .validate = hfd_service_cidr_validate,
         },
         {
                 .group = "policy",

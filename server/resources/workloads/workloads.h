@@ -258,6 +258,23 @@ void hfd_endpoints_validate(const struct hf__json *object, const struct hf__json
 void hfd_endpoint_slice_validate(const struct hf__json *object, const struct hf__json *old,
                                  struct hfd_causes *causes);
 
+/* ---- nodes/ and addresses/ in rules/ ---- */
+
+/* nodes/node_validation.c: the contract is that of hfd_resource.validate */
+void hfd_node_validate(const struct hf__json *object, const struct hf__json *old,
+                       struct hfd_causes *causes);
+/* Makes spec.podCIDR and spec.podCIDRs agree. 0 or -ENOMEM. */
+int hfd_node_set_cidrs(struct hf__json *node);
+/* nodes/node_status.c: the status that a new node has; and hfd_resource.validate_status */
+void hfd_node_first_status_validate(const struct hf__json *node, struct hfd_causes *causes);
+void hfd_node_validate_status(const struct hf__json *object, const struct hf__json *old,
+                              struct hfd_causes *causes);
+/* addresses/ip_address_validation.c: the contract is that of hfd_resource.validate */
+void hfd_ip_address_validate(const struct hf__json *object, const struct hf__json *old,
+                             struct hfd_causes *causes);
+void hfd_service_cidr_validate(const struct hf__json *object, const struct hf__json *old,
+                               struct hfd_causes *causes);
+
 /* ---- statuses/ in rules/; the contract of each is that of hfd_resource.validate_status. No
  * controller of this server writes these statuses. ---- */
 
