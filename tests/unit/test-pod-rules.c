@@ -465,6 +465,9 @@ static void test_ports_of_the_network_of_the_host_agree(void **state) {
 
 /* ---- volumes ---- */
 
+#define EPHEMERAL                                                                                  \
+        "'ephemeral':{'volumeClaimTemplate':{'spec':{'accessModes':['ReadWriteOnce'],"             \
+        "'resources':{'requests':{'storage':'1'}}}}}"
 #define VOLUME(source) "'volumes':[{'name':'v'," source "}]"
 #define OF_VOLUME      "spec.volumes[0]"
 #define LONGEST_DRIVER "a01234567890123456789012345678901234567890123456789.ABCDEFGHIJK"
@@ -475,7 +478,7 @@ static void test_sources_of_volumes_are_validated(void **state) {
                 {VOLUME("'emptyDir':{'sizeLimit':'-1'}"),
                  OF_VOLUME ".emptyDir.sizeLimit: Forbidden: SizeLimit field must be a valid "
                            "resource quantity\n"},
-                {VOLUME("'ephemeral':{'volumeClaimTemplate':{}}"), ""},
+                {VOLUME(EPHEMERAL), ""},
                 {VOLUME("'ephemeral':{}"),
                  OF_VOLUME ".ephemeral.volumeClaimTemplate: Required value\n"},
                 {VOLUME("'image':{'pullPolicy':'Never'}"), ""},
@@ -502,8 +505,8 @@ static void test_sources_of_volumes_are_validated(void **state) {
 
 #define MOUNTS(mounts, more)                                                                       \
         "'volumes':[{'name':'v','emptyDir':{}},{'name':'p','persistentVolumeClaim':{'claimName':"  \
-        "'p'}},{'name':'e','ephemeral':{'volumeClaimTemplate':{}}}],'containers':[" CONTAINER(     \
-                "c", ",'volumeMounts':[" mounts "]" more) "]"
+        "'p'}},{'name':'e'," EPHEMERAL                                                             \
+        "}],'containers':[" CONTAINER("c", ",'volumeMounts':[" mounts "]" more) "]"
 #define MOUNT(members) MOUNTS("{'name':'v','mountPath':'/a'" members "}", "")
 #define OF_MOUNTS      "spec.containers[0].volumeMounts"
 

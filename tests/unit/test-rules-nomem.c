@@ -204,8 +204,9 @@ static const struct rule_case cases[] = {
         {hfd_claim_validate, "'k#':'v'", CLAIM("x", ",'selector':{'matchLabels':{@,'a':'v'}}"),
          CLAIM("x", ",'selector':{'matchLabels':{'a':'v',@}}"), NULL},
         {hfd_persistent_volume_validate, NULL,
-         VOLUME("'driver':'d','controllerExpandSecretRef':{'name':'s'}"), VOLUME("'driver':'d'"),
-         NULL},
+         VOLUME("'driver':'d','volumeHandle':'h','controllerExpandSecretRef':{'name':'s','"
+                "namespace':'n'}"),
+         VOLUME("'driver':'d','volumeHandle':'h'"), NULL},
         {hfd_job_validate, "'k#':'v'", JOB("false", "{@,'a':'v'}"), JOB("false", "{'a':'v',@}"),
          NULL},
         {hfd_job_validate, NULL, JOB("false", "{'a':'v'}"), JOB("true", "{'a':'w'}"), NULL},

@@ -188,16 +188,24 @@ static void test_a_part_that_is_kept_is_not_refused(void **state) {
                 {hfd_ingress_class_validate, "{'spec':{'controller':'a'}}",
                  "{'spec':{'controller':'a','parameters':{'kind':'K','scope':'Cluster'}}}", 1},
                 {hfd_ingress_class_validate, "{}", "{'spec':{}}", 0},
-                {hfd_persistent_volume_validate, VOLUME("'driver':'d'"),
-                 VOLUME("'driver':'d','controllerExpandSecretRef':{'name':'s'}"), 0},
-                {hfd_persistent_volume_validate, VOLUME("'driver':'d'"),
-                 VOLUME("'driver':'e','controllerExpandSecretRef':{'name':'s'}"), 1},
+                {hfd_persistent_volume_validate, VOLUME("'driver':'d','volumeHandle':'h'"),
+                 VOLUME("'driver':'d','volumeHandle':'h','controllerExpandSecretRef':{'name':'s','"
+                        "namespace':'n'}"),
+                 0},
+                {hfd_persistent_volume_validate, VOLUME("'driver':'d','volumeHandle':'h'"),
+                 VOLUME("'driver':'e','volumeHandle':'h','controllerExpandSecretRef':{'name':'s','"
+                        "namespace':'n'}"),
+                 1},
                 {hfd_persistent_volume_validate,
-                 VOLUME("'driver':'d','controllerExpandSecretRef':{'name':'s'}"),
-                 VOLUME("'driver':'d','controllerExpandSecretRef':{'name':'t'}"), 1},
+                 VOLUME("'driver':'d','volumeHandle':'h','controllerExpandSecretRef':{'name':'s','"
+                        "namespace':'n'}"),
+                 VOLUME("'driver':'d','volumeHandle':'h','controllerExpandSecretRef':{'name':'t','"
+                        "namespace':'n'}"),
+                 1},
                 {hfd_persistent_volume_validate,
-                 VOLUME("'driver':'d','controllerExpandSecretRef':{'name':'s'}"),
-                 VOLUME("'driver':'d'"), 1},
+                 VOLUME("'driver':'d','volumeHandle':'h','controllerExpandSecretRef':{'name':'s','"
+                        "namespace':'n'}"),
+                 VOLUME("'driver':'d','volumeHandle':'h'"), 1},
         };
 
         for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {

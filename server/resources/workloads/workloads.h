@@ -341,12 +341,10 @@ void hfd_job_success_policy_validate(const struct hf__json *spec, const char *fi
  * says whether it is idle. */
 void hfd_job_update_validate(const struct hf__json *spec, const struct hf__json *old,
                              struct hfd_causes *causes);
-/* claim_validation.c: the spec of a claim, at the path `field`. */
-void hfd_claim_spec_validate(const struct hf__json *spec, const char *field,
-                             struct hfd_causes *causes);
-/* spec.accessModes of a claim or a volume. required: the text of the cause if there is none. */
-void hfd_access_modes_validate(const struct hf__json *spec, const char *field, const char *required,
-                               struct hfd_causes *causes);
+/* persistent_volume_validation.c: the spec of a volume in a VolumeAttachment, at the path `field`.
+ */
+void hfd_inline_volume_validate(const struct hf__json *spec, const char *field,
+                                struct hfd_causes *causes);
 /* strategy_validation.c: a number of pods, or a percentage of them, at the path `field`. share
  * NULL: it is absent, which is valid. The second function checks that it is not more than 100 %. */
 void hfd_share_validate(const struct hf__json *share, const char *field, struct hfd_causes *causes);

@@ -260,6 +260,7 @@ void hfd_pod_validate_spec(const struct hf__json *spec, struct hfd_causes *cause
                      m = hf__json_next(m))
                         hfd_image_validate(m, hfd_field_index(path, list, at++), causes);
         }
+        hfd_volume_images_require(spec, "spec", causes);
 }
 
 static void validate_create(const struct hf__json *object, struct hfd_causes *causes) {

@@ -30,7 +30,21 @@ void hfd_toleration_validate(const struct hf__json *toleration, const char *fiel
 /* volumes/volume_validation.c: spec.volumes */
 void hfd_volumes_validate(const struct hf__json *spec, const char *field,
                           struct hfd_causes *causes);
-/* Whether a segment of the path is "..", with which it could lead out of the volume. */
+/* Volumes of images name their image. The rules of templates leave this one out, as in
+ * kube-apiserver, so that those of pods call it. */
+void hfd_volume_images_require(const struct hf__json *spec, const char *field,
+                               struct hfd_causes *causes);
+/* The source of a volume of a pod or, if persistent, of the spec of a PersistentVolume: exactly one
+ * member. field: the path of the volume or the spec */
+void hfd_volume_source_validate(const struct hf__json *volume, const char *field, bool persistent,
+                                struct hfd_causes *causes);
+/* Whether a member of the spec of a PersistentVolume is its source. */
+bool hfd_is_persistent_source(const char *name);
+/* What is wrong if a volume of iSCSI names its initiator. volume: the name of the volume. NULL =
+ * nothing; static storage otherwise. */
+const char *hfd_initiator_rule(const struct hf__json *iscsi, const char *volume);
+/* volumes/pod_sources.c: whether a segment of the path is "..", with which it could lead out of the
+ * volume. */
 bool hfd_has_backsteps(const char *path);
 /* A path in a volume, which is a member of the object. An absent one, or "", is valid. */
 void hfd_local_path_validate(const struct hf__json *object, const char *field, const char *member,
@@ -48,9 +62,6 @@ void hfd_downward_file_validate(const struct hf__json *file, const char *field,
  * the second case, which allows other fields. */
 void hfd_object_field_selector_validate(const struct hf__json *selector, const char *field,
                                         bool of_volume, struct hfd_causes *causes);
-/* volumes/projected_validation.c: the sources of a projected volume, whose path is the field */
-void hfd_projected_sources_validate(const struct hf__json *projected, const char *field,
-                                    struct hfd_causes *causes);
 /* volumes/certificate_sources.c: the members of the sources clusterTrustBundle and podCertificate
  * that are no paths */
 void hfd_trust_bundle_validate(const struct hf__json *source, const char *field,
@@ -61,6 +72,18 @@ void hfd_pod_certificate_validate(const struct hf__json *source, const char *fie
  * the names in spec.volumes. field: the path of the container */
 void hfd_mounts_validate(const struct hf__json *container, const struct hf__json_index *volumes,
                          const char *field, struct hfd_causes *causes);
+/* volumes/vendor_sources.c: the name of a driver of CSI */
+void hfd_csi_driver_name_validate(const char *name, const char *field, struct hfd_causes *causes);
+/* volumes/claim_spec.c: the spec of a claim, at the path `field`. old: the one that it replaces;
+ * NULL = none */
+void hfd_claim_spec_validate(const struct hf__json *spec, const struct hf__json *old,
+                             const char *field, struct hfd_causes *causes);
+/* The size that the spec of a claim asks for; NULL = none. */
+const struct hf__json *hfd_claim_size(const struct hf__json *spec);
+/* accessModes of the spec of a claim or a volume. field: their path. required: the text of the
+ * cause if there is none. */
+void hfd_access_modes_validate(const struct hf__json *spec, const char *field, const char *required,
+                               struct hfd_causes *causes);
 /* container_validation.c: spec.containers, spec.initContainers and spec.ephemeralContainers */
 void hfd_containers_validate(const struct hf__json *spec, const char *field,
                              struct hfd_causes *causes);
@@ -127,6 +150,14 @@ void hfd_host_aliases_validate(const struct hf__json *list, const char *field,
                                struct hfd_causes *causes);
 /* gate_validation.c: spec.readinessGates and spec.schedulingGates */
 void hfd_gates_validate(const struct hf__json *spec, const char *field, struct hfd_causes *causes);
+/* scheduling/node_selector.c: a selector of nodes by labels and names, and one of its terms.
+ * any_value: the values of labels may have any form, because the old selector had such values */
+void hfd_node_selector_validate(const struct hf__json *selector, const char *field, bool any_value,
+                                struct hfd_causes *causes);
+void hfd_node_selector_term_validate(const struct hf__json *term, const char *field, bool any_value,
+                                     struct hfd_causes *causes);
+/* Whether a value in it is not that of a label. */
+bool hfd_node_selector_has_bad_values(const struct hf__json *selector);
 /* scheduling/affinity_validation.c: spec.affinity */
 void hfd_affinity_validate(const struct hf__json *affinity, const char *field,
                            struct hfd_causes *causes);

@@ -14,7 +14,7 @@
 
 #include "base/json.h"
 #include "base/json_index.h"
-#include "server/resources/strategies/pod/rules/pod_validation.h"
+#include "server/resources/strategies/pod/rules/volumes/volume_sources.h"
 
 #define TOKEN_SECONDS_MIN 600
 #define TOKEN_SECONDS_MAX (INT64_C(1) << 32)
@@ -174,14 +174,16 @@ static void validate_source(const struct hf__json *source, const char *field, st
                                     "may not specify more than 1 volume type per source");
 }
 
-void hfd_projected_sources_validate(const struct hf__json *projected, const char *field,
-                                    struct hfd_causes *causes) {
+void hfd_projected_source_validate(const struct hf__json *projected, const char *field,
+                                   bool persistent, struct hfd_causes *causes) {
         const struct hf__json *sources = hf__json_get(projected, "sources");
         struct paths paths = {.all = hf__json_array(), .field = field};
         char list[HFD_FIELD_PATH_MAX], path[HFD_FIELD_PATH_MAX];
         int r = paths.all ? 0 : -ENOMEM;
         size_t i = 0;
 
+        hfd_require_range(projected, field, "defaultMode", 0, 0777,
+                          "must be a number between 0 and 0777 (octal), both inclusive", causes);
         hfd_field_path(list, field, "sources");
         for (const struct hf__json *m = hf__json_first(sources); m && r == 0; m = hf__json_next(m))
                 r = add_paths(&paths, m);
