@@ -471,6 +471,7 @@ static const struct hfd_resource rows[] = {
                                        {"Drivers", "integer", "", "@count:spec.drivers"},
                                        {"Age", "string", "", "@age"}),
                 .schema = &hfd_csi_node_schema,
+                .validate = hfd_csi_node_validate,
         },
         {
                 .group = "storage.k8s.io",
@@ -487,6 +488,7 @@ static const struct hfd_resource rows[] = {
                                        {"StorageClassName", "string", "", "storageClassName"},
                                        {"Capacity", "string", "", "@unset:capacity"}),
                 .schema = &hfd_csi_storage_capacity_schema,
+                .validate = hfd_csi_storage_capacity_validate,
         },
         {
                 .group = "storage.k8s.io",

@@ -245,6 +245,11 @@ void hfd_storage_class_validate(const struct hf__json *object, const struct hf__
                                 struct hfd_causes *causes);
 void hfd_volume_attributes_class_validate(const struct hf__json *object, const struct hf__json *old,
                                           struct hfd_causes *causes);
+/* storage/csi_node_validation.c */
+void hfd_csi_node_validate(const struct hf__json *object, const struct hf__json *old,
+                           struct hfd_causes *causes);
+void hfd_csi_storage_capacity_validate(const struct hf__json *object, const struct hf__json *old,
+                                       struct hfd_causes *causes);
 void hfd_csi_driver_validate(const struct hf__json *object, const struct hf__json *old,
                              struct hfd_causes *causes);
 void hfd_volume_attachment_validate(const struct hf__json *object, const struct hf__json *old,
@@ -341,6 +346,8 @@ void hfd_job_success_policy_validate(const struct hf__json *spec, const char *fi
  * says whether it is idle. */
 void hfd_job_update_validate(const struct hf__json *spec, const struct hf__json *old,
                              struct hfd_causes *causes);
+/* topology_validation.c: allowedTopologies of a StorageClass. */
+void hfd_topologies_validate(const struct hf__json *terms, struct hfd_causes *causes);
 /* persistent_volume_validation.c: the spec of a volume in a VolumeAttachment, at the path `field`.
  */
 void hfd_inline_volume_validate(const struct hf__json *spec, const char *field,
