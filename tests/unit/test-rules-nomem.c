@@ -91,6 +91,9 @@ static void metadata(const struct hf__json *object, const struct hf__json *old,
 #define VOLUME(csi)                                                                                \
         "{'spec':{'accessModes':['ReadWriteOnce'],'capacity':{'storage':'1'},"                     \
         "'persistentVolumeReclaimPolicy':'Retain','volumeMode':'Block','csi':{" csi "}}}"
+#define ON_NODES(key)                                                                              \
+        "'nodeAffinity':{'required':{'nodeSelectorTerms':[{'matchExpressions':[{'key':'" key       \
+        "','operator':'Exists'}]}]}"
 #define VERSION                                                                                    \
         "'served':true,'schema':{'openAPIV3Schema':{'type':'object','properties':{'a':{'type':"    \
         "'array','items':{'type':'object','required':['k'],'properties':{'k':{'type':'string',"    \
@@ -204,9 +207,38 @@ static const struct rule_case cases[] = {
         {hfd_claim_validate, "'k#':'v'", CLAIM("x", ",'selector':{'matchLabels':{@,'a':'v'}}"),
          CLAIM("x", ",'selector':{'matchLabels':{'a':'v',@}}"), NULL},
         {hfd_persistent_volume_validate, NULL,
-         VOLUME("'driver':'d','volumeHandle':'h','controllerExpandSecretRef':{'name':'s','"
-                "namespace':'n'}"),
+         VOLUME("'driver':'d','volumeHandle':'h',"
+                "'controllerExpandSecretRef':{'name':'s','namespace':'n'}"),
          VOLUME("'driver':'d','volumeHandle':'h'"), NULL},
+        {hfd_persistent_volume_validate, NULL,
+         VOLUME("'driver':'d','volumeHandle':'h'}," ON_NODES("kubernetes.io/os")),
+         VOLUME("'driver':'d','volumeHandle':'h'}," ON_NODES("beta.kubernetes.io/os")), NULL},
+        {hfd_persistent_volume_validate, NULL, VOLUME("'driver':'d','volumeHandle':'h'"),
+         VOLUME("'driver':'d','volumeHandle':'h'}," ON_NODES("kubernetes.io/os")),
+         "nodeAffinity: Invalid value: null: field is immutable"},
+        {hfd_node_validate, "{'key':'k#','effect':'NoExecute'}",
+         "{'spec':{'taints':[@,{'key':'k0','effect':'NoExecute'}]}}", NULL,
+         "metadata.taints[12]: Duplicate value: {\"Key\":\"k0\""},
+        {hfd_node_validate_status, "{'type':'Hostname','address':'a#'}",
+         "{'status':{'addresses':[@,{'type':'Hostname','address':'a0'}]}}", "{}",
+         "status.addresses[12]: Duplicate value: {\"Type\":\"Hostname\""},
+        {hfd_ip_address_validate, NULL, "{'spec':{'parentRef':{'resource':'r','name':'n'}}}",
+         "{'spec':{'parentRef':{'resource':'r','name':'m'}}}",
+         "spec.parentRef: Invalid value: {\"Group\":\"\""},
+        {hfd_storage_class_validate, "{'matchLabelExpressions':[{'key':'k#','values':['v']}]}",
+         "{'provisioner':'p','volumeBindingMode':'Immediate','allowedTopologies':[@,"
+         "{'matchLabelExpressions':[{'key':'k0','values':['v']}]}]}",
+         NULL, "allowedTopologies[12].matchLabelExpressions: Duplicate value"},
+        {hfd_storage_class_validate, "'k#':'v'", "{'parameters':{@}}", "{}",
+         "parameters: Invalid value: {\"k0\":\"v\""},
+        {hfd_csi_node_validate, "{'name':'d#','nodeID':'n'}",
+         "{'spec':{'drivers':[@,{'name':'d0','nodeID':'n'}]}}",
+         "{'spec':{'drivers':[{'name':'d1','nodeID':'m'}]}}",
+         "spec.drivers: Invalid value: {\"Name\":\"d1\""},
+        {hfd_csi_storage_capacity_validate, "'k#':'v'", "{'nodeTopology':{'matchLabels':{@}}}",
+         "{}", "nodeTopology: Invalid value: {\"matchLabels\""},
+        {hfd_volume_attachment_validate, NULL, "{'spec':{'attacher':'a','nodeName':'n'}}",
+         "{'spec':{'attacher':'a','nodeName':'m'}}", "spec: Invalid value: {\"Attacher\":\"a\""},
         {hfd_job_validate, "'k#':'v'", JOB("false", "{@,'a':'v'}"), JOB("false", "{'a':'v',@}"),
          NULL},
         {hfd_job_validate, NULL, JOB("false", "{'a':'v'}"), JOB("true", "{'a':'w'}"), NULL},
