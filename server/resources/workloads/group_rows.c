@@ -398,7 +398,6 @@ static const struct hfd_resource rows[] = {
                 .storage = "servicecidrs",
                 .unconditional_update = true,
                 .subresources = HFD_SUB_STATUS,
-                .subresources_write_meta = true,
                 .columns = HFD_COLUMNS({"Name", "string", "name", "metadata.name"},
                                        {"CIDRs", "string", "", "@texts:spec.cidrs"},
                                        {"Age", "string", "", "@age"}),
@@ -519,9 +518,9 @@ static const struct hfd_resource rows[] = {
                 .kind = "VolumeAttachment",
                 .storage = "volumeattachments",
                 /* The attach controller writes the spec; the driver reports in the status whether
-                 * the volume is attached. */
+                 * the volume is attached. A write of the status of this kind, or of a ServiceCIDR,
+                 * leaves the metadata alone, unlike that of older kinds. */
                 .subresources = HFD_SUB_STATUS,
-                .subresources_write_meta = true,
                 .columns = HFD_COLUMNS({"Name", "string", "name", "metadata.name"},
                                        {"Attacher", "string", "name", "spec.attacher"},
                                        {"PV", "string", "", "spec.source.persistentVolumeName"},
