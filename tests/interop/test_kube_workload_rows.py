@@ -37,6 +37,7 @@ OBJECTS = [
     (NETWORKING + "ingressclasses", named("other", {CLASS_MARK.format("ingressclass"): "false"}, spec={"controller": "a.example/b"})),
     (NETWORKING + "ipaddresses", named("10.0.0.9", spec={"parentRef": {"resource": "services", "namespace": "default", "name": "s"}})),
     (NETWORKING + "ipaddresses", named("10.0.0.8", spec={"parentRef": {"resource": "Gateways", "group": "example.com", "name": "Shared"}})),
+    (NETWORKING + "servicecidrs", named("s", spec={"cidrs": ["10.9.0.0/24"]})),
     ("/api/v1/namespaces/default/services", named("balanced", spec={"type": "LoadBalancer", "ports": [{"port": 80}], "externalIPs": ["192.0.2.1"]})),
     (NETWORKING + "namespaces/default/ingresses", named("many", spec={"rules": [{"host": f"{c}.example"} for c in "abcde"]})),
     (APPS + "deployments", named("d", spec={"selector": {"matchLabels": {"a": "b"}}, "template": TEMPLATE})),
@@ -78,6 +79,16 @@ def test_an_update_of_others_needs_no_version(api, path):
     body = api.ask("GET", path).json
     del body["metadata"]["resourceVersion"]
     assert api.ask("PUT", path, body).code == 200
+
+
+@pytest.mark.parametrize("path, status", [(STORAGE + "volumeattachments/a", {"attachmentMetadata": {"a": "b"}}), (NETWORKING + "servicecidrs/s", {
+    "conditions": [{"type": "Ready", "status": "True", "reason": "R", "message": "", "lastTransitionTime": "2026-01-02T03:04:05Z"}]})])
+def test_a_write_of_a_status_leaves_the_metadata(api, path, status):
+    before = api.ask("GET", path).json
+    reply = api.ask("PATCH", path + "/status", {"metadata": {"labels": {"of": "status"}, "finalizers": ["a/b"]}, "status": status}, content_type=MERGE)
+    assert reply.code == 200 and reply.json["status"] == {**before["status"], **status}, reply.text
+    assert {k: v for k, v in reply.json["metadata"].items() if k not in ("resourceVersion", "managedFields")} == {
+        k: v for k, v in before["metadata"].items() if k not in ("resourceVersion", "managedFields")}
 
 
 def patched(api, path, **body):

@@ -104,8 +104,8 @@ CASES = [
     (VOLUMES, volume(iscsi={"targetPortal": "192.0.2.1", "iqn": "iqn.2001-04.com.example:a", "lun": 0}), "spec.iscsi.iscsiInterface", "default"),
     (VOLUMES, volume(rbd={"image": "i", "monitors": ["m"]}), "spec.rbd", {"image": "i", "monitors": ["m"], "pool": "rbd", "user": "admin",
                                                                            "keyring": "/etc/ceph/keyring"}),
-    (VOLUMES, volume(azureDisk={"diskName": "d", "diskURI": "u"}), "spec.azureDisk",
-     {"diskName": "d", "diskURI": "u", "cachingMode": "ReadWrite", "fsType": "ext4", "kind": "Shared", "readOnly": False}),
+    (VOLUMES, volume(azureDisk={"diskName": "d", "diskURI": "https://u"}), "spec.azureDisk",
+     {"diskName": "d", "diskURI": "https://u", "cachingMode": "ReadWrite", "fsType": "ext4", "kind": "Shared", "readOnly": False}),
     # Nodes and pods
     ("/api/v1/nodes", {"status": {"capacity": {"cpu": "2"}}}, "status.allocatable", {"cpu": "2"}),
     ("/api/v1/nodes", {"status": {"capacity": {"cpu": "2"}, "allocatable": {"cpu": "1"}}}, "status.allocatable", {"cpu": "1"}),

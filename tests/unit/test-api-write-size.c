@@ -26,6 +26,7 @@
 #include "server/resources/custom/schema/structural.h"
 #include "server/resources/rows/resource_table.h"
 #include "server/resources/strategies/strategies.h"
+#include "server/resources/workloads/workloads.h"
 
 #define DOUBLINGS 5
 #define REPEATS   2 /* the faster one counts */
@@ -174,6 +175,41 @@ static void check_keys(const struct hf__json *json) {
         assert_int_equal(causes.n, HFD_CAUSES_MAX);
 }
 
+/* json: a pod. */
+static void check_pod(const struct hf__json *json) {
+        static struct hfd_causes causes;
+
+        hfd_causes_init(&causes);
+        hfd_pod_validate(json, NULL, &causes);
+        assert_int_equal(causes.error, 0);
+}
+
+/* json: a pod with labels, which become terms of an affinity, twice. */
+static void merge_labels(const struct hf__json *json) {
+        static const char text[] =
+                "{\"spec\":{\"topologySpreadConstraints\":[{\"labelSelector\":{},"
+                "\"matchLabelKeys\":[]}]}}";
+        struct hf__json *pod, *constraint;
+
+        assert_int_equal(hf__json_parse(text, sizeof text - 1, &pod, NULL), 0);
+        assert_int_equal(hf__json_put(pod, "metadata",
+                                      hf__json_dup(hf__json_get(json, "metadata"))),
+                         0);
+        constraint = hf__json_first(hf__json_path(pod, "spec.topologySpreadConstraints"));
+        for (const struct hf__json *m = hf__json_first(hf__json_path(json, "metadata.labels")); m;
+             m = hf__json_next(m))
+                assert_int_equal(hf__json_append_string(hf__json_get(constraint, "matchLabelKeys"),
+                                                        hf__json_key(m)),
+                                 0);
+        for (int i = 0; i < 2; i++)
+                assert_int_equal(hfd_pod_merge_label_keys(pod), 0);
+        assert_int_equal(hf__json_count(hf__json_path(constraint, "labelSelector."
+                                                                  "matchExpressions")),
+                         hf__json_count(hf__json_path(json, "metadata.labels")));
+        check_pod(pod);
+        hf__json_free(pod);
+}
+
 static void aggregate(const struct hf__json *json) {
         const char text[] = "{\"aggregationRule\":{\"clusterRoleSelectors\":[{}]}}";
         struct hf__json *role, *rules;
@@ -226,6 +262,24 @@ static void test_rules_grow_as_their_lists_do(void **state) {
                  "\"object\",\"properties\":{}},\"x-kubernetes-list-type\":\"map\","
                  "\"x-kubernetes-list-map-keys\":[",
                  "\"k", "\"", "]}}}"},
+                {"spread", check_pod, "{\"spec\":{\"topologySpreadConstraints\":[",
+                 "{\"topologyKey\":\"k\",\"whenUnsatisfiable\":\"x\",\"maxSkew\":", "}", "]}}"},
+                {"gates", check_pod, "{\"spec\":{\"schedulingGates\":[", "{\"name\":\"g", "\"}",
+                 "]}}"},
+                {"label keys", merge_labels, "{\"metadata\":{\"labels\":{", "\"k", "\":\"v\"",
+                 "}}}"},
+                {"devices", check_pod, "{\"spec\":{\"resourceClaims\":[", "{\"name\":\"c", "\"}",
+                 "]}}"},
+                {"uses of devices", check_pod,
+                 "{\"spec\":{\"resourceClaims\":[{\"name\":\"c\"}],\"containers\":[{\"resources\":{"
+                 "\"claims\":[",
+                 "{\"name\":\"c\",\"request\":\"", "\"}", "]}}]}}"},
+                {"capabilities", check_pod,
+                 "{\"spec\":{\"containers\":[{\"securityContext\":{\"allowPrivilegeEscalation\":"
+                 "false,\"capabilities\":{\"add\":[",
+                 "\"CAP_SYS_ADMIN\",\"", "\"", "]}}}]}}"},
+                {"block devices", check_pod, "{\"spec\":{\"containers\":[{\"volumeDevices\":[",
+                 "{\"name\":\"v\",\"devicePath\":\"/", "\"}", "]}]}}"},
                 {"aggregated rules", aggregate, "[{\"metadata\":{\"name\":\"a\"},\"rules\":[",
                  "{\"verbs\":[\"v", "\"]}", "]}]"},
         };

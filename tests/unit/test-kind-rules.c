@@ -249,7 +249,8 @@ static void test_the_sources_of_a_projected_volume_are_checked(void **state) {
                                           "'apiVersion':'v1','fieldPath':'metadata.namespace'}}]}},"
                                           "{'secret':{'name':'s'}},{'clusterTrustBundle':{'name':'"
                                           "b','path':'t'}},"
-                                          "{'podCertificate':{'keyPath':'k','certificateChainPath':"
+                                          "{'podCertificate':{'signerName':'a.b/c','keyType':"
+                                          "'ED25519','keyPath':'k','certificateChainPath':"
                                           "'l'}},{}"),
                  ""},
                 {NULL, PROJECTED("{'secret':{'items':[{'path':'../x','mode':512}]}}"),
@@ -280,6 +281,10 @@ static void test_the_sources_of_a_projected_volume_are_checked(void **state) {
                 {NULL, PROJECTED("{'clusterTrustBundle':{},'podCertificate':{}}"),
                  SOURCE ".clusterTrustBundle: Required value: either name or signerName must be "
                         "specified\n" SOURCE ".clusterTrustBundle.path: Required value\n" SOURCE
+                        ".podCertificate.signerName: Required value\n" SOURCE
+                        ".podCertificate.keyType: Unsupported value: \"\": supported values: "
+                        "\"RSA3072\", \"RSA4096\", \"ECDSAP256\", \"ECDSAP384\", \"ECDSAP521\", "
+                        "\"ED25519\"\n" SOURCE
                         ".podCertificate: Required value: specify at least one of "
                         "credentialBundlePath, keyPath, and certificateChainPath\n" SOURCE
                         ": Forbidden: may not specify more than 1 volume type per source"},
@@ -300,7 +305,8 @@ static void test_two_projected_files_do_not_have_one_path(void **state) {
                  REPEATED("s")},
                 {NULL,
                  PROJECTED("{'secret':{'name':'s','items':[" ITEM(
-                         "a") "]}},{'podCertificate':{'keyPath':'b','credentialBundlePath':'a'}}"),
+                         "a") "]}},{'podCertificate':{'signerName':'a.b/"
+                              "c','keyType':'RSA3072','keyPath':'b','credentialBundlePath':'a'}}"),
                  REPEATED("a")},
                 {NULL,
                  PROJECTED("{'configMap':{'name':'c','items':[" ITEM(

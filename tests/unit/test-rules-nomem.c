@@ -91,6 +91,9 @@ static void metadata(const struct hf__json *object, const struct hf__json *old,
 #define VOLUME(csi)                                                                                \
         "{'spec':{'accessModes':['ReadWriteOnce'],'capacity':{'storage':'1'},"                     \
         "'persistentVolumeReclaimPolicy':'Retain','volumeMode':'Block','csi':{" csi "}}}"
+#define ON_NODES(key)                                                                              \
+        "'nodeAffinity':{'required':{'nodeSelectorTerms':[{'matchExpressions':[{'key':'" key       \
+        "','operator':'Exists'}]}]}"
 #define VERSION                                                                                    \
         "'served':true,'schema':{'openAPIV3Schema':{'type':'object','properties':{'a':{'type':"    \
         "'array','items':{'type':'object','required':['k'],'properties':{'k':{'type':'string',"    \
@@ -164,6 +167,34 @@ static const struct rule_case cases[] = {
          POD("'volumes':[{'name':'v','projected':{'sources':[{'secret':{'name':'s','items':[@,"
              "{'key':'k','path':'p0'}]}}]}}]"),
          NULL, "spec.volumes[0].projected: Invalid value: \"s\": conflicting duplicate paths"},
+        {hfd_pod_validate, "{'name':'g#'}", POD("'schedulingGates':[@,{'name':'g0'}]"), NULL,
+         "spec.schedulingGates[12]: Duplicate value: \"g0\""},
+        {hfd_pod_validate, "{'maxSkew':1,'topologyKey':'k#','whenUnsatisfiable':'DoNotSchedule'}",
+         POD("'topologySpreadConstraints':[@,{'maxSkew':1,'topologyKey':'k0','whenUnsatisfiable':"
+             "'DoNotSchedule'}]"),
+         NULL, "spec.topologySpreadConstraints[0].{topologyKey, whenUnsatisfiable}: Duplicate"},
+        {hfd_pod_validate, "{'key':'k#','operator':'Exists'}",
+         POD("'topologySpreadConstraints':[{'maxSkew':1,'topologyKey':'k','whenUnsatisfiable':"
+             "'DoNotSchedule','matchLabelKeys':['k3'],'labelSelector':{'matchExpressions':[@,"
+             "{'key':'k3','operator':'Exists'}]}}]"),
+         NULL, "spec.topologySpreadConstraints[0][0]: Invalid value: \"k3\": exists in both"},
+        {hfd_pod_validate, "'k#'",
+         POD("'affinity':{'podAffinity':{'requiredDuringSchedulingIgnoredDuringExecution':[{"
+             "'topologyKey':'k','labelSelector':{},'matchLabelKeys':['k3'],'mismatchLabelKeys':[@]"
+             "}]}}"),
+         NULL,
+         "spec.affinity.podAffinity.requiredDuringSchedulingIgnoredDuringExecution[0]."
+         "matchLabelKeys[0]: Invalid value: \"k3\": exists in both"},
+        {hfd_pod_validate, "{'name':'c#','resourceClaimName':'x'}",
+         POD("'resourceClaims':[@,{'name':'c0','resourceClaimName':'x'}]"), NULL,
+         "spec.resourceClaims[12].name: Duplicate value: \"c0\""},
+        {hfd_pod_validate, NULL, POD("'resourceClaims':[{'name':'c'}]"), NULL,
+         "spec.resourceClaims[0]: Invalid value: {\"Name\":\"c\""},
+        {hfd_pod_validate, "{'name':'c','request':'r#'}",
+         POD_OF("'resources':{'claims':[@,{'name':'c','request':'r3'}]}"), NULL,
+         "spec.containers[0].resources.claims[12]: Duplicate value: \"c/r3\""},
+        {hfd_pod_validate, NULL, POD("'dnsConfig':{'nameservers':['::1','::2','::3','::4']}"), NULL,
+         "spec.dnsConfig.nameservers: Invalid value: [\"::1\""},
         {resize, "'example.com/r#':'1'", POD_OF("'resources':{'limits':{@}}"),
          POD_OF("'resources':{'limits':{'cpu':'1',@}}"), "spec.containers[0].resources.limits"},
         {resize, NULL, POD_OF("'resources':{'limits':{'cpu':'2'}},'tty':true"),
@@ -176,8 +207,38 @@ static const struct rule_case cases[] = {
         {hfd_claim_validate, "'k#':'v'", CLAIM("x", ",'selector':{'matchLabels':{@,'a':'v'}}"),
          CLAIM("x", ",'selector':{'matchLabels':{'a':'v',@}}"), NULL},
         {hfd_persistent_volume_validate, NULL,
-         VOLUME("'driver':'d','controllerExpandSecretRef':{'name':'s'}"), VOLUME("'driver':'d'"),
-         NULL},
+         VOLUME("'driver':'d','volumeHandle':'h',"
+                "'controllerExpandSecretRef':{'name':'s','namespace':'n'}"),
+         VOLUME("'driver':'d','volumeHandle':'h'"), NULL},
+        {hfd_persistent_volume_validate, NULL,
+         VOLUME("'driver':'d','volumeHandle':'h'}," ON_NODES("kubernetes.io/os")),
+         VOLUME("'driver':'d','volumeHandle':'h'}," ON_NODES("beta.kubernetes.io/os")), NULL},
+        {hfd_persistent_volume_validate, NULL, VOLUME("'driver':'d','volumeHandle':'h'"),
+         VOLUME("'driver':'d','volumeHandle':'h'}," ON_NODES("kubernetes.io/os")),
+         "nodeAffinity: Invalid value: null: field is immutable"},
+        {hfd_node_validate, "{'key':'k#','effect':'NoExecute'}",
+         "{'spec':{'taints':[@,{'key':'k0','effect':'NoExecute'}]}}", NULL,
+         "metadata.taints[12]: Duplicate value: {\"Key\":\"k0\""},
+        {hfd_node_validate_status, "{'type':'Hostname','address':'a#'}",
+         "{'status':{'addresses':[@,{'type':'Hostname','address':'a0'}]}}", "{}",
+         "status.addresses[12]: Duplicate value: {\"Type\":\"Hostname\""},
+        {hfd_ip_address_validate, NULL, "{'spec':{'parentRef':{'resource':'r','name':'n'}}}",
+         "{'spec':{'parentRef':{'resource':'r','name':'m'}}}",
+         "spec.parentRef: Invalid value: {\"Group\":\"\""},
+        {hfd_storage_class_validate, "{'matchLabelExpressions':[{'key':'k#','values':['v']}]}",
+         "{'provisioner':'p','volumeBindingMode':'Immediate','allowedTopologies':[@,"
+         "{'matchLabelExpressions':[{'key':'k0','values':['v']}]}]}",
+         NULL, "allowedTopologies[12].matchLabelExpressions: Duplicate value"},
+        {hfd_storage_class_validate, "'k#':'v'", "{'parameters':{@}}", "{}",
+         "parameters: Invalid value: {\"k0\":\"v\""},
+        {hfd_csi_node_validate, "{'name':'d#','nodeID':'n'}",
+         "{'spec':{'drivers':[@,{'name':'d0','nodeID':'n'}]}}",
+         "{'spec':{'drivers':[{'name':'d1','nodeID':'m'}]}}",
+         "spec.drivers: Invalid value: {\"Name\":\"d1\""},
+        {hfd_csi_storage_capacity_validate, "'k#':'v'", "{'nodeTopology':{'matchLabels':{@}}}",
+         "{}", "nodeTopology: Invalid value: {\"matchLabels\""},
+        {hfd_volume_attachment_validate, NULL, "{'spec':{'attacher':'a','nodeName':'n'}}",
+         "{'spec':{'attacher':'a','nodeName':'m'}}", "spec: Invalid value: {\"Attacher\":\"a\""},
         {hfd_job_validate, "'k#':'v'", JOB("false", "{@,'a':'v'}"), JOB("false", "{'a':'v',@}"),
          NULL},
         {hfd_job_validate, NULL, JOB("false", "{'a':'v'}"), JOB("true", "{'a':'w'}"), NULL},

@@ -16,6 +16,7 @@
 #include "server/resources/label_selector.h"
 #include "server/resources/strategies/strategies.h"
 #include "server/resources/workloads/workloads.h"
+#include "server/resources/zones/zones.h"
 
 typedef void (*validate)(const struct hf__json *object, const struct hf__json *old,
                          struct hfd_causes *causes);
@@ -188,16 +189,24 @@ static void test_a_part_that_is_kept_is_not_refused(void **state) {
                 {hfd_ingress_class_validate, "{'spec':{'controller':'a'}}",
                  "{'spec':{'controller':'a','parameters':{'kind':'K','scope':'Cluster'}}}", 1},
                 {hfd_ingress_class_validate, "{}", "{'spec':{}}", 0},
-                {hfd_persistent_volume_validate, VOLUME("'driver':'d'"),
-                 VOLUME("'driver':'d','controllerExpandSecretRef':{'name':'s'}"), 0},
-                {hfd_persistent_volume_validate, VOLUME("'driver':'d'"),
-                 VOLUME("'driver':'e','controllerExpandSecretRef':{'name':'s'}"), 1},
+                {hfd_persistent_volume_validate, VOLUME("'driver':'d','volumeHandle':'h'"),
+                 VOLUME("'driver':'d','volumeHandle':'h','controllerExpandSecretRef':{'name':'s','"
+                        "namespace':'n'}"),
+                 0},
+                {hfd_persistent_volume_validate, VOLUME("'driver':'d','volumeHandle':'h'"),
+                 VOLUME("'driver':'e','volumeHandle':'h','controllerExpandSecretRef':{'name':'s','"
+                        "namespace':'n'}"),
+                 1},
                 {hfd_persistent_volume_validate,
-                 VOLUME("'driver':'d','controllerExpandSecretRef':{'name':'s'}"),
-                 VOLUME("'driver':'d','controllerExpandSecretRef':{'name':'t'}"), 1},
+                 VOLUME("'driver':'d','volumeHandle':'h','controllerExpandSecretRef':{'name':'s','"
+                        "namespace':'n'}"),
+                 VOLUME("'driver':'d','volumeHandle':'h','controllerExpandSecretRef':{'name':'t','"
+                        "namespace':'n'}"),
+                 1},
                 {hfd_persistent_volume_validate,
-                 VOLUME("'driver':'d','controllerExpandSecretRef':{'name':'s'}"),
-                 VOLUME("'driver':'d'"), 1},
+                 VOLUME("'driver':'d','volumeHandle':'h','controllerExpandSecretRef':{'name':'s','"
+                        "namespace':'n'}"),
+                 VOLUME("'driver':'d','volumeHandle':'h'"), 1},
         };
 
         for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -233,6 +242,27 @@ static void test_spaces_around_a_schedule_with_a_zone_are_dropped(void **state) 
                 hf__json_free(spec);
         }
         hf__json_free(was);
+}
+
+static void test_a_job_has_a_zone_that_exists(void **state) {
+        static const struct {
+                const char *zone;
+                size_t n_causes; /* where the machine knows all zones */
+        } cases[] = {{"{'timeZone':'Europe/Berlin'}", 0}, {"{'timeZone':'UTC'}", 0},
+                     {"{'timeZone':'US/Eastern'}", 0},    {"{'timeZone':'Europe/Berln'}", 1},
+                     {"{'timeZone':'Local'}", 1},         {"{'timeZone':'local'}", 2},
+                     {"{'timeZone':'zone.tab'}", 1},      {"{'timeZone':'../etc/passwd'}", 1}};
+        bool knows_all = !hfd_zone_may_exist("Europe/Berln");
+
+        for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+                struct hf__json *spec = parse_quoted(cases[i].zone);
+                struct hfd_causes causes;
+                hfd_causes_init(&causes);
+                hfd_cron_zone_validate(hf__json_get(spec, "timeZone"), &causes);
+                if (knows_all)
+                        assert_int_equal(causes.n, cases[i].n_causes);
+                hf__json_free(spec);
+        }
 }
 
 #define CONTAINER(name, more)                                                                      \
@@ -364,6 +394,7 @@ int main(void) {
                 cmocka_unit_test(test_a_template_that_is_kept_is_not_refused),
                 cmocka_unit_test(test_a_part_that_is_kept_is_not_refused),
                 cmocka_unit_test(test_spaces_around_a_schedule_with_a_zone_are_dropped),
+                cmocka_unit_test(test_a_job_has_a_zone_that_exists),
                 cmocka_unit_test(test_the_template_of_an_idle_job_gets_its_place),
                 cmocka_unit_test(test_what_must_not_change_is_compared_by_its_schema),
                 cmocka_unit_test(test_selectors_select_by_few_and_by_many_labels),

@@ -419,6 +419,173 @@ static void test_other_members_of_pods(void **state) {
         ASSERT_WRITES(hfd_pod_validate_status, writes);
 }
 
+static void test_users_of_containers_are_those_of_the_system(void **state) {
+#define USER(uid, gid, group)                                                                      \
+        "'user':{'linux':{'uid':" uid ",'gid':" gid ",'supplementalGroups':[7," group "]}}"
+        static const struct write writes[] = {
+                {"{}",
+                 "{'status':{'containerStatuses':[{" USER("0", "2147483647",
+                                                          "0") "},{'user':{}}]}}",
+                 NULL},
+                {"{}", "{'status':{'containerStatuses':[{},{" USER("-1", "-2", "2147483648") "}]}}",
+                 "status.containerStatuses[1].user.linux.uid: Invalid value: -1: must be between 0 "
+                 "and 2147483647, inclusive\n"
+                 "status.containerStatuses[1].user.linux.gid: Invalid value: -2: must be between 0 "
+                 "and 2147483647, inclusive\n"
+                 "status.containerStatuses[1].user.linux.supplementalGroups[1]: Invalid value: "
+                 "2147483648: must be between 0 and 2147483647, inclusive\n"},
+                {"{}",
+                 "{'spec':{'os':{'name':'linux'}},'status':{'initContainerStatuses':[{" USER(
+                         "-1", "0", "0") "}],'ephemeralContainerStatuses':[{" USER("0", "-1",
+                                                                                   "0") "}]}}",
+                 "status.initContainerStatuses[0].user.linux.uid: Invalid value: -1: must be "
+                 "between 0 and 2147483647, inclusive\n"
+                 "status.ephemeralContainerStatuses[0].user.linux.gid: Invalid value: -1: must be "
+                 "between 0 and 2147483647, inclusive\n"},
+                {"{}",
+                 "{'spec':{'os':{'name':'windows'}},'status':{'containerStatuses':[{" USER(
+                         "-1", "0", "0") "},{'user':{}}]}}",
+                 "status.containerStatuses[0].user.linux: Forbidden: cannot be set for a windows "
+                 "pod\n"},
+        };
+
+        ASSERT_WRITES(hfd_pod_validate_status, writes);
+}
+
+#define DEVICES(container, resources)                                                              \
+        "{'name':'" container "','allocatedResourcesStatus':[" resources "]}"
+#define WITH_DEVICES(statuses)                                                                     \
+        "{'spec':{'containers':[{'name':'a','resources':{'requests':{'x.y/z':'1'},'claims':["      \
+        "{'name':'c'},{'name':'d','request':'r'}]}}],'initContainers':[{'name':'i'}]},'status':"   \
+        "{" statuses "}}"
+
+static void test_containers_have_the_devices_that_they_use(void **state) {
+        static const char field[] = "status.containerStatuses[0].allocatedResourcesStatus";
+        static const struct write writes[] = {
+                {"{}",
+                 WITH_DEVICES("'containerStatuses':[" DEVICES(
+                         "a", "{'name':'x.y/"
+                              "z','resources':[{'resourceID':'1','health':'Healthy'},"
+                              "{'resourceID':'2','health':'Unknown','message':'m'}]},{'name':"
+                              "'claim:c'},{'name':'claim:d/r','resources':[{'resourceID':'1',"
+                              "'health':'Unhealthy'}]}") "," DEVICES("gone", "{'name':'x'}") "]"),
+                 NULL},
+                {"{}",
+                 WITH_DEVICES("'containerStatuses':[" DEVICES(
+                         "a", "{'name':'x.y/"
+                              "w'},{'name':'claim:d','resources':[{'resourceID':'1'"
+                              ","
+                              "'health':'Healthy'},{'resourceID':'1','message':''}]"
+                              "}") "],"
+                                   "'initContainerStatuses':[" DEVICES(
+                                           "i", "{'name':'x.y/z'}") "],"
+                                                                    "'ephemeralContainer"
+                                                                    "Statuses':[{}"
+                                                                    "," DEVICES("e", "{}") "]"),
+                 "status.containerStatuses[0].allocatedResourcesStatus[0].name: Invalid "
+                 "value: "
+                 "\"x.y/w\": must match one of the container's resource requests\n"
+                 "status.containerStatuses[0].allocatedResourcesStatus[1].name: Invalid "
+                 "value: "
+                 "\"claim:d\": must match one of the container's resource claims in a "
+                 "format "
+                 "'claim:<claimName>/<request>' or 'claim:<claimName>' if request is "
+                 "empty\n"
+                 "status.containerStatuses[0].allocatedResourcesStatus[1].resources[1]."
+                 "health: "
+                 "Unsupported value: \"\": supported values: \"Healthy\", \"Unhealthy\", "
+                 "\"Unknown\"\n"
+                 "status.containerStatuses[0].allocatedResourcesStatus[1].resources[1]."
+                 "message: "
+                 "Required value: must be non-empty if specified\n"
+                 "status.containerStatuses[0].allocatedResourcesStatus[1].resources[1]."
+                 "resourceID: "
+                 "Duplicate value: \"1\"\n"
+                 "status.initContainerStatuses[0].allocatedResourcesStatus[0].name: "
+                 "Invalid value: "
+                 "\"x.y/z\": must match one of the container's resource requests\n"
+                 "status.ephemeralContainerStatuses[1].allocatedResourcesStatus: "
+                 "Forbidden: must "
+                 "not be specified in container status\n"},
+        };
+        char text[2000];
+
+        ASSERT_WRITES(hfd_pod_validate_status, writes);
+        for (int n = 1024; n <= 1025; n++) {
+                struct hfd_causes causes;
+                (void)snprintf(text, sizeof text,
+                               "{\"status\":{\"containerStatuses\":[{\"allocatedResourcesStatus\":["
+                               "{"
+                               "\"resources\":[{\"resourceID\":\"1\",\"health\":\"Healthy\","
+                               "\"message\":\"%0*d\"}]}]}]}}",
+                               n, 0);
+                struct hf__json *object = NULL, *old = NULL;
+                assert_int_equal(hf__json_parse(text, strlen(text), &object, NULL), 0);
+                assert_int_equal(hf__json_parse("{}", 2, &old, NULL), 0);
+                hfd_causes_init(&causes);
+                hfd_pod_validate_status(object, old, &causes);
+                assert_int_equal(causes.n, n - 1024);
+                if (n > 1024) {
+                        assert_memory_equal(causes.items[0].field, field, strlen(field));
+                        assert_string_equal(causes.items[0].text,
+                                            "Too long: may not be more than 1024 bytes");
+                }
+                hf__json_free(object);
+                hf__json_free(old);
+        }
+}
+
+#define EXTENDED(members) WITH_DEVICES("'extendedResourceClaimStatus':{" members "}")
+#define OF_EXTENDED       "status.extendedResourceClaimStatus."
+
+static void test_a_claim_for_extended_resources_names_their_containers(void **state) {
+        static const struct write writes[] = {
+                {"{}",
+                 EXTENDED("'resourceClaimName':'n','requestMappings':[{'containerName':'a',"
+                          "'resourceName':'x.y/z','requestName':'r'},{'containerName':'a',"
+                          "'resourceName':'x.y/z','requestName':'s'}]"),
+                 NULL},
+                {"{}", EXTENDED("'resourceClaimName':'N'"),
+                 OF_EXTENDED "requestMappings: Required value: at least one request mapping is "
+                             "required\n" OF_EXTENDED
+                             "resourceClaimName: Invalid value: \"N\": a lowercase RFC 1123 "
+                             "subdomain must consist of lower case alphanumeric characters, '-' or "
+                             "'.', and must start and end with an alphanumeric character (e.g. "
+                             "'example.com', regex used for validation is "
+                             "'[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"
+                             "\n"},
+                {"{}",
+                 EXTENDED("'requestMappings':[{'containerName':'i','resourceName':'x.y/z',"
+                          "'requestName':'r'},{'containerName':'b','resourceName':'x.y/z',"
+                          "'requestName':'r'},{'containerName':'a','resourceName':'x.y/z',"
+                          "'requestName':'r'},{'containerName':'a','resourceName':'x.y/z',"
+                          "'requestName':'r'}]"),
+                 OF_EXTENDED
+                 "requestMappings[0].resourceName: Invalid value: \"x.y/z\": must match "
+                 "the extended resource name of an entry in "
+                 "spec.initContainers.resources.requests or "
+                 "spec.containers.resources.requests\n" OF_EXTENDED
+                 "requestMappings[1].containerName: Invalid value: \"b\": must match "
+                 "the name of an entry in spec.initContainers.name or "
+                 "spec.containers.name\n" OF_EXTENDED
+                 "requestMappings[3].containerName: Duplicate value: \"a\"\n" OF_EXTENDED
+                 "requestMappings[3].resourceName: Duplicate value: "
+                 "\"x.y/z\"\n" OF_EXTENDED
+                 "requestMappings[3].requestName: Duplicate value: \"r\"\n" OF_EXTENDED
+                 "resourceClaimName: Required value\n"},
+                {"{}",
+                 EXTENDED("'resourceClaimName':'n','requestMappings':[{'containerName':'a',"
+                          "'resourceName':'x.y/z','requestName':'R'}]"),
+                 OF_EXTENDED "requestName: Invalid value: \"R\": a lowercase RFC 1123 label must "
+                             "consist of lower case alphanumeric characters or '-', and must start "
+                             "and end with an alphanumeric character (e.g. 'my-name',  or "
+                             "'123-abc', regex used for validation is "
+                             "'[a-z0-9]([-a-z0-9]*[a-z0-9])?')\n"},
+        };
+
+        ASSERT_WRITES(hfd_pod_validate_status, writes);
+}
+
 static void test_the_two_members_for_addresses_agree(void **state) {
         static const char *const cases[][2] = {
                 {"{'podIP':'1.1.1.1'}", "{'podIP':'1.1.1.1','podIPs':[{'ip':'1.1.1.1'}]}"},
@@ -596,6 +763,9 @@ int main(void) {
                 cmocka_unit_test(test_indexes_and_counters_of_a_job),
                 cmocka_unit_test(test_an_ended_container_stays_ended),
                 cmocka_unit_test(test_other_members_of_pods),
+                cmocka_unit_test(test_users_of_containers_are_those_of_the_system),
+                cmocka_unit_test(test_containers_have_the_devices_that_they_use),
+                cmocka_unit_test(test_a_claim_for_extended_resources_names_their_containers),
                 cmocka_unit_test(test_the_two_members_for_addresses_agree),
                 cmocka_unit_test(test_addresses_of_load_balancers),
                 cmocka_unit_test(test_claims_and_attachments),

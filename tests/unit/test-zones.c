@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include <cmocka.h>
 #include <holdfast/error.h>
@@ -174,6 +175,26 @@ static void test_zones_of_the_system(void **state) {
         }
 }
 
+/* Where the files are not complete, every name may be that of a zone. */
+static void test_a_zone_is_known_by_its_file(void **state) {
+        static const char *const known[] = {"UTC", "Europe/Berlin", "US/Eastern", "Etc/GMT+5",
+                                            "America/Argentina/ComodRivadavia"},
+                                 *const unknown[] = {"Mars/Phobos",
+                                                     "Europe",
+                                                     "zone.tab",
+                                                     "europe/berlin",
+                                                     "Europe/Berlin/x",
+                                                     "Europe/Berlin-Berlin-Berlin-Berlin-Berlin-"
+                                                     "Berlin-Berlin-Berlin-Berlin"};
+        struct stat st;
+        bool is_complete = stat("/usr/share/zoneinfo/US/Eastern", &st) == 0;
+
+        for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
+                assert_true(hfd_zone_may_exist(known[i]));
+        for (size_t i = 0; i < sizeof unknown / sizeof unknown[0]; i++)
+                assert_int_equal(hfd_zone_may_exist(unknown[i]), !is_complete);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_rules),
@@ -181,6 +202,7 @@ int main(void) {
                 cmocka_unit_test(test_files),
                 cmocka_unit_test(test_malformed_files),
                 cmocka_unit_test(test_zones_of_the_system),
+                cmocka_unit_test(test_a_zone_is_known_by_its_file),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -13,11 +13,10 @@
 #include "base/json.h"
 #include "server/resources/causes.h"
 #include "server/resources/strategies/strategies.h"
-#include "server/resources/validation/names.h"
+#include "server/resources/validation/signer_names.h"
 #include "server/schema/common.h"
 
 #define CERTIFICATES     "io.k8s.api.certificates.v1."
-#define SIGNER_MAX       571 /* bytes: a domain, a namespace, a name, and what is between them */
 #define SECONDS_MIN      600
 #define LEGACY_SIGNER    "kubernetes.io/legacy-unknown"
 #define CONDITIONS_FIELD "status.conditions"
@@ -150,57 +149,15 @@ static void validate_usages(const struct hf__json *object, struct hfd_causes *ca
         }
 }
 
-/* Checks the parts of the text between dots, up to the first one that is wrong. A long part is cut
- * to HFD_DNS_SUBDOMAIN_MAX + 1 bytes, which is still too long for both rules, so it stays wrong. */
-static void validate_labels(const char *text, bool (*is_label)(const char *text), const char *rule,
-                            struct hfd_causes *causes) {
-        char label[HFD_DNS_SUBDOMAIN_MAX + 2], why[600], quoted[300];
-
-        for (const char *at = text;; at++) {
-                size_t n = strcspn(at, ".");
-                (void)snprintf(label, sizeof label, "%.*s", (int)n, at);
-                if (!is_label(label)) {
-                        hfd_quote(label, quoted, sizeof quoted);
-                        (void)snprintf(why, sizeof why, "validating label %s: %s", quoted, rule);
-                        hfd_cause_invalid_text(causes, "spec.signerName", text, why);
-                        return;
-                }
-                at += n;
-                if (!*at)
-                        return;
-        }
-}
-
-/* "DOMAIN/PATH". The causes and their order are those of kube-apiserver. What does not fit in
- * `domain` is cut: such a domain is too long anyway. */
 static void validate_signer(const struct hf__json *object, struct hfd_causes *causes) {
         static const char field[] = "spec.signerName";
-        const char *signer = hf__json_string(object, "spec.signerName");
-        const char *slash = signer ? strchr(signer, '/') : NULL;
-        char domain[SIGNER_MAX + 1];
+        const char *signer = hf__json_string_or_empty(object, field);
 
-        if (!signer || !*signer) {
-                hfd_cause_required(causes, field, "");
-        } else if (strcmp(signer, LEGACY_SIGNER) == 0) {
+        if (strcmp(signer, LEGACY_SIGNER) == 0)
                 hfd_cause_invalid_text(causes, field, signer,
                                        "the legacy signerName is not allowed via this API version");
-        } else if (!slash || strchr(slash + 1, '/')) {
-                hfd_cause_invalid_text(causes, field, signer,
-                                       "must be a fully qualified domain and path of the form "
-                                       "'example.com/signer-name'");
-        } else {
-                if (slash - signer > HFD_DNS_SUBDOMAIN_MAX)
-                        hfd_cause_too_long(causes, field, "may not be more than 253 bytes");
-                (void)snprintf(domain, sizeof domain, "%.*s", (int)(slash - signer), signer);
-                validate_labels(domain, hfd_is_dns_label, hfd_dns_label_rule, causes);
-                if (!strchr(domain, '.'))
-                        hfd_cause_invalid_text(causes, field, domain,
-                                               "should be a domain with at least two segments "
-                                               "separated by dots");
-                validate_labels(slash + 1, hfd_is_dns_subdomain, hfd_dns_subdomain_rule, causes);
-                if (strlen(signer) > SIGNER_MAX)
-                        hfd_cause_too_long(causes, field, "may not be more than 571 bytes");
-        }
+        else
+                hfd_signer_name_validate(signer, field, causes);
 }
 
 /* The least expirationSeconds is that of kube-apiserver. The clocks of machines may differ by

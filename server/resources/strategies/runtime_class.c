@@ -10,14 +10,12 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "base/text.h"
 #include "server/resources/causes.h"
 #include "server/resources/strategies/pod/pod_schema.h"
 #include "server/resources/strategies/pod/rules/pod_validation.h"
 #include "server/resources/strategies/strategies.h"
 #include "server/resources/validation/meta_validation.h"
 #include "server/resources/validation/names.h"
-#include "server/resources/validation/resource_names.h"
 #include "server/schema/common.h"
 
 #define NODE "io.k8s.api.node.v1."
@@ -60,26 +58,6 @@ const struct hfd_schema hfd_runtime_class_schema =
         {HFD_STRUCT(NODE "RuntimeClass", fields),
          .description = "RuntimeClass names a container runtime that pods can ask for."};
 
-/* ---- overhead ---- */
-
-/* kube-apiserver checks podFixed as if it were the limits of a container, and so its causes have
- * the path of limits. */
-static void validate_overhead(const struct hf__json *object, struct hfd_causes *causes) {
-        const struct hf__json *fixed = hf__json_path(object, "overhead.podFixed");
-        bool has_pages = false;
-        char field[FIELD_MAX];
-
-        for (const struct hf__json *m = hf__json_first(fixed); m; m = hf__json_next(m)) {
-                const char *name = hf__json_key(m);
-                (void)snprintf(field, sizeof field, "overhead.limits[%s]", name);
-                hfd_resource_name_validate_container(name, field, causes);
-                hfd_resource_value_validate(name, m, field, causes);
-                has_pages = has_pages || hf__text_begins_with(name, "hugepages-");
-        }
-        if (has_pages && !hf__json_get(fixed, "cpu") && !hf__json_get(fixed, "memory"))
-                hfd_cause_forbidden(causes, "overhead", "HugePages require cpu or memory");
-}
-
 /* ---- scheduling ---- */
 
 static void validate_scheduling(const struct hf__json *object, struct hfd_causes *causes) {
@@ -117,7 +95,8 @@ void hfd_runtime_class_validate(const struct hf__json *object, const struct hf__
         if (!old || is_moved)
                 validate_handler(handler, causes);
         if (!old || !hfd_causes_equal_member(causes, schema, object, old, "overhead"))
-                validate_overhead(object, causes);
+                hfd_overhead_validate(hf__json_path(object, "overhead.podFixed"), "overhead",
+                                      causes);
         if (!old || !hfd_causes_equal_member(causes, schema, object, old, "scheduling"))
                 validate_scheduling(object, causes);
         if (is_moved)

@@ -69,6 +69,8 @@ static const struct hfd_resource rows[] = {
                                         "@known:status.nodeInfo.containerRuntimeVersion", true}),
                 .schema = &hfd_node_schema,
                 .prepare = hfd_node_prepare,
+                .validate = hfd_node_validate,
+                .validate_status = hfd_node_validate_status,
         },
         {
                 .group = "",

@@ -367,6 +367,7 @@ static const struct hfd_resource rows[] = {
                 .columns = HFD_COLUMNS({"Name", "string", "name", "metadata.name"},
                                        {"ParentRef", "string", "", "@parent"}),
                 .schema = &hfd_ip_address_schema,
+                .validate = hfd_ip_address_validate,
         },
         {
                 .group = "networking.k8s.io",
@@ -397,12 +398,12 @@ static const struct hfd_resource rows[] = {
                 .storage = "servicecidrs",
                 .unconditional_update = true,
                 .subresources = HFD_SUB_STATUS,
-                .subresources_write_meta = true,
                 .columns = HFD_COLUMNS({"Name", "string", "name", "metadata.name"},
                                        {"CIDRs", "string", "", "@texts:spec.cidrs"},
                                        {"Age", "string", "", "@age"}),
                 .schema = &hfd_service_cidr_schema,
                 .prepare = hfd_workload_prepare,
+                .validate = hfd_service_cidr_validate,
         },
         {
                 .group = "policy",
@@ -469,6 +470,7 @@ static const struct hfd_resource rows[] = {
                                        {"Drivers", "integer", "", "@count:spec.drivers"},
                                        {"Age", "string", "", "@age"}),
                 .schema = &hfd_csi_node_schema,
+                .validate = hfd_csi_node_validate,
         },
         {
                 .group = "storage.k8s.io",
@@ -485,6 +487,7 @@ static const struct hfd_resource rows[] = {
                                        {"StorageClassName", "string", "", "storageClassName"},
                                        {"Capacity", "string", "", "@unset:capacity"}),
                 .schema = &hfd_csi_storage_capacity_schema,
+                .validate = hfd_csi_storage_capacity_validate,
         },
         {
                 .group = "storage.k8s.io",
@@ -515,9 +518,9 @@ static const struct hfd_resource rows[] = {
                 .kind = "VolumeAttachment",
                 .storage = "volumeattachments",
                 /* The attach controller writes the spec; the driver reports in the status whether
-                 * the volume is attached. */
+                 * the volume is attached. A write of the status of this kind, or of a ServiceCIDR,
+                 * leaves the metadata alone, unlike that of older kinds. */
                 .subresources = HFD_SUB_STATUS,
-                .subresources_write_meta = true,
                 .columns = HFD_COLUMNS({"Name", "string", "name", "metadata.name"},
                                        {"Attacher", "string", "name", "spec.attacher"},
                                        {"PV", "string", "", "spec.source.persistentVolumeName"},

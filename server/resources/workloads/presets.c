@@ -180,6 +180,8 @@ int hfd_pod_prepare(struct hf__json *object, const struct hf__json *old) {
                 r = set_gated(object);
         if (r == 0 && !old)
                 r = hfd_pod_copy_app_armor(object);
+        if (r == 0 && !old)
+                r = hfd_pod_merge_label_keys(object);
         for (size_t i = 0; i < 2 && r == 0; i++)
                 r = keep_preset(object, old, kept[i]);
         /* The class never changes, and old kubelets leave it out. */
@@ -213,7 +215,12 @@ int hfd_node_prepare(struct hf__json *object, const struct hf__json *old) {
         const struct hf__json *capacity = hf__json_path(object, "status.capacity");
         if (r == 0 && capacity && !hf__json_path(object, "status.allocatable"))
                 r = hf__json_set(object, "status.allocatable", hf__json_dup(capacity));
-        return r;
+        /* Kubelets do not read their configuration from the API any more. */
+        if (!hf__json_path(old, "spec.configSource"))
+                hf__json_remove(object, "spec.configSource");
+        if (!hf__json_path(old, "status.config"))
+                hf__json_remove(object, "status.config");
+        return r == 0 ? hfd_node_set_cidrs(object) : r;
 }
 
 /* Kubernetes shows the spec and the status of these kinds even if they are empty. */

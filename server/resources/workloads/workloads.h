@@ -140,6 +140,9 @@ int hfd_pod_merge_node_selector(struct hf__json *spec, const struct hf__json *mo
 /* pods/pod_app_armor.c: sets the profiles of containers that only annotations name. 0 or -ENOMEM.
  */
 int hfd_pod_copy_app_armor(struct hf__json *object);
+/* pods/pod_label_keys.c: puts the values of the pod's labels into the selectors beside
+ * matchLabelKeys and mismatchLabelKeys. A second call adds nothing. 0 or -ENOMEM. */
+int hfd_pod_merge_label_keys(struct hf__json *object);
 /* pods/pod_annotations.c: those that kubelets and controllers read. old NULL: a create. */
 void hfd_pod_validate_annotations(const struct hf__json *object, const struct hf__json *old,
                                   struct hfd_causes *causes);
@@ -151,11 +154,21 @@ void hfd_pod_validate(const struct hf__json *object, const struct hf__json *old,
 /* The rules of a pod's spec for each write that changes it, also by a subresource, except
  * .../binding. */
 void hfd_pod_validate_spec(const struct hf__json *spec, struct hfd_causes *causes);
+/* pods/pod_affinity_update.c: how an update may change the node affinity of a pod that gates hold
+ * back. spec, old: the new and the old spec. */
+void hfd_pod_validate_affinity_update(const struct hf__json *spec, const struct hf__json *old,
+                                      struct hfd_causes *causes);
 /* pods/pod_status.c: the contract is that of hfd_resource.validate_status */
 void hfd_pod_validate_status(const struct hf__json *object, const struct hf__json *old,
                              struct hfd_causes *causes);
 /* Makes status.podIP and status.podIPs agree. 0 or -ENOMEM. */
 int hfd_pod_set_addresses(struct hf__json *object);
+/* pods/device_status.c: the devices of containers in the status of a pod, and its claim for
+ * extended resources */
+void hfd_device_health_validate(const struct hf__json *pod, struct hfd_causes *causes);
+void hfd_extended_claim_validate(const struct hf__json *pod, struct hfd_causes *causes);
+/* pods/container_users.c: those that the status names */
+void hfd_container_users_validate(const struct hf__json *pod, struct hfd_causes *causes);
 /* pods/pod_resize.c: adds a cause for each change that .../resize must not make. object differs
  * from old in resources and resizePolicy only, unless it has other containers. */
 void hfd_pod_validate_resize(const struct hf__json *object, const struct hf__json *old,
@@ -232,6 +245,11 @@ void hfd_storage_class_validate(const struct hf__json *object, const struct hf__
                                 struct hfd_causes *causes);
 void hfd_volume_attributes_class_validate(const struct hf__json *object, const struct hf__json *old,
                                           struct hfd_causes *causes);
+/* storage/csi_node_validation.c */
+void hfd_csi_node_validate(const struct hf__json *object, const struct hf__json *old,
+                           struct hfd_causes *causes);
+void hfd_csi_storage_capacity_validate(const struct hf__json *object, const struct hf__json *old,
+                                       struct hfd_causes *causes);
 void hfd_csi_driver_validate(const struct hf__json *object, const struct hf__json *old,
                              struct hfd_causes *causes);
 void hfd_volume_attachment_validate(const struct hf__json *object, const struct hf__json *old,
@@ -244,6 +262,23 @@ void hfd_endpoints_validate(const struct hf__json *object, const struct hf__json
                             struct hfd_causes *causes);
 void hfd_endpoint_slice_validate(const struct hf__json *object, const struct hf__json *old,
                                  struct hfd_causes *causes);
+
+/* ---- nodes/ and addresses/ in rules/ ---- */
+
+/* nodes/node_validation.c: the contract is that of hfd_resource.validate */
+void hfd_node_validate(const struct hf__json *object, const struct hf__json *old,
+                       struct hfd_causes *causes);
+/* Makes spec.podCIDR and spec.podCIDRs agree. 0 or -ENOMEM. */
+int hfd_node_set_cidrs(struct hf__json *node);
+/* nodes/node_status.c: the status that a new node has; and hfd_resource.validate_status */
+void hfd_node_first_status_validate(const struct hf__json *node, struct hfd_causes *causes);
+void hfd_node_validate_status(const struct hf__json *object, const struct hf__json *old,
+                              struct hfd_causes *causes);
+/* addresses/ip_address_validation.c: the contract is that of hfd_resource.validate */
+void hfd_ip_address_validate(const struct hf__json *object, const struct hf__json *old,
+                             struct hfd_causes *causes);
+void hfd_service_cidr_validate(const struct hf__json *object, const struct hf__json *old,
+                               struct hfd_causes *causes);
 
 /* ---- statuses/ in rules/; the contract of each is that of hfd_resource.validate_status. No
  * controller of this server writes these statuses. ---- */
@@ -311,12 +346,12 @@ void hfd_job_success_policy_validate(const struct hf__json *spec, const char *fi
  * says whether it is idle. */
 void hfd_job_update_validate(const struct hf__json *spec, const struct hf__json *old,
                              struct hfd_causes *causes);
-/* claim_validation.c: the spec of a claim, at the path `field`. */
-void hfd_claim_spec_validate(const struct hf__json *spec, const char *field,
-                             struct hfd_causes *causes);
-/* spec.accessModes of a claim or a volume. required: the text of the cause if there is none. */
-void hfd_access_modes_validate(const struct hf__json *spec, const char *field, const char *required,
-                               struct hfd_causes *causes);
+/* topology_validation.c: allowedTopologies of a StorageClass. */
+void hfd_topologies_validate(const struct hf__json *terms, struct hfd_causes *causes);
+/* persistent_volume_validation.c: the spec of a volume in a VolumeAttachment, at the path `field`.
+ */
+void hfd_inline_volume_validate(const struct hf__json *spec, const char *field,
+                                struct hfd_causes *causes);
 /* strategy_validation.c: a number of pods, or a percentage of them, at the path `field`. share
  * NULL: it is absent, which is valid. The second function checks that it is not more than 100 %. */
 void hfd_share_validate(const struct hf__json *share, const char *field, struct hfd_causes *causes);

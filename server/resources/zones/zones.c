@@ -131,6 +131,27 @@ static bool offset_of(void *ctx, const char *name, size_t n, int64_t seconds, in
         return true;
 }
 
+/* Whether there is a file of this name, as far as that can be found out. It is not read, so that a
+ * shortage of memory or of file descriptors does not make a zone unknown. */
+static bool may_have_file(const char *name) {
+        char path[sizeof FOLDER + NAME_MAX_BYTES];
+        struct stat st;
+
+        if (strlen(name) > NAME_MAX_BYTES)
+                return false;
+        (void)snprintf(path, sizeof path, FOLDER "%s", name);
+        if (stat(path, &st) == 0)
+                return S_ISREG(st.st_mode);
+        return errno != ENOENT && errno != ENOTDIR;
+}
+
+/* The files beside the zones, such as zone.tab, have a dot in their names. US/Eastern is one of the
+ * old names, which are there together. */
+bool hfd_zone_may_exist(const char *name) {
+        return strcmp(name, "UTC") == 0 || (!strchr(name, '.') && may_have_file(name)) ||
+               !may_have_file("US/Eastern");
+}
+
 const struct hf__cel_zones *hfd_zones(void) {
         static const struct hf__cel_zones all = {.offset = offset_of};
 

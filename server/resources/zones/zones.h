@@ -7,6 +7,14 @@
  * file; without these files, no other zone is known. If the files change, the process must be
  * restarted to see it. Thread: any.
  */
+#include <stdbool.h>
+
 #include "cel/values/declarations.h"
 
 const struct hf__cel_zones *hfd_zones(void);
+/*
+ * Whether there is a zone of this name. The name has no part that is "..", and does not begin with
+ * a slash. A machine without these files, or with those of some zones only (Debian 13 has the old
+ * names, such as US/Eastern, in a package of its own), cannot know that: then the result is true.
+ */
+bool hfd_zone_may_exist(const char *name);

@@ -271,5 +271,8 @@ void hfd_pod_validate_status(const struct hf__json *object, const struct hf__jso
         validate_containers(object, old, causes);
         validate_claims(hf__json_get(status, "resourceClaimStatuses"),
                         hf__json_path(object, "spec.resourceClaims"), causes);
+        hfd_extended_claim_validate(object, causes);
         validate_addresses(object, old, causes);
+        hfd_container_users_validate(object, causes);
+        hfd_device_health_validate(object, causes);
 }

@@ -2,9 +2,8 @@
 /*
  * The rules of pods that templates do not have, and what an update of a pod may change: images of
  * containers, a few numbers, and additional tolerations. It may remove scheduling gates. While
- * gates hold the pod back, it may also add labels to the node selector, and change the node
- * affinity. (kube-apiserver only lets the affinity become narrower. How it changes is not checked
- * here.)
+ * gates hold the pod back, it may also add labels to the node selector, and make the node
+ * affinity narrower (pod_affinity_update.c).
  *
  * Invariants: the texts of the causes and their order are those of kube-apiserver, because clients
  * show them and tests compare them. One text is shorter: kube-apiserver appends the differences
@@ -240,9 +239,11 @@ static void validate_update(const struct hf__json *spec, const struct hf__json *
                              causes);
         validate_gates(hf__json_get(spec, "schedulingGates"), hf__json_get(old, "schedulingGates"),
                        causes);
-        if (gated)
+        if (gated) {
                 validate_selector(hf__json_get(spec, "nodeSelector"),
                                   hf__json_get(old, "nodeSelector"), causes);
+                hfd_pod_validate_affinity_update(spec, old, causes);
+        }
         validate_other_fields(spec, old, gated, causes);
 }
 
@@ -259,6 +260,7 @@ void hfd_pod_validate_spec(const struct hf__json *spec, struct hfd_causes *cause
                      m = hf__json_next(m))
                         hfd_image_validate(m, hfd_field_index(path, list, at++), causes);
         }
+        hfd_volume_images_require(spec, "spec", causes);
 }
 
 static void validate_create(const struct hf__json *object, struct hfd_causes *causes) {

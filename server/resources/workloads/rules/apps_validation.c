@@ -289,7 +289,7 @@ static void validate_claims(const struct hf__json *claims, struct hfd_causes *ca
         size_t i = 0;
 
         for (const struct hf__json *m = hf__json_first(claims); m; m = hf__json_next(m))
-                hfd_claim_spec_validate(hf__json_get(m, "spec"),
+                hfd_claim_spec_validate(hf__json_get(m, "spec"), NULL,
                                         hfd_field_path(spec,
                                                        hfd_field_index(path,
                                                                        "spec.volumeClaimTemplates",

@@ -7,20 +7,18 @@
  * (hfd_spec_is_kept). CIDRs that programs understand differently are refused, unless the old policy
  * had them.
  */
-#include <arpa/inet.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/json.h"
 #include "base/json_index.h"
 #include "base/strbuf.h"
-#include "server/resources/custom/schema/formats/formats.h"
 #include "server/resources/strategies/admission/match_schema.h"
 #include "server/resources/strategies/pod/rules/pod_validation.h"
+#include "server/resources/workloads/addresses.h"
 #include "server/resources/workloads/workloads.h"
 
 /* ---- ports ---- */
@@ -71,45 +69,9 @@ static void validate_port(const struct hf__json *port, const char *field,
 
 /* ---- blocks of addresses ---- */
 
-/* A range of addresses (CIDR). */
-struct block {
-        int family;                /* AF_INET or AF_INET6 */
-        unsigned bits;             /* length of the prefix */
-        unsigned char address[16]; /* in network order; IPv4: the first four bytes */
-};
-
-/* Parses an IPv4 address. Its numbers may begin with zeros, which inet_pton refuses and Kubernetes
- * accepts in old fields. */
-static void parse_dotted_quad(const char *text, unsigned char *address) {
-        char *end;
-
-        for (size_t i = 0; i < 4; i++) {
-                address[i] = (unsigned char)strtoul(text, &end, 10);
-                text = *end ? end + 1 : end;
-        }
-}
-
-/* text: a valid CIDR (hfd_is_cidr), so no step can fail, and the address fits. */
-static void parse_block(const char *text, struct block *ret_block) {
-        char address[INET6_ADDRSTRLEN];
-        const char *slash = strchr(text, '/');
-        size_t n = slash ? (size_t)(slash - text) : 0;
-
-        *ret_block = (struct block){.family = strchr(text, ':') ? AF_INET6 : AF_INET};
-        if (ret_block->family == AF_INET) {
-                parse_dotted_quad(text, ret_block->address);
-        } else if (n < sizeof address) {
-                memcpy(address, text, n);
-                address[n] = '\0';
-                (void)inet_pton(AF_INET6, address, ret_block->address);
-        }
-        if (slash)
-                ret_block->bits = (unsigned)strtoul(slash + 1, NULL, 10);
-}
-
 /* Whether all addresses of `part` are in `whole`, and `whole` has more. Bits after the prefix do
  * not count. */
-static bool is_strict_subset(const struct block *part, const struct block *whole) {
+static bool is_strict_subset(const struct hfd_cidr *part, const struct hfd_cidr *whole) {
         if (part->family != whole->family || part->bits <= whole->bits)
                 return false;
         unsigned n = whole->bits / 8, rest = whole->bits % 8;
@@ -118,56 +80,13 @@ static bool is_strict_subset(const struct block *part, const struct block *whole
                (rest == 0 || ((part->address[n] ^ whole->address[n]) & mask) == 0);
 }
 
-/* Whether a number of an IPv4 address, or the length of the prefix, begins with a zero that could
- * be left out. text: as for parse_block. */
-static bool has_leading_zeros(const char *text) {
-        const char *bits = strchr(text, '/') + 1;
-
-        if (bits[0] == '0' && bits[1])
-                return true;
-        for (const char *c = text; !strchr(text, ':') && *c != '/'; c++)
-                if (*c == '0' && (c == text || c[-1] == '.') && c[1] != '.' && c[1] != '/')
-                        return true;
-        return false;
-}
-
-static bool is_mapped(const struct block *block) {
-        static const unsigned char prefix[12] = {[10] = 0xff, [11] = 0xff};
-
-        return block->family == AF_INET6 && memcmp(block->address, prefix, sizeof prefix) == 0;
-}
-
-/* Whether the address has a bit after the prefix, so that it is not the first one of the range. */
-static bool has_more_bits(const struct block *block) {
-        for (unsigned bit = block->bits; bit < sizeof block->address * 8; bit++)
-                if (block->address[bit / 8] & (0x80 >> (bit % 8)))
-                        return true;
-        return false;
-}
-
 /* Adds a cause unless the text is a CIDR and programs agree on what it means. known: texts that are
  * accepted in any case. Returns whether it is a CIDR. */
 static bool require_cidr(const char *text, const char *field, const struct hf__json_index *known,
-                         struct hfd_causes *causes) {
-        bool is_cidr = hfd_is_cidr(text);
-        const char *why = NULL;
-        struct block block;
-
+                         struct hfd_cidr *ret_cidr, struct hfd_causes *causes) {
         if (hf__json_index_find(known, text))
-                return is_cidr;
-        if (is_cidr)
-                parse_block(text, &block);
-        if (!is_cidr)
-                why = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)";
-        else if (has_leading_zeros(text))
-                why = "must not have leading 0s in IP or prefix length";
-        else if (is_mapped(&block))
-                why = "must not have an IPv4-mapped IPv6 address";
-        else if (has_more_bits(&block))
-                why = "must not have bits set beyond the prefix length";
-        if (why)
-                hfd_cause_invalid_text(causes, field, text, why);
-        return is_cidr;
+                return hfd_cidr_parse(text, ret_cidr);
+        return hfd_cidr_validate(text, field, ret_cidr, causes);
 }
 
 /* An ipBlock: each exception must lie inside the range that it is taken from. */
@@ -175,23 +94,21 @@ static void validate_block(const struct hf__json *block, const char *field,
                            const struct hf__json_index *known, struct hfd_causes *causes) {
         const char *cidr = hfd_text_of(block, "cidr");
         char path[HFD_FIELD_PATH_MAX], element[HFD_FIELD_PATH_MAX];
-        struct block whole, part;
+        struct hfd_cidr whole, part;
         size_t i = 0;
 
         hfd_field_path(path, field, "cidr");
         if (!*cidr)
                 hfd_cause_required(causes, path, "");
-        if (!*cidr || !require_cidr(cidr, path, known, causes))
+        if (!*cidr || !require_cidr(cidr, path, known, &whole, causes))
                 return;
-        parse_block(cidr, &whole);
         hfd_field_path(path, field, "except");
         for (const struct hf__json *m = hf__json_first(hf__json_get(block, "except")); m;
              m = hf__json_next(m)) {
                 const char *except = hf__json_is_string(m) ? hf__json_text(m) : "";
                 hfd_field_index(element, path, i++);
-                if (!require_cidr(except, element, known, causes))
+                if (!require_cidr(except, element, known, &part, causes))
                         continue;
-                parse_block(except, &part);
                 if (!is_strict_subset(&part, &whole))
                         hfd_cause_invalid_text(causes, element, except,
                                                "must be a strict subset of `cidr`");

@@ -4,32 +4,23 @@
  *
  * Invariants: the texts of the causes and their order are those of kube-apiserver, because clients
  * show them and tests compare them. Names are looked up in indexes, so that the time does not grow
- * with the product of the numbers of containers, mounts and volumes, all of which a client chooses.
+ * with the product of the numbers of containers, ports and claims, all of which a client chooses.
  */
-#include <inttypes.h>
-#include <stdio.h>
+#include <stdint.h>
 #include <string.h>
 
 #include "base/json.h"
 #include "base/json_index.h"
 #include "server/resources/strategies/pod/rules/pod_validation.h"
-#include "server/resources/validation/names.h"
-#include "server/resources/validation/resource_names.h"
 
 /* The parts of the pod that the rules of one container need. The indexes borrow from the spec. */
 struct pod {
-        struct hf__json_index volumes, containers, init_containers, ephemeral; /* by name */
+        struct hf__json_index volumes, containers, init_containers, ephemeral, claims; /* by name */
         int64_t grace;             /* spec.terminationGracePeriodSeconds */
         bool never_restarts;       /* spec.restartPolicy is Never */
+        bool host_users;           /* the pod uses the user namespace of the host */
         struct hfd_causes *causes; /* borrowed */
 };
-
-/* Whether an element before `position` has the same text. */
-static bool is_repeated(const struct hf__json_index *index, const char *text, size_t position) {
-        const struct hf__json_index_entry *entry = hf__json_index_find(index, text);
-
-        return entry && entry->position < position;
-}
 
 /* ---- ports ---- */
 
@@ -45,7 +36,7 @@ static void validate_port(const struct hf__json *port, const char *field,
 
         if (*name) {
                 hfd_port_name_validate(name, hfd_field_path(path, field, "name"), causes);
-                if (causes->n == n && is_repeated(names, name, position))
+                if (causes->n == n && hfd_is_repeated(names, name, position))
                         hfd_cause_duplicate_text(causes, path, name);
         }
         (void)hf__json_integer(hf__json_get(port, "containerPort"), &number);
@@ -74,127 +65,6 @@ static void validate_ports(const struct hf__json *ports, const char *field,
         hf__json_index_done(&names);
 }
 
-/* ---- mounts ---- */
-
-/* Each mount is of a volume of the pod, and has a path of its own in the container. */
-static void validate_mounts(const struct pod *pod, const struct hf__json *mounts,
-                            const char *field) {
-        char path[HFD_FIELD_PATH_MAX], member[HFD_FIELD_PATH_MAX];
-        struct hf__json_index paths;
-        size_t i = 0;
-
-        if (hfd_causes_check(pod->causes, hf__json_index_init(&paths, mounts, "mountPath")))
-                for (const struct hf__json *m = hf__json_first(mounts); m; m = hf__json_next(m)) {
-                        const char *name = hfd_text_of(m, "name"),
-                                   *at = hfd_text_of(m, "mountPath");
-                        hfd_field_index(path, field, i);
-                        (void)hfd_require_text(m, path, "name", pod->causes);
-                        if (!hf__json_index_find(&pod->volumes, name))
-                                hfd_cause_not_found_text(pod->causes,
-                                                         hfd_field_path(member, path, "name"),
-                                                         name);
-                        (void)hfd_require_text(m, path, "mountPath", pod->causes);
-                        if (is_repeated(&paths, at, i))
-                                hfd_cause_invalid_text(pod->causes,
-                                                       hfd_field_path(member, path, "mountPath"),
-                                                       at, "must be unique");
-                        i++;
-                }
-        hf__json_index_done(&paths);
-}
-
-/* ---- resources ---- */
-
-/*
- * A request for a resource is not more than its limit. Some resources cannot be promised to more
- * containers than can use them at once ("non overcommitable", such as hugepages): they need a limit
- * that is equal to the request. limit NULL: there is none. field: the path of resources.
- */
-static void validate_request(const char *name, const struct hf__json *request,
-                             const struct hf__json *limit, const char *field,
-                             struct hfd_causes *causes) {
-        const struct hfd_quantity wanted = hfd_quantity_of_json(request),
-                                  most = hfd_quantity_of_json(limit);
-        char path[HFD_FIELD_PATH_MAX], text[HFD_QUANTITY_TEXT_MAX], detail[400];
-        bool may_differ = hfd_resource_name_may_overcommit(name);
-
-        if (!limit) {
-                if (!may_differ)
-                        hfd_cause_required(causes, hfd_field_path(path, field, "limits"),
-                                           "Limit must be set for non overcommitable resources");
-                return;
-        }
-        int order = hfd_quantity_compare(&wanted, &most);
-        if (order == 0 || (may_differ && order < 0))
-                return;
-        hfd_quantity_format(&most, text);
-        (void)snprintf(detail, sizeof detail, "must be %s %.253s limit of %s",
-                       may_differ ? "less than or equal to" : "equal to", name, text);
-        hfd_cause_invalid_quantity(causes, hfd_field_path(path, field, "requests"), &wanted,
-                                   detail);
-}
-
-/* Limits first, then requests: the order of Kubernetes' causes. */
-static void validate_resources(const struct hf__json *resources, const char *field,
-                               struct hfd_causes *causes) {
-        static const char *const maps[] = {"limits", "requests"};
-        const struct hf__json *limits = hf__json_get(resources, "limits");
-        struct hf__json_index by_name;
-        char path[HFD_FIELD_PATH_MAX];
-
-        bool is_indexed = hfd_causes_check(causes, hf__json_index_init(&by_name, limits, NULL));
-        for (size_t i = 0; i < 2 && is_indexed; i++)
-                for (const struct hf__json *m = hf__json_first(hf__json_get(resources, maps[i])); m;
-                     m = hf__json_next(m)) {
-                        const char *name = hf__json_key(m);
-                        struct hf__json_index_entry *limit = hf__json_index_find(&by_name, name);
-                        (void)snprintf(path, sizeof path, "%s.%s[%s]", field, maps[i], name);
-                        hfd_resource_name_validate_container(name, path, causes);
-                        hfd_resource_value_validate(name, m, path, causes);
-                        if (i == 1)
-                                validate_request(name, m, limit ? limit->item : NULL, field,
-                                                 causes);
-                }
-        hf__json_index_done(&by_name);
-}
-
-/* As in kube-apiserver, the causes have the path of the list, except the cause for a repeated
- * element. */
-static void validate_resize_policy(const struct hf__json *list, const char *field,
-                                   const struct pod *pod) {
-        struct hfd_causes *causes = pod->causes;
-        struct hf__json_index names;
-        char path[HFD_FIELD_PATH_MAX];
-        size_t i = 0;
-
-        if (hfd_causes_check(causes, hf__json_index_init(&names, list, "resourceName")))
-                for (const struct hf__json *m = hf__json_first(list); m; m = hf__json_next(m)) {
-                        const char *name = hfd_text_of(m, "resourceName"),
-                                   *policy = hfd_text_of(m, "restartPolicy");
-                        if (is_repeated(&names, name, i))
-                                hfd_cause_duplicate_text(causes, hfd_field_index(path, field, i),
-                                                         name);
-                        i++;
-                        if (!*name)
-                                hfd_cause_required(causes, field, "");
-                        else if (strcmp(name, "cpu") != 0 && strcmp(name, "memory") != 0)
-                                hfd_cause_unsupported_text(causes, field, name,
-                                                           "\"cpu\", \"memory\"");
-                        if (!*policy)
-                                hfd_cause_required(causes, field, "");
-                        else if (strcmp(policy, "NotRequired") != 0 &&
-                                 strcmp(policy, "RestartContainer") != 0)
-                                hfd_cause_unsupported_text(causes, field, policy,
-                                                           "\"NotRequired\", "
-                                                           "\"RestartContainer\"");
-                        if (pod->never_restarts && strcmp(policy, "NotRequired") != 0)
-                                hfd_cause_invalid_text(causes, field, policy,
-                                                       "must be 'NotRequired' when pod "
-                                                       "`restartPolicy` is 'Never'");
-                }
-        hf__json_index_done(&names);
-}
-
 /* ---- containers ---- */
 
 /* The rules that containers of all lists share. */
@@ -211,16 +81,32 @@ static void validate_container(const struct pod *pod, const struct hf__json *con
         validate_ports(hf__json_get(container, "ports"), hfd_field_path(path, field, "ports"),
                        causes);
         hfd_variables_validate(container, field, causes);
-        validate_mounts(pod, hf__json_get(container, "volumeMounts"),
-                        hfd_field_path(path, field, "volumeMounts"));
+        hfd_mounts_validate(container, &pod->volumes, field, causes);
         hfd_require_one_of(container, field, "imagePullPolicy", pulls, causes);
-        validate_resources(hf__json_get(container, "resources"),
-                           hfd_field_path(path, field, "resources"), causes);
-        validate_resize_policy(hf__json_get(container, "resizePolicy"),
-                               hfd_field_path(path, field, "resizePolicy"), pod);
-        hfd_field_path(path, field, "securityContext");
-        hfd_security_ids_validate(hf__json_get(container, "securityContext"), path, causes);
-        hfd_app_armor_validate(hf__json_get(container, "securityContext"), path, causes);
+        hfd_container_resources_validate(hf__json_get(container, "resources"), &pod->claims,
+                                         hfd_field_path(path, field, "resources"), causes);
+        hfd_resize_policy_validate(hf__json_get(container, "resizePolicy"),
+                                   hfd_field_path(path, field, "resizePolicy"), pod->never_restarts,
+                                   causes);
+        hfd_container_security_validate(hf__json_get(container, "securityContext"),
+                                        hfd_field_path(path, field, "securityContext"),
+                                        pod->host_users, causes);
+}
+
+/* A resize cannot restart a container that runs once. */
+static void refuse_restart(const struct hf__json *policies, const char *field,
+                           struct hfd_causes *causes) {
+        char item[HFD_FIELD_PATH_MAX], path[HFD_FIELD_PATH_MAX];
+        size_t i = 0;
+
+        for (const struct hf__json *m = hf__json_first(policies); m; m = hf__json_next(m), i++)
+                if (hf__json_has_text(m, "restartPolicy", "RestartContainer"))
+                        hfd_cause_invalid_text(causes,
+                                               hfd_field_path(path, hfd_field_index(item, field, i),
+                                                              "restartPolicy"),
+                                               "RestartContainer",
+                                               "must not be set to 'RestartContainer' for "
+                                               "non-sidecar initContainers");
 }
 
 /* Only an init container with restartPolicy Always, a sidecar, may have probes and a lifecycle. */
@@ -240,6 +126,8 @@ static void validate_init_container(const struct pod *pod, const struct hf__json
                         hfd_cause_forbidden(pod->causes, hfd_field_path(path, field, members[i]),
                                             "may not be set for init containers without "
                                             "restartPolicy=Always");
+        refuse_restart(hf__json_get(container, "resizePolicy"),
+                       hfd_field_path(path, field, "resizePolicy"), pod->causes);
 }
 
 /* The containers (init false) or the init containers of the pod. The names of both together are
@@ -256,7 +144,7 @@ static void validate_list(const struct pod *pod, const struct hf__json *list, co
                 validate_container(pod, m, path);
                 if (init)
                         hfd_container_restart_validate(m, path, true, pod->causes);
-                if (*name && (is_repeated(own, name, i) ||
+                if (*name && (hfd_is_repeated(own, name, i) ||
                               (init && hf__json_index_find(&pod->containers, name))))
                         hfd_cause_duplicate_text(pod->causes,
                                                  hfd_field_path(name_path, path, "name"), name);
@@ -332,7 +220,7 @@ static void validate_ephemeral(const struct pod *pod, const struct hf__json *lis
                 hfd_field_index(path, field, i);
                 validate_container(pod, m, path);
                 hfd_image_validate(m, path, causes);
-                if (is_other_container(pod, name) || is_repeated(&pod->ephemeral, name, i))
+                if (is_other_container(pod, name) || hfd_is_repeated(&pod->ephemeral, name, i))
                         hfd_cause_duplicate_text(causes, hfd_field_path(member, path, "name"),
                                                  name);
                 if (*target && !is_other_container(pod, target))
@@ -351,16 +239,18 @@ static void validate_ephemeral(const struct pod *pod, const struct hf__json *lis
  * or -ENOMEM. */
 static int init_pod(struct pod *pod, const struct hf__json *spec, struct hfd_causes *causes) {
         const char *const names[] = {"volumes", "containers", "initContainers",
-                                     "ephemeralContainers"};
+                                     "ephemeralContainers", "resourceClaims"};
         struct hf__json_index *const indexes[] = {&pod->volumes, &pod->containers,
-                                                  &pod->init_containers, &pod->ephemeral};
+                                                  &pod->init_containers, &pod->ephemeral,
+                                                  &pod->claims};
         int r = 0;
 
         *pod = (struct pod){.causes = causes,
+                            .host_users = hf__json_bool(spec, "hostUsers", true),
                             .never_restarts =
                                     strcmp(hfd_text_of(spec, "restartPolicy"), "Never") == 0};
         (void)hf__json_i64(spec, "terminationGracePeriodSeconds", &pod->grace);
-        for (size_t i = 0; i < 4; i++) {
+        for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
                 int failed = hf__json_index_init(indexes[i], hf__json_get(spec, names[i]), "name");
                 r = r == 0 ? failed : r;
         }
@@ -372,6 +262,7 @@ static void done_pod(struct pod *pod) {
         hf__json_index_done(&pod->containers);
         hf__json_index_done(&pod->init_containers);
         hf__json_index_done(&pod->ephemeral);
+        hf__json_index_done(&pod->claims);
 }
 
 void hfd_containers_validate(const struct hf__json *spec, const char *field,

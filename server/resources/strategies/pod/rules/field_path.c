@@ -6,12 +6,15 @@
  * chooses the names in a path, so a long path must not spare its object a rule. The texts of the
  * causes are those of kube-apiserver, because clients show them and tests compare them.
  */
+#include <arpa/inet.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/json.h"
+#include "base/json_index.h"
 #include "base/strbuf.h"
+#include "server/resources/custom/schema/formats/formats.h"
 #include "server/resources/strategies/pod/rules/pod_validation.h"
 #include "server/resources/validation/names.h"
 
@@ -20,6 +23,12 @@
 
 const char *hfd_text_of(const struct hf__json *object, const char *key) {
         return hf__json_text_or_empty(hf__json_get(object, key));
+}
+
+bool hfd_is_repeated(const struct hf__json_index *index, const char *text, size_t position) {
+        const struct hf__json_index_entry *entry = hf__json_index_find(index, text);
+
+        return entry && entry->position < position;
 }
 
 bool hfd_is_padded(const char *text) {
@@ -48,30 +57,35 @@ bool hfd_require_text(const struct hf__json *object, const char *field, const ch
         return false;
 }
 
+static bool is_one_of(const char *text, const char *const *values) {
+        while (*values && strcmp(text, *values) != 0)
+                values++;
+        return *values;
+}
+
+void hfd_refuse_others(const char *text, const char *field, const char *const *values,
+                       struct hfd_causes *causes) {
+        struct hf__strbuf supported = {0};
+
+        if (is_one_of(text, values))
+                return;
+        for (const char *const *value = values; *value; value++)
+                hf__strbuf_printf(&supported, "%s\"%s\"", value == values ? "" : ", ", *value);
+        hfd_cause_unsupported_text(causes, field, text,
+                                   hfd_causes_check(causes, supported.error) ? supported.data : "");
+        hf__strbuf_done(&supported);
+}
+
 void hfd_require_one_of(const struct hf__json *object, const char *field, const char *member,
                         const char *const *values, struct hfd_causes *causes) {
         const char *text = hfd_text_of(object, member);
         char path[HFD_FIELD_PATH_MAX];
-        struct hf__strbuf supported = {0};
 
         hfd_field_path(path, field, member);
-        for (const char *const *value = values; *value; value++) {
-                /* "supported" grows as values are compared in vain. So it is complete if no value
-                 * is equal, and only then it is shown. */
-                if (strcmp(text, *value) == 0) {
-                        hf__strbuf_done(&supported);
-                        return;
-                }
-                hf__strbuf_printf(&supported, "%s\"%s\"", value == values ? "" : ", ", *value);
-        }
-        if (*text)
-                hfd_cause_unsupported_text(causes, path, text,
-                                           hfd_causes_check(causes, supported.error)
-                                                   ? supported.data
-                                                   : "");
+        if (*text || is_one_of(text, values))
+                hfd_refuse_others(text, path, values, causes);
         else
                 hfd_cause_required(causes, path, "");
-        hf__strbuf_done(&supported);
 }
 
 void hfd_require_range(const struct hf__json *object, const char *field, const char *member,
@@ -125,6 +139,13 @@ void hfd_port_validate(const struct hf__json *port, const char *field, struct hf
         hfd_cause_invalid(causes, field, text, "must be between 1 and 65535, inclusive");
 }
 
+void hfd_dns_label_validate(const char *name, const char *field, struct hfd_causes *causes) {
+        if (strlen(name) > HFD_DNS_LABEL_MAX)
+                hfd_cause_invalid_text(causes, field, name, "must be no more than 63 bytes");
+        else if (!hfd_is_dns_label(name))
+                hfd_cause_invalid_text(causes, field, name, hfd_dns_label_rule);
+}
+
 void hfd_label_name_validate(const struct hf__json *object, const char *field, const char *member,
                              struct hfd_causes *causes) {
         const char *name = hfd_text_of(object, member);
@@ -133,10 +154,8 @@ void hfd_label_name_validate(const struct hf__json *object, const char *field, c
         hfd_field_path(path, field, member);
         if (!*name)
                 hfd_cause_required(causes, path, "");
-        else if (strlen(name) > HFD_DNS_LABEL_MAX)
-                hfd_cause_invalid_text(causes, path, name, "must be no more than 63 bytes");
-        else if (!hfd_is_dns_label(name))
-                hfd_cause_invalid_text(causes, path, name, hfd_dns_label_rule);
+        else
+                hfd_dns_label_validate(name, path, causes);
 }
 
 void hfd_subdomain_validate(const char *name, const char *field, struct hfd_causes *causes) {
@@ -169,4 +188,40 @@ void hfd_domain_path_validate(const char *name, const char *field, struct hfd_ca
                 hfd_cause_invalid_text(causes, field, slash + 1,
                                        "Invalid path (regex used for validation is "
                                        "'[A-Za-z0-9/\\-._~%!$&'()*+,;=:]+')");
+}
+
+/* ---- addresses ---- */
+
+/* Programs disagree about two forms of addresses, so Kubernetes refuses both in new objects: 010 is
+ * 10 or 8, and ::ffff:10.0.0.1 is an IPv4 address or an IPv6 one. */
+void hfd_address_validate(const char *text, const char *field, struct hfd_causes *causes) {
+        struct in6_addr address;
+
+        if (!hfd_is_ipv4(text) && !hfd_is_ipv6(text))
+                hfd_cause_invalid_text(causes, field, text,
+                                       "must be a valid IP address, (e.g. 10.9.8.7 or "
+                                       "2001:db8::ffff)");
+        else if (!strchr(text, ':') && inet_pton(AF_INET, text, &address) != 1)
+                hfd_cause_invalid_text(causes, field, text, "must not have leading 0s");
+        else if (inet_pton(AF_INET6, text, &address) == 1 && IN6_IS_ADDR_V4MAPPED(&address))
+                hfd_cause_invalid_text(causes, field, text,
+                                       "must not be an IPv4-mapped IPv6 address");
+}
+
+/* ---- containers ---- */
+
+void hfd_containers_visit(const struct hf__json *spec, const char *field,
+                          void (*visit)(const struct hf__json *container, const char *field,
+                                        void *userdata),
+                          void *userdata) {
+        static const char *const lists[] = {"initContainers", "containers", "ephemeralContainers"};
+        char list[HFD_FIELD_PATH_MAX], path[HFD_FIELD_PATH_MAX];
+
+        for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
+                size_t at = 0;
+                hfd_field_path(list, field, lists[i]);
+                for (const struct hf__json *m = hf__json_first(hf__json_get(spec, lists[i])); m;
+                     m = hf__json_next(m))
+                        visit(m, hfd_field_index(path, list, at++), userdata);
+        }
 }

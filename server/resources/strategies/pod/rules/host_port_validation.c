@@ -7,6 +7,7 @@
  * Invariant: the time grows with n log n, because a client chooses the number of ports.
  */
 #include <errno.h>
+#include <stdio.h>
 
 #include "base/json.h"
 #include "base/json_index.h"
@@ -83,4 +84,35 @@ void hfd_host_ports_validate(const struct hf__json *first, bool only_first, cons
         }
         hf__json_index_done(&index);
         hf__json_free(all);
+}
+
+/* A port of a template may leave hostPort out: the pod gets it (presets.c). */
+void hfd_host_network_validate(const struct hf__json *spec, const char *field,
+                               struct hfd_causes *causes) {
+        char of[HFD_FIELD_PATH_MAX], ports[HFD_FIELD_PATH_MAX], path[HFD_FIELD_PATH_MAX];
+        char list[HFD_FIELD_PATH_MAX], shown[24];
+        size_t i = 0;
+
+        if (!hf__json_bool(spec, "hostNetwork", false))
+                return;
+        hfd_field_path(list, field, "containers");
+        for (const struct hf__json *c = hf__json_first(hf__json_get(spec, "containers")); c;
+             c = hf__json_next(c)) {
+                size_t k = 0;
+                hfd_field_path(ports, hfd_field_index(of, list, i++), "ports");
+                for (const struct hf__json *m = hf__json_first(hf__json_get(c, "ports")); m;
+                     m = hf__json_next(m), k++) {
+                        int64_t of_host = 0, number = 0;
+                        (void)hf__json_i64(m, "hostPort", &of_host);
+                        (void)hf__json_i64(m, "containerPort", &number);
+                        if (of_host == 0 || of_host == number)
+                                continue;
+                        (void)snprintf(shown, sizeof shown, "%lld", (long long)of_host);
+                        hfd_cause_invalid(causes,
+                                          hfd_field_path(path, hfd_field_index(of, ports, k),
+                                                         "hostPort"),
+                                          shown,
+                                          "must match `containerPort` when `hostNetwork` is true");
+                }
+        }
 }

@@ -6,9 +6,6 @@
  * Invariants: the texts of the causes and their order are those of kube-apiserver, because clients
  * show them and tests compare them. Only rules that pods and templates share are here; those that
  * only pods have are in workloads/pods/pod_update.c.
- *
- * Affinities, spread constraints and most members of security contexts are not checked: Holdfast
- * runs no pods, so a mistake in them shows only in the program that does.
  */
 #include "server/resources/strategies/pod/rules/pod_validation.h"
 
@@ -52,14 +49,24 @@ void hfd_pod_spec_validate(const struct hf__json *spec, const char *field,
         char path[HFD_FIELD_PATH_MAX];
 
         hfd_volumes_validate(spec, field, causes);
+        hfd_device_claims_validate(hf__json_get(spec, "resourceClaims"),
+                                   hfd_field_path(path, field, "resourceClaims"), causes);
         hfd_containers_validate(spec, field, causes);
+        hfd_host_network_validate(spec, field, causes);
         hfd_require_one_of(spec, field, "restartPolicy", restart_policies, causes);
         hfd_require_one_of(spec, field, "dnsPolicy", dns_policies, causes);
         hfd_labels_validate(hf__json_get(spec, "nodeSelector"),
                             hfd_field_path(path, field, "nodeSelector"), causes);
-        hfd_field_path(path, field, "securityContext");
-        hfd_pod_security_validate(hf__json_get(spec, "securityContext"), path, causes);
-        hfd_app_armor_validate(hf__json_get(spec, "securityContext"), path, causes);
+        hfd_pod_security_validate(spec, field, causes);
+        hfd_affinity_validate(hf__json_get(spec, "affinity"),
+                              hfd_field_path(path, field, "affinity"), causes);
+        hfd_dns_validate(spec, field, causes);
+        hfd_gates_validate(spec, field, causes);
+        hfd_spread_validate(hf__json_get(spec, "topologySpreadConstraints"),
+                            hfd_field_path(path, field, "topologySpreadConstraints"), causes);
+        hfd_host_processes_validate(spec, field, causes);
+        hfd_host_users_validate(spec, field, causes);
+        hfd_hostname_override_validate(spec, field, causes);
         validate_names(spec, field, of_node, causes);
         hfd_require_range(spec, field, "activeDeadlineSeconds", 1, INT32_MAX,
                           "must be between 1 and 2147483647, inclusive", causes);
@@ -69,9 +76,14 @@ void hfd_pod_spec_validate(const struct hf__json *spec, const char *field,
                 hfd_label_name_validate(spec, field, "subdomain", causes);
         validate_tolerations(hf__json_get(spec, "tolerations"),
                              hfd_field_path(path, field, "tolerations"), causes);
+        hfd_host_aliases_validate(hf__json_get(spec, "hostAliases"),
+                                  hfd_field_path(path, field, "hostAliases"), causes);
         validate_names(spec, field, of_classes, causes);
         if (hf__json_get(spec, "preemptionPolicy"))
                 hfd_require_one_of(spec, field, "preemptionPolicy", preemption_policies, causes);
+        hfd_overhead_validate(hf__json_get(spec, "overhead"),
+                              hfd_field_path(path, field, "overhead"), causes);
+        hfd_os_validate(spec, field, causes);
 }
 
 void hfd_pod_template_spec_validate(const struct hf__json *template, const char *field,

@@ -27,12 +27,31 @@ void hfd_pod_spec_validate(const struct hf__json *spec, const char *field,
 /* toleration.c */
 void hfd_toleration_validate(const struct hf__json *toleration, const char *field,
                              struct hfd_causes *causes);
-/* volume_validation.c: spec.volumes */
+/* volumes/volume_validation.c: spec.volumes */
 void hfd_volumes_validate(const struct hf__json *spec, const char *field,
                           struct hfd_causes *causes);
+/* Volumes of images name their image. The rules of templates leave this one out, as in
+ * kube-apiserver, so that those of pods call it. */
+void hfd_volume_images_require(const struct hf__json *spec, const char *field,
+                               struct hfd_causes *causes);
+/* The source of a volume of a pod or, if persistent, of the spec of a PersistentVolume: exactly one
+ * member. field: the path of the volume or the spec */
+void hfd_volume_source_validate(const struct hf__json *volume, const char *field, bool persistent,
+                                struct hfd_causes *causes);
+/* Whether a member of the spec of a PersistentVolume is its source. */
+bool hfd_is_persistent_source(const char *name);
+/* What is wrong if a volume of iSCSI names its initiator. volume: the name of the volume. NULL =
+ * nothing; static storage otherwise. */
+const char *hfd_initiator_rule(const struct hf__json *iscsi, const char *volume);
+/* volumes/pod_sources.c: whether a segment of the path is "..", with which it could lead out of the
+ * volume. */
+bool hfd_has_backsteps(const char *path);
 /* A path in a volume, which is a member of the object. An absent one, or "", is valid. */
 void hfd_local_path_validate(const struct hf__json *object, const char *field, const char *member,
                              struct hfd_causes *causes);
+/* The same for a path whose file names are not restricted. */
+void hfd_descending_path_validate(const struct hf__json *object, const char *field,
+                                  const char *member, struct hfd_causes *causes);
 /* A key of a ConfigMap or Secret that becomes a file. */
 void hfd_key_file_validate(const struct hf__json *item, const char *field,
                            struct hfd_causes *causes);
@@ -43,16 +62,53 @@ void hfd_downward_file_validate(const struct hf__json *file, const char *field,
  * the second case, which allows other fields. */
 void hfd_object_field_selector_validate(const struct hf__json *selector, const char *field,
                                         bool of_volume, struct hfd_causes *causes);
-/* projected_validation.c: the sources of a projected volume, whose path is the field */
-void hfd_projected_sources_validate(const struct hf__json *projected, const char *field,
-                                    struct hfd_causes *causes);
+/* volumes/certificate_sources.c: the members of the sources clusterTrustBundle and podCertificate
+ * that are no paths */
+void hfd_trust_bundle_validate(const struct hf__json *source, const char *field,
+                               struct hfd_causes *causes);
+void hfd_pod_certificate_validate(const struct hf__json *source, const char *field,
+                                  struct hfd_causes *causes);
+/* volumes/mount_validation.c: volumeMounts and volumeDevices of a container. volumes: an index of
+ * the names in spec.volumes. field: the path of the container */
+void hfd_mounts_validate(const struct hf__json *container, const struct hf__json_index *volumes,
+                         const char *field, struct hfd_causes *causes);
+/* volumes/vendor_sources.c: the name of a driver of CSI */
+void hfd_csi_driver_name_validate(const char *name, const char *field, struct hfd_causes *causes);
+/* volumes/claim_spec.c: the spec of a claim, at the path `field`. old: the one that it replaces;
+ * NULL = none */
+void hfd_claim_spec_validate(const struct hf__json *spec, const struct hf__json *old,
+                             const char *field, struct hfd_causes *causes);
+/* The size that the spec of a claim asks for; NULL = none. */
+const struct hf__json *hfd_claim_size(const struct hf__json *spec);
+/* accessModes of the spec of a claim or a volume. field: their path. required: the text of the
+ * cause if there is none. */
+void hfd_access_modes_validate(const struct hf__json *spec, const char *field, const char *required,
+                               struct hfd_causes *causes);
 /* container_validation.c: spec.containers, spec.initContainers and spec.ephemeralContainers */
 void hfd_containers_validate(const struct hf__json *spec, const char *field,
                              struct hfd_causes *causes);
+/* container_resources.c: the resources of a container. claims: an index of the names in
+ * spec.resourceClaims */
+void hfd_container_resources_validate(const struct hf__json *resources,
+                                      const struct hf__json_index *claims, const char *field,
+                                      struct hfd_causes *causes);
+/* The resizePolicy of a container, whose path is the field. never_restarts: the restartPolicy of
+ * the pod is Never. */
+void hfd_resize_policy_validate(const struct hf__json *list, const char *field, bool never_restarts,
+                                struct hfd_causes *causes);
+/* The overhead of a pod, or of a RuntimeClass for its pods. */
+void hfd_overhead_validate(const struct hf__json *overhead, const char *field,
+                           struct hfd_causes *causes);
+/* device_claims.c: spec.resourceClaims, whose path is the field */
+void hfd_device_claims_validate(const struct hf__json *list, const char *field,
+                                struct hfd_causes *causes);
 /* host_port_validation.c: the ports of the node that a list of containers uses, from `first` on; or
  * those of `first` alone. field: the path of the list */
 void hfd_host_ports_validate(const struct hf__json *first, bool only_first, const char *field,
                              struct hfd_causes *causes);
+/* With spec.hostNetwork, a port of a container is that of the node. field: the path of the spec */
+void hfd_host_network_validate(const struct hf__json *spec, const char *field,
+                               struct hfd_causes *causes);
 /* The name of a container's image has no spaces around it. The rules of templates leave this one
  * out, as in kube-apiserver, so that those of pods call it. */
 void hfd_image_validate(const struct hf__json *container, const char *field,
@@ -61,12 +117,56 @@ void hfd_image_validate(const struct hf__json *container, const char *field,
  * container. field: the path of the container */
 void hfd_container_restart_validate(const struct hf__json *container, const char *field, bool init,
                                     struct hfd_causes *causes);
-/* security_validation.c: users and groups of a security context; the one of a pod has sysctls, too
- */
+/* security/pod_security.c: spec.securityContext. field: the path of the spec. */
+void hfd_pod_security_validate(const struct hf__json *spec, const char *field,
+                               struct hfd_causes *causes);
+/* Users and groups of a security context. */
 void hfd_security_ids_validate(const struct hf__json *context, const char *field,
                                struct hfd_causes *causes);
-void hfd_pod_security_validate(const struct hf__json *context, const char *field,
+/* security/container_security.c: the security context of a container. host_users: the pod uses the
+ * user namespace of the host. */
+void hfd_container_security_validate(const struct hf__json *context, const char *field,
+                                     bool host_users, struct hfd_causes *causes);
+/* The seccompProfile of a security context. */
+void hfd_seccomp_validate(const struct hf__json *context, const char *field,
+                          struct hfd_causes *causes);
+/* security/windows_options.c: the windowsOptions of a security context */
+void hfd_windows_options_validate(const struct hf__json *context, const char *field,
+                                  struct hfd_causes *causes);
+/* All containers of a pod run in the host itself, or none does (hostProcess). */
+void hfd_host_processes_validate(const struct hf__json *spec, const char *field,
+                                 struct hfd_causes *causes);
+/* security/os_validation.c: what spec.os and spec.hostUsers forbid */
+void hfd_os_validate(const struct hf__json *spec, const char *field, struct hfd_causes *causes);
+void hfd_host_users_validate(const struct hf__json *spec, const char *field,
+                             struct hfd_causes *causes);
+/* dns_validation.c: spec.dnsConfig, which some values of spec.dnsPolicy need */
+void hfd_dns_validate(const struct hf__json *spec, const char *field, struct hfd_causes *causes);
+/* spec.hostnameOverride */
+void hfd_hostname_override_validate(const struct hf__json *spec, const char *field,
+                                    struct hfd_causes *causes);
+/* spec.hostAliases, whose path is the field */
+void hfd_host_aliases_validate(const struct hf__json *list, const char *field,
                                struct hfd_causes *causes);
+/* gate_validation.c: spec.readinessGates and spec.schedulingGates */
+void hfd_gates_validate(const struct hf__json *spec, const char *field, struct hfd_causes *causes);
+/* scheduling/node_selector.c: a selector of nodes by labels and names, and one of its terms.
+ * any_value: the values of labels may have any form, because the old selector had such values */
+void hfd_node_selector_validate(const struct hf__json *selector, const char *field, bool any_value,
+                                struct hfd_causes *causes);
+void hfd_node_selector_term_validate(const struct hf__json *term, const char *field, bool any_value,
+                                     struct hfd_causes *causes);
+/* Whether a value in it is not that of a label. */
+bool hfd_node_selector_has_bad_values(const struct hf__json *selector);
+/* scheduling/affinity_validation.c: spec.affinity */
+void hfd_affinity_validate(const struct hf__json *affinity, const char *field,
+                           struct hfd_causes *causes);
+/* scheduling/spread_validation.c: spec.topologySpreadConstraints, whose path is the field */
+void hfd_spread_validate(const struct hf__json *list, const char *field, struct hfd_causes *causes);
+/* scheduling/label_keys.c: matchLabelKeys and mismatchLabelKeys of a spread constraint or of a term
+ * of an affinity to pods, which has a labelSelector beside them */
+void hfd_label_keys_validate(const struct hf__json *term, const char *field,
+                             struct hfd_causes *causes);
 /* variable_validation.c: env and envFrom of a container */
 void hfd_variables_validate(const struct hf__json *container, const char *field,
                             struct hfd_causes *causes);
@@ -75,7 +175,7 @@ void hfd_variables_validate(const struct hf__json *container, const char *field,
 void hfd_handlers_validate(const struct hf__json *container, const char *field, int64_t grace,
                            struct hfd_causes *causes);
 
-/* ---- profiles of AppArmor: app_armor.c ---- */
+/* ---- profiles of AppArmor: security/app_armor.c ---- */
 
 /* The key of an annotation with a profile is this and the name of the container. Such annotations
  * are older than the field appArmorProfile of security contexts. */
@@ -117,6 +217,8 @@ void hfd_app_armor_match_validate(const struct hf__json *annotations, const stru
 /* The text of a member; "" if it is absent or no text. key: a key, not a path. Borrowed from the
  * object. */
 const char *hfd_text_of(const struct hf__json *object, const char *key);
+/* Whether an element before `position` has the same text. */
+bool hfd_is_repeated(const struct hf__json_index *index, const char *text, size_t position);
 /* Whether there are spaces at an end of the text. */
 bool hfd_is_padded(const char *text);
 /* The path of a member: "a" and "b" become "a.b". A path that does not fit is cut. Returns out,
@@ -131,6 +233,9 @@ bool hfd_require_text(const struct hf__json *object, const char *field, const ch
  * counts as "": "Required value", unless "" is one of the values. */
 void hfd_require_one_of(const struct hf__json *object, const char *field, const char *member,
                         const char *const *values, struct hfd_causes *causes);
+/* "Unsupported value" unless the text is one of the values, which end with NULL. */
+void hfd_refuse_others(const char *text, const char *field, const char *const *values,
+                       struct hfd_causes *causes);
 /* "Invalid value" unless the number is absent, or min <= number <= max. detail names the range. */
 void hfd_require_range(const struct hf__json *object, const char *field, const char *member,
                        int64_t min, int64_t max, const char *detail, struct hfd_causes *causes);
@@ -140,7 +245,33 @@ void hfd_port_name_validate(const char *name, const char *field, struct hfd_caus
 /* A DNS label. An absent member or "": "Required value". */
 void hfd_label_name_validate(const struct hf__json *object, const char *field, const char *member,
                              struct hfd_causes *causes);
+/* A DNS label. "" is an "Invalid value" too. */
+void hfd_dns_label_validate(const char *name, const char *field, struct hfd_causes *causes);
 /* A DNS subdomain. "" is an "Invalid value" too. */
 void hfd_subdomain_validate(const char *name, const char *field, struct hfd_causes *causes);
 /* A DNS subdomain, "/" and a path: "acme.io/foo". "": "Required value". */
 void hfd_domain_path_validate(const char *name, const char *field, struct hfd_causes *causes);
+/* An IPv4 or IPv6 address, in a form that all programs read in the same way. */
+void hfd_address_validate(const char *text, const char *field, struct hfd_causes *causes);
+/* Calls the function for each container, in Kubernetes' order: init containers, containers,
+ * ephemeral containers. field: the path of the spec; the function gets that of the container. */
+void hfd_containers_visit(const struct hf__json *spec, const char *field,
+                          void (*visit)(const struct hf__json *container, const char *field,
+                                        void *userdata),
+                          void *userdata);
+
+/* ---- values in causes: internal_form.c ---- */
+
+/* A member of a Go type inside kube-apiserver, whose names differ from those of the API. A table of
+ * them ends with {0}. */
+struct hfd_internal_member {
+        const char *go_name, *name;
+        const struct hfd_internal_member
+                *members; /* of a struct, or a list of them; NULL: others */
+        bool is_text;     /* no pointer: an absent member is "" */
+};
+
+/* "Invalid value", with the object, or the list of objects, as kube-apiserver shows it. NULL is
+ * shown as null. */
+void hfd_internal_refuse(const struct hf__json *value, const struct hfd_internal_member *members,
+                         const char *field, const char *detail, struct hfd_causes *causes);

@@ -8,8 +8,8 @@
  * check takes linear time and has a copy of the schedule on the stack, so TEXT_MAX limits the
  * length; and all numbers of 19 or more digits are out of range (parse_number).
  *
- * kube-apiserver also looks a zone up in its database of zones. Here only the syntax is checked: no
- * controller of Holdfast reads the zone.
+ * kube-apiserver has a database of zones of its own. Here it is that of the machine, and a name
+ * that only an incomplete database lacks is accepted.
  */
 #include <ctype.h>
 #include <inttypes.h>
@@ -26,6 +26,7 @@
 #include "cel/values/timestamp.h"
 #include "server/resources/strategies/pod/rules/pod_validation.h"
 #include "server/resources/workloads/workloads.h"
+#include "server/resources/zones/zones.h"
 
 #define SPACES   " \t\n\v\f\r"
 #define N_FIELDS 5
@@ -276,29 +277,37 @@ static bool is_zone_part(const char *part, size_t n) {
         return true;
 }
 
-void hfd_cron_zone_validate(const struct hf__json *zone, struct hfd_causes *causes) {
-        static const char field[] = "spec.timeZone";
-        const char *text = hf__json_is_string(zone) ? hf__json_text(zone) : NULL;
+static const char zone_field[] = "spec.timeZone";
+
+static void refuse_unknown(const char *text, struct hfd_causes *causes) {
         char why[TEXT_MAX];
+
+        (void)snprintf(why, sizeof why, "unknown time zone %s", text);
+        hfd_cause_invalid_text(causes, zone_field, text, why);
+}
+
+void hfd_cron_zone_validate(const struct hf__json *zone, struct hfd_causes *causes) {
+        const char *text = hf__json_is_string(zone) ? hf__json_text(zone) : NULL;
 
         if (!text)
                 return;
         if (!*text) {
-                hfd_cause_invalid_text(causes, field, "",
+                hfd_cause_invalid_text(causes, zone_field, "",
                                        "timeZone must be nil or non-empty string");
                 return;
         }
         for (const char *part = text; part;) {
                 const char *slash = strchr(part, '/');
                 if (!is_zone_part(part, slash ? (size_t)(slash - part) : strlen(part))) {
-                        (void)snprintf(why, sizeof why, "unknown time zone %s", text);
-                        hfd_cause_invalid_text(causes, field, text, why);
+                        refuse_unknown(text, causes);
                         return;
                 }
                 part = slash ? slash + 1 : NULL;
         }
         if (strcasecmp(text, "Local") == 0)
-                hfd_cause_invalid_text(causes, field, text,
+                hfd_cause_invalid_text(causes, zone_field, text,
                                        "timeZone must be an explicit time zone as defined in "
                                        "https://www.iana.org/time-zones");
+        if (strcmp(text, "Local") != 0 && !hfd_zone_may_exist(text))
+                refuse_unknown(text, causes);
 }

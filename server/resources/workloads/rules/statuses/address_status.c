@@ -7,7 +7,6 @@
  * show them and tests compare them. An address that the old status had is accepted, because it may
  * have been stored before these rules existed.
  */
-#include <arpa/inet.h>
 #include <string.h>
 
 #include "base/json.h"
@@ -17,24 +16,6 @@
 #include "server/resources/strategies/pod/rules/pod_validation.h"
 #include "server/resources/validation/names.h"
 #include "server/resources/workloads/workloads.h"
-
-/* ---- one address ---- */
-
-/* Programs disagree about two forms of addresses, so Kubernetes refuses both in new objects: 010 is
- * 10 or 8, and ::ffff:10.0.0.1 is an IPv4 address or an IPv6 one. */
-static void validate_address(const char *text, const char *field, struct hfd_causes *causes) {
-        struct in6_addr address;
-
-        if (!hfd_is_ipv4(text) && !hfd_is_ipv6(text))
-                hfd_cause_invalid_text(causes, field, text,
-                                       "must be a valid IP address, (e.g. 10.9.8.7 or "
-                                       "2001:db8::ffff)");
-        else if (!strchr(text, ':') && inet_pton(AF_INET, text, &address) != 1)
-                hfd_cause_invalid_text(causes, field, text, "must not have leading 0s");
-        else if (inet_pton(AF_INET6, text, &address) == 1 && IN6_IS_ADDR_V4MAPPED(&address))
-                hfd_cause_invalid_text(causes, field, text,
-                                       "must not be an IPv4-mapped IPv6 address");
-}
 
 /* ---- load balancers ---- */
 
@@ -63,7 +44,7 @@ static void validate_ingress(const struct hf__json *ingress, const char *field, 
         char path[HFD_FIELD_PATH_MAX];
 
         if (*ip && !hf__json_index_find(known, ip))
-                validate_address(ip, hfd_field_path(path, field, "ip"), causes);
+                hfd_address_validate(ip, hfd_field_path(path, field, "ip"), causes);
         if (has_mode)
                 validate_mode(ingress, field, causes);
         if (!*host)
@@ -140,7 +121,7 @@ void hfd_pod_addresses_validate(const struct hf__json *list, const struct hf__js
                      m = hf__json_next(m), i++) {
                         const char *ip = hfd_text_of(m, "ip");
                         if (!hf__json_index_find(&known, ip))
-                                validate_address(ip, hfd_field_index(path, field, i), causes);
+                                hfd_address_validate(ip, hfd_field_index(path, field, i), causes);
                         n_ipv4 += !strchr(ip, ':') && hfd_is_ipv4(ip);
                         n_ipv6 += hfd_is_ipv6(ip);
                 }

@@ -7,32 +7,18 @@
  * between the old source and the new one. An update that does not change the spec is not checked
  * (hfd_spec_is_kept).
  *
- * The members of a volume source, and spec.nodeAffinity, are not checked: only programs that mount
- * volumes read them.
+ * strategies/pod/rules/volumes/ has the rules of single sources.
  */
 #include <string.h>
 
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "base/strbuf.h"
+#include "server/resources/go_value.h"
 #include "server/resources/strategies/pod/rules/pod_validation.h"
 #include "server/resources/validation/resource_names.h"
 #include "server/resources/workloads/workloads.h"
-
-/* Whether a member of the spec is a volume source, such as nfs or csi. The list has the members
- * that are not: the schema has many sources, and a new one must not be forgotten here. */
-static bool is_source(const char *member) {
-        static const char *const others[] = {"accessModes",      "capacity",
-                                             "claimRef",         "mountOptions",
-                                             "nodeAffinity",     "persistentVolumeReclaimPolicy",
-                                             "storageClassName", "volumeAttributesClassName",
-                                             "volumeMode"};
-
-        for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
-                if (strcmp(member, others[i]) == 0)
-                        return false;
-        return true;
-}
+#include "server/schema/schema.h"
 
 /* The capacity is a map with the key "storage" and no other. */
 static void validate_capacity(const struct hf__json *spec, struct hfd_causes *causes) {
@@ -56,33 +42,159 @@ static void validate_capacity(const struct hf__json *spec, struct hfd_causes *ca
                                            "must be greater than zero");
 }
 
-/* Exactly one source. Recycling a volume deletes its files, so it must not be the node's root. */
-static void validate_source(const struct hf__json *spec, struct hfd_causes *causes) {
-        char path[HFD_FIELD_PATH_MAX];
-        bool found = false;
-
-        for (const struct hf__json *m = hf__json_first(spec); m; m = hf__json_next(m)) {
-                if (!is_source(hf__json_key(m)))
-                        continue;
-                if (found)
-                        hfd_cause_forbidden(causes, hfd_field_path(path, "spec", hf__json_key(m)),
-                                            "may not specify more than 1 volume type");
-                found = true;
+/* Whether the path is the root of the node, however it is written. */
+static bool is_root(const char *path) {
+        for (const char *c = path; *c == '/';) {
+                c += strspn(c, "/");
+                if (*c == '\0')
+                        return true;
+                c += *c == '.'; /* "/." is "/" */
         }
-        if (!found)
-                hfd_cause_required(causes, "spec", "must specify a volume type");
-        if (hf__json_has_text(spec, "hostPath.path", "/") &&
-            hf__json_has_text(spec, "persistentVolumeReclaimPolicy", "Recycle"))
-                hfd_cause_forbidden(causes, "spec.persistentVolumeReclaimPolicy",
+        return false;
+}
+
+/* Exactly one source. Recycling a volume deletes its files, so it must not be the node's root.
+ * name: that of the volume. */
+static void validate_source(const struct hf__json *spec, const char *name, const char *field,
+                            struct hfd_causes *causes) {
+        const struct hf__json *iscsi = hf__json_get(spec, "iscsi");
+        const char *why = hfd_initiator_rule(iscsi, name);
+        char path[HFD_FIELD_PATH_MAX];
+
+        hfd_volume_source_validate(spec, field, true, causes);
+        /* kube-apiserver misspells this path. */
+        if (why)
+                hfd_cause_invalid_text(causes, hfd_field_path(path, field, "iscsi.targetportal"),
+                                       hfd_text_of(iscsi, "targetPortal"), why);
+        if (hf__json_get(spec, "local") && !hf__json_get(spec, "nodeAffinity"))
+                hfd_cause_required(causes, hfd_field_path(path, field, "nodeAffinity"),
+                                   "Local volume requires node affinity");
+        if (is_root(hfd_text_of(hf__json_get(spec, "hostPath"), "path")) &&
+            strcmp(hfd_text_of(spec, "persistentVolumeReclaimPolicy"), "Recycle") == 0)
+                hfd_cause_forbidden(causes,
+                                    hfd_field_path(path, field, "persistentVolumeReclaimPolicy"),
                                     "may not be 'recycle' for a hostPath mount of '/'");
 }
+
+/* ---- the nodes that can use the volume ---- */
+
+/* old: the affinity of the old spec, whose values of labels are accepted. */
+static void validate_affinity(const struct hf__json *affinity, const struct hf__json *old,
+                              struct hfd_causes *causes) {
+        static const char field[] = "spec.nodeAffinity.required";
+        const struct hf__json *required = hf__json_get(affinity, "required");
+
+        if (required)
+                hfd_node_selector_validate(required, field,
+                                           hfd_node_selector_has_bad_values(
+                                                   hf__json_get(old, "required")),
+                                           causes);
+        else if (affinity)
+                hfd_cause_required(causes, field, "must specify required node constraints");
+}
+
+/* The label that has replaced this one since; NULL = none. */
+static const char *stable_label(const char *label) {
+        static const char *const labels[][2] =
+                {{"failure-domain.beta.kubernetes.io/zone", "topology.kubernetes.io/zone"},
+                 {"failure-domain.beta.kubernetes.io/region", "topology.kubernetes.io/region"},
+                 {"beta.kubernetes.io/os", "kubernetes.io/os"},
+                 {"beta.kubernetes.io/arch", "kubernetes.io/arch"},
+                 {"beta.kubernetes.io/instance-type", "node.kubernetes.io/instance-type"}};
+
+        for (size_t i = 0; i < sizeof labels / sizeof labels[0]; i++)
+                if (strcmp(labels[i][0], label) == 0)
+                        return labels[i][1];
+        return NULL;
+}
+
+/* Replaces the keys of an old list of requirements by their stable names, where the new list does
+ * so at the same place. 0 or -ENOMEM. */
+static int follow_labels(struct hf__json *old, const struct hf__json *now) {
+        const struct hf__json *n = hf__json_first(now);
+        int r = 0;
+
+        for (struct hf__json *m = hf__json_first(old); m && n && r == 0;
+             m = hf__json_next(m), n = hf__json_next(n)) {
+                const char *stable = stable_label(hfd_text_of(m, "key"));
+                if (stable && strcmp(stable, hfd_text_of(n, "key")) == 0)
+                        r = hf__json_put_string(m, "key", stable);
+        }
+        return r;
+}
+
+/* Whether the affinity is as it was, apart from new names of labels. was: a copy of the old one,
+ * which is changed. */
+static bool is_affinity_kept(const struct hf__json *affinity, struct hf__json *was,
+                             struct hfd_causes *causes) {
+        static const char terms[] = "required.nodeSelectorTerms";
+        const struct hf__json *n = hf__json_first(hf__json_path(affinity, terms));
+        int r = 0;
+
+        for (struct hf__json *m = hf__json_first(hf__json_path(was, terms)); m && n && r == 0;
+             m = hf__json_next(m), n = hf__json_next(n)) {
+                r = follow_labels(hf__json_get(m, "matchExpressions"),
+                                  hf__json_get(n, "matchExpressions"));
+                if (r == 0)
+                        r = follow_labels(hf__json_get(m, "matchFields"),
+                                          hf__json_get(n, "matchFields"));
+        }
+        return hfd_causes_check(causes, r) &&
+               hfd_causes_equal_by(causes,
+                                   hfd_schema_of_member(&hfd_persistent_volume_spec_schema,
+                                                        "nodeAffinity"),
+                                   affinity, was);
+}
+
+/* An affinity may be added, but not changed. */
+static void refuse_other_affinity(const struct hf__json *affinity, const struct hf__json *old,
+                                  struct hfd_causes *causes) {
+        HF__CLEANUP(hf__json_cleanup) struct hf__json *was = hf__json_dup(old);
+        struct hf__strbuf shown = {0};
+
+        if (!old)
+                return;
+        if (!was) {
+                hfd_causes_no_memory(causes);
+                return;
+        }
+        if (is_affinity_kept(affinity, was, causes))
+                return;
+        hfd_go_fields_print(&shown,
+                            hfd_schema_of_member(&hfd_persistent_volume_spec_schema,
+                                                 "nodeAffinity"),
+                            affinity);
+        hfd_cause_invalid(causes, "nodeAffinity",
+                          hfd_causes_check(causes, shown.error) ? shown.data : "null",
+                          "field is immutable, except for updating from beta label to GA");
+        hf__strbuf_done(&shown);
+}
+
+/* ---- the class of attributes ---- */
+
+static void validate_class(const struct hf__json *spec, struct hfd_causes *causes) {
+        static const char name[] = "volumeAttributesClassName",
+                          field[] = "spec.volumeAttributesClassName";
+
+        if (!hf__json_get(spec, name))
+                return;
+        if (*hfd_text_of(spec, name))
+                hfd_subdomain_validate(hfd_text_of(spec, name), field, causes);
+        else
+                hfd_cause_required(causes, field, "an empty string is disallowed");
+        if (!hf__json_get(spec, "csi"))
+                hfd_cause_required(causes, "spec.csi",
+                                   "has to be specified when using volumeAttributesClassName");
+}
+
+/* ---- what an update may change ---- */
 
 /* Whether `spec` has a source that differs in `other`. It does not see a source that only `other`
  * has, so the caller asks in both directions. */
 static bool changes_source(const struct hf__json *spec, const struct hf__json *other,
                            struct hfd_causes *causes) {
         for (const struct hf__json *m = hf__json_first(spec); m; m = hf__json_next(m))
-                if (is_source(hf__json_key(m)) &&
+                if (hfd_is_persistent_source(hf__json_key(m)) &&
                     !hfd_causes_equal_member(causes, &hfd_persistent_volume_spec_schema, spec,
                                              other, hf__json_key(m)))
                         return true;
@@ -110,32 +222,91 @@ static struct hf__json *without_added_secret(const struct hf__json *spec,
         return copy;
 }
 
+/* old: the old spec; NULL = a create. */
+static bool has_other_source(const struct hf__json *spec, const struct hf__json *old,
+                             struct hfd_causes *causes) {
+        HF__CLEANUP(hf__json_cleanup)
+        struct hf__json *copy = without_added_secret(spec, old, causes);
+        const struct hf__json *fixed = copy ? copy : spec;
+
+        return changes_source(fixed, old, causes) || changes_source(old, fixed, causes);
+}
+
+static void validate_update(const struct hf__json *spec, const struct hf__json *was,
+                            bool other_source, struct hfd_causes *causes) {
+        const char *mode = hfd_text_of(spec, "volumeMode");
+
+        if (other_source)
+                hfd_cause_forbidden(causes, "spec.persistentvolumesource",
+                                    "spec.persistentvolumesource is immutable after creation");
+        if (strcmp(mode, hfd_text_of(was, "volumeMode")) != 0)
+                hfd_cause_invalid_text(causes, "volumeMode", mode, "field is immutable");
+        refuse_other_affinity(hf__json_get(spec, "nodeAffinity"), hf__json_get(was, "nodeAffinity"),
+                              causes);
+        if (hf__json_get(was, "volumeAttributesClassName") &&
+            !hf__json_get(spec, "volumeAttributesClassName"))
+                hfd_cause_forbidden(causes, "spec.volumeAttributesClassName",
+                                    "update from non-nil value to nil is forbidden");
+}
+
+/* ---- rules ---- */
+
 void hfd_persistent_volume_validate(const struct hf__json *object, const struct hf__json *old,
                                     struct hfd_causes *causes) {
         static const char *const policies[] = {"Delete", "Recycle", "Retain", NULL},
                                  *const modes[] = {"Block", "Filesystem", NULL};
         const struct hf__json *spec = hf__json_get(object, "spec"),
                               *was = hf__json_get(old, "spec");
-        HF__CLEANUP(hf__json_cleanup) struct hf__json *copy = NULL;
-        const char *mode = hfd_text_of(spec, "volumeMode");
 
         if (hfd_spec_is_kept(&hfd_persistent_volume_schema, object, old, causes))
                 return;
+        bool other_source = has_other_source(spec, was, causes);
         hfd_access_modes_validate(spec, "spec.accessModes", "", causes);
         validate_capacity(spec, causes);
         hfd_require_one_of(spec, "spec", "persistentVolumeReclaimPolicy", policies, causes);
-        validate_source(spec, causes);
+        validate_affinity(hf__json_get(spec, "nodeAffinity"), hf__json_get(was, "nodeAffinity"),
+                          causes);
+        /* A source that was stored before it had rules may stay, so that the volume can be bound.
+         */
+        if (other_source || !old)
+                validate_source(spec, hf__json_string_or_empty(object, "metadata.name"), "spec",
+                                causes);
         if (*hfd_text_of(spec, "storageClassName"))
                 hfd_subdomain_validate(hfd_text_of(spec, "storageClassName"),
                                        "spec.storageClassName", causes);
         hfd_require_one_of(spec, "spec", "volumeMode", modes, causes);
-        if (!old)
-                return;
-        copy = without_added_secret(spec, was, causes);
-        const struct hf__json *fixed = copy ? copy : spec;
-        if (changes_source(fixed, was, causes) || changes_source(was, fixed, causes))
-                hfd_cause_forbidden(causes, "spec.persistentvolumesource",
-                                    "spec.persistentvolumesource is immutable after creation");
-        if (strcmp(mode, hfd_text_of(was, "volumeMode")) != 0)
-                hfd_cause_invalid_text(causes, "volumeMode", mode, "field is immutable");
+        validate_class(spec, causes);
+        if (old)
+                validate_update(spec, was, other_source, causes);
+}
+
+/* What is only meant for claims makes no sense in a volume that belongs to one pod. */
+void hfd_inline_volume_validate(const struct hf__json *spec, const char *field,
+                                struct hfd_causes *causes) {
+        static const char other[] = "may not be specified in the context of inline volumes";
+        const char *policy = hfd_text_of(spec, "persistentVolumeReclaimPolicy");
+        const struct hf__json *mode = hf__json_get(spec, "volumeMode");
+        char path[HFD_FIELD_PATH_MAX];
+
+        if (hf__json_get(spec, "claimRef"))
+                hfd_cause_forbidden(causes, hfd_field_path(path, field, "claimRef"), other);
+        if (hf__json_first(hf__json_get(spec, "capacity")))
+                hfd_cause_forbidden(causes, hfd_field_path(path, field, "capacity"), other);
+        if (!hf__json_get(spec, "csi"))
+                hfd_cause_required(causes, hfd_field_path(path, field, "csi"),
+                                   "has to be specified in the context of inline volumes");
+        hfd_access_modes_validate(spec, hfd_field_path(path, field, "accessModes"), "", causes);
+        if (*policy && strcmp(policy, "Retain") != 0)
+                hfd_cause_forbidden(causes,
+                                    hfd_field_path(path, field, "persistentVolumeReclaimPolicy"),
+                                    "may only be Retain in the context of inline volumes");
+        if (hf__json_get(spec, "nodeAffinity"))
+                hfd_cause_forbidden(causes, hfd_field_path(path, field, "nodeAffinity"), other);
+        validate_source(spec, "", field, causes);
+        if (*hfd_text_of(spec, "storageClassName"))
+                hfd_cause_forbidden(causes, hfd_field_path(path, field, "storageClassName"), other);
+        if (mode && strcmp(hf__json_text_or_empty(mode), "Filesystem") != 0)
+                hfd_cause_forbidden(causes, hfd_field_path(path, field, "volumeMode"),
+                                    "may not specify volumeMode other than Filesystem in the "
+                                    "context of inline volumes");
 }

@@ -7,8 +7,7 @@
  * show them and tests compare them. An update that does not change the spec of a CSIDriver or a
  * VolumeAttachment is not checked (hfd_spec_is_kept).
  *
- * allowedTopologies of a StorageClass and inlineVolumeSpec of a VolumeAttachment are not checked:
- * only programs that attach volumes read them.
+ * Those of allowedTopologies are in topology_validation.c.
  */
 #include <ctype.h>
 #include <stdint.h>
@@ -18,13 +17,14 @@
 #include "base/json.h"
 #include "base/json_index.h"
 #include "base/strbuf.h"
+#include "server/resources/go_value.h"
 #include "server/resources/strategies/pod/rules/pod_validation.h"
 #include "server/resources/validation/names.h"
 #include "server/resources/workloads/workloads.h"
+#include "server/schema/schema.h"
 
 #define PARAMETERS_MAX       512
 #define PARAMETERS_BYTES_MAX ((size_t)256 << 10)
-#define DRIVER_NAME_MAX      63 /* bytes; Kubernetes' limit for drivers of CSI */
 
 /* ---- classes ---- */
 
@@ -105,15 +105,32 @@ static void refuse_change(const struct hf__json *object, const struct hf__json *
                 add_immutable(value, shown_path, causes);
 }
 
+/* The parameters are shown as Go does: in the order of their keys. */
+static void refuse_parameters(const struct hf__json *object, const struct hf__json *old,
+                              struct hfd_causes *causes) {
+        const struct hf__json *parameters = hf__json_get(object, "parameters");
+        struct hf__strbuf shown = {0};
+
+        if (hfd_causes_equal(causes, parameters, hf__json_get(old, "parameters")))
+                return;
+        bool is_shown = hfd_causes_check(causes, hfd_labels_show(parameters, &shown));
+        hfd_cause_invalid(causes, "parameters", is_shown ? shown.data : "{}", "field is immutable");
+        hf__strbuf_done(&shown);
+}
+
 void hfd_storage_class_validate(const struct hf__json *object, const struct hf__json *old,
                                 struct hfd_causes *causes) {
+        const struct hf__json *topologies = hf__json_get(object, "allowedTopologies");
         const char *policy = hfd_text_of(object, "reclaimPolicy"),
                    *mode = hfd_text_of(object, "volumeBindingMode");
 
         if (old) {
-                forbid_change(object, old, "parameters", causes);
-                forbid_change(object, old, "provisioner", causes);
-                forbid_change(object, old, "reclaimPolicy", causes);
+                if (!hfd_causes_equal_member(causes, &hfd_storage_class_schema, object, old,
+                                             "allowedTopologies"))
+                        hfd_topologies_validate(topologies, causes);
+                refuse_parameters(object, old, causes);
+                refuse_change(object, old, "provisioner", "provisioner", causes);
+                refuse_change(object, old, "reclaimPolicy", "reclaimPolicy", causes);
                 refuse_change(object, old, "volumeBindingMode", "volumeBindingMode", causes);
                 return;
         }
@@ -125,6 +142,7 @@ void hfd_storage_class_validate(const struct hf__json *object, const struct hf__
         if (strcmp(mode, "Immediate") != 0 && strcmp(mode, "WaitForFirstConsumer") != 0)
                 hfd_cause_unsupported_text(causes, "volumeBindingMode", mode,
                                            "\"Immediate\", \"WaitForFirstConsumer\"");
+        hfd_topologies_validate(topologies, causes);
 }
 
 void hfd_volume_attributes_class_validate(const struct hf__json *object, const struct hf__json *old,
@@ -189,6 +207,12 @@ void hfd_csi_driver_validate(const struct hf__json *object, const struct hf__jso
         }
         hfd_require_range(spec, "spec", "nodeAllocatableUpdatePeriodSeconds", 10, INT64_MAX,
                           "must be greater than or equal to 10 seconds", causes);
+        const struct hf__json *in_secrets = hf__json_get(spec, "serviceAccountTokenInSecrets");
+        if (in_secrets && !hf__json_first(hf__json_get(spec, "tokenRequests")))
+                hfd_cause_invalid(causes, "spec.serviceAccountTokenInSecrets",
+                                  hf__json_is_true(in_secrets) ? "true" : "false",
+                                  "serviceAccountTokenInSecrets is set but no tokenRequests are "
+                                  "specified");
         if (!old)
                 return;
         /* kube-apiserver misspells the first path, and clients see this path. */
@@ -199,23 +223,19 @@ void hfd_csi_driver_validate(const struct hf__json *object, const struct hf__jso
 
 /* ---- VolumeAttachments ---- */
 
-/* An attacher is the name of a CSI driver. This rule is newer than the kind, so only a create
- * checks it. */
-static void validate_attacher(const char *name, struct hfd_causes *causes) {
-        static const char field[] = "spec.attacher";
-        char lower[DRIVER_NAME_MAX + 1];
-
-        if (strlen(name) > DRIVER_NAME_MAX)
-                hfd_cause_too_long(causes, field, "may not be more than 63 bytes");
-        else if (*name && !hfd_is_dns_subdomain(make_lower(name, lower, sizeof lower)))
-                hfd_cause_invalid_text(causes, field, name, hfd_dns_subdomain_rule);
-}
-
 /* The whole spec is immutable. It is compared by the schema, as Kubernetes compares Go values. */
 static void refuse_attachment_change(const struct hf__json *object, const struct hf__json *old,
                                      struct hfd_causes *causes) {
-        if (!hfd_causes_equal_member(causes, &hfd_volume_attachment_schema, object, old, "spec"))
-                add_immutable(hf__json_get(object, "spec"), "spec", causes);
+        struct hf__strbuf shown = {0};
+
+        if (hfd_causes_equal_member(causes, &hfd_volume_attachment_schema, object, old, "spec"))
+                return;
+        hfd_go_fields_print(&shown, hfd_schema_of_member(&hfd_volume_attachment_schema, "spec"),
+                            hf__json_get(object, "spec"));
+        hfd_cause_invalid(causes, "spec",
+                          hfd_causes_check(causes, shown.error) ? shown.data : "null",
+                          "field is immutable");
+        hf__strbuf_done(&shown);
 }
 
 void hfd_volume_attachment_validate(const struct hf__json *object, const struct hf__json *old,
@@ -229,7 +249,12 @@ void hfd_volume_attachment_validate(const struct hf__json *object, const struct 
 
         if (hfd_spec_is_kept(&hfd_volume_attachment_schema, object, old, causes))
                 return;
-        (void)hfd_require_text(spec, "spec", "attacher", causes);
+        /* The rule for the name is newer than the kind, so only a create checks it. */
+        if (old)
+                (void)hfd_require_text(spec, "spec", "attacher", causes);
+        else
+                hfd_csi_driver_name_validate(hfd_text_of(spec, "attacher"), "spec.attacher",
+                                             causes);
         if (!inline_spec && !name)
                 hfd_cause_required(causes, "spec.source", one);
         else if (inline_spec && name)
@@ -237,9 +262,12 @@ void hfd_volume_attachment_validate(const struct hf__json *object, const struct 
         else if (name && !*hfd_text_of(source, "persistentVolumeName"))
                 hfd_cause_required(causes, "spec.source.persistentVolumeName",
                                    "must specify non empty persistentVolumeName");
+        else if (inline_spec)
+                hfd_inline_volume_validate(inline_spec, "spec.source.inlineVolumeSpec", causes);
         hfd_subdomain_validate(hfd_text_of(spec, "nodeName"), "spec.nodeName", causes);
+        if (name)
+                hfd_subdomain_validate(hfd_text_of(source, "persistentVolumeName"),
+                                       "spec.source.persistentVolumeName", causes);
         if (old)
                 refuse_attachment_change(object, old, causes);
-        else
-                validate_attacher(hfd_text_of(spec, "attacher"), causes);
 }

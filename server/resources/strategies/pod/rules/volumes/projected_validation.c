@@ -6,8 +6,6 @@
  * because clients show them and tests compare them. No file leads out of the volume (".."), and no
  * two files have the same path, except files with tokens. Repeated paths are found with an index,
  * never by comparing all paths with each other: clients choose how many there are.
- *
- * The names of signers and of their bundles are not checked.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -16,7 +14,7 @@
 
 #include "base/json.h"
 #include "base/json_index.h"
-#include "server/resources/strategies/pod/rules/pod_validation.h"
+#include "server/resources/strategies/pod/rules/volumes/volume_sources.h"
 
 #define TOKEN_SECONDS_MIN 600
 #define TOKEN_SECONDS_MAX (INT64_C(1) << 32)
@@ -124,11 +122,7 @@ static void validate_token(const struct hf__json *source, const char *field, str
 
 static void validate_bundle(const struct hf__json *source, const char *field, struct paths *paths,
                             struct hfd_causes *causes) {
-        const struct hf__json *name = hf__json_get(source, "name"),
-                              *signer = hf__json_get(source, "signerName");
-
-        if (!name && !signer)
-                hfd_cause_required(causes, field, "either name or signerName must be specified");
+        hfd_trust_bundle_validate(source, field, causes);
         if (hfd_require_text(source, field, "path", causes))
                 hfd_local_path_validate(source, field, "path", causes);
         note_path(paths, hfd_text_of(source, "path"), hfd_text_of(source, "path"), causes);
@@ -138,6 +132,7 @@ static void validate_certificate(const struct hf__json *source, const char *fiel
                                  struct paths *paths, struct hfd_causes *causes) {
         bool found = false;
 
+        hfd_pod_certificate_validate(source, field, causes);
         for (size_t i = 0; i < sizeof certificate_paths / sizeof certificate_paths[0]; i++) {
                 const char *path = hfd_text_of(source, certificate_paths[i]);
                 hfd_local_path_validate(source, field, certificate_paths[i], causes);
@@ -179,14 +174,16 @@ static void validate_source(const struct hf__json *source, const char *field, st
                                     "may not specify more than 1 volume type per source");
 }
 
-void hfd_projected_sources_validate(const struct hf__json *projected, const char *field,
-                                    struct hfd_causes *causes) {
+void hfd_projected_source_validate(const struct hf__json *projected, const char *field,
+                                   bool persistent, struct hfd_causes *causes) {
         const struct hf__json *sources = hf__json_get(projected, "sources");
         struct paths paths = {.all = hf__json_array(), .field = field};
         char list[HFD_FIELD_PATH_MAX], path[HFD_FIELD_PATH_MAX];
         int r = paths.all ? 0 : -ENOMEM;
         size_t i = 0;
 
+        hfd_require_range(projected, field, "defaultMode", 0, 0777,
+                          "must be a number between 0 and 0777 (octal), both inclusive", causes);
         hfd_field_path(list, field, "sources");
         for (const struct hf__json *m = hf__json_first(sources); m && r == 0; m = hf__json_next(m))
                 r = add_paths(&paths, m);

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * matchLabelKeys and mismatchLabelKeys, beside the labelSelector of a spread constraint or of an
+ * affinity to pods: keys of the pod's own labels, whose values narrow the selector.
+ *
+ * Invariants: the texts of the causes and their order are those of kube-apiserver, because clients
+ * show them and tests compare them. Keys are found in indexes, because a client chooses how many
+ * keys and terms there are.
+ */
+#include <string.h>
+
+#include "base/json.h"
+#include "base/json_index.h"
+#include "server/resources/strategies/pod/rules/pod_validation.h"
+#include "server/resources/validation/meta_validation.h"
+
+static void validate_keys(const struct hf__json *keys, const struct hf__json *selector,
+                          const char *field, struct hfd_causes *causes) {
+        char path[HFD_FIELD_PATH_MAX];
+        size_t i = 0;
+
+        if (hf__json_first(keys) && !selector) {
+                hfd_cause_forbidden(causes, field,
+                                    "must not be specified when labelSelector is not set");
+                return;
+        }
+        for (const struct hf__json *m = hf__json_first(keys); m; m = hf__json_next(m))
+                hfd_qualified_name_validate(hf__json_text_or_empty(m),
+                                            hfd_field_index(path, field, i++), causes);
+}
+
+/* The position of the last element with this text. entry: the first one. */
+static size_t last_position(const struct hf__json_index *index,
+                            const struct hf__json_index_entry *entry) {
+        const struct hf__json_index_entry *end = index->entries + index->n;
+
+        while (entry + 1 < end && strcmp(entry[1].text, entry->text) == 0)
+                entry++;
+        return entry->position;
+}
+
+/* The keys of one constraint or term. The indexes borrow from it. */
+struct keys {
+        struct hf__json_index match;         /* matchLabelKeys */
+        struct hf__json_index labels, terms; /* the keys of the selector */
+};
+
+/* done_keys frees the indexes, also after a failure. 0 or -ENOMEM. */
+static int init_keys(struct keys *keys, const struct hf__json *match,
+                     const struct hf__json *selector) {
+        *keys = (struct keys){0};
+        int r = hf__json_index_init(&keys->match, match, NULL);
+        if (r == 0)
+                r = hf__json_index_init(&keys->labels, hf__json_get(selector, "matchLabels"), NULL);
+        return r == 0 ? hf__json_index_init(&keys->terms,
+                                            hf__json_get(selector, "matchExpressions"), "key")
+                      : r;
+}
+
+static void done_keys(struct keys *keys) {
+        hf__json_index_done(&keys->match);
+        hf__json_index_done(&keys->labels);
+        hf__json_index_done(&keys->terms);
+}
+
+/*
+ * Refuses a term whose key is a match key and occurs before it in the selector. In a new pod the
+ * last terms were made from the match keys (hfd_pod_merge_label_keys), so the one before it was
+ * written by the client. As in kube-apiserver, the path is that of an element of the constraint
+ * itself.
+ */
+static void refuse_selected(const struct hf__json *match, const struct hf__json *selector,
+                            const char *field, struct hfd_causes *causes) {
+        const struct hf__json *terms = hf__json_get(selector, "matchExpressions");
+        char path[HFD_FIELD_PATH_MAX];
+        struct keys keys;
+        size_t i = 0;
+
+        if (hfd_causes_check(causes, init_keys(&keys, match, selector)))
+                for (const struct hf__json *m = hf__json_first(terms); m;
+                     m = hf__json_next(m), i++) {
+                        const char *key = hfd_text_of(m, "key");
+                        const struct hf__json_index_entry *same =
+                                hf__json_index_find(&keys.match, key);
+                        if (!same || (!hf__json_index_find(&keys.labels, key) &&
+                                      !hfd_is_repeated(&keys.terms, key, i)))
+                                continue;
+                        hfd_field_index(path, field, last_position(&keys.match, same));
+                        hfd_cause_invalid_text(causes, path, key,
+                                               "exists in both matchLabelKeys and labelSelector");
+                }
+        done_keys(&keys);
+}
+
+static void refuse_common(const struct hf__json *keys, const struct hf__json *mismatch,
+                          const char *field, struct hfd_causes *causes) {
+        struct hf__json_index others;
+        char path[HFD_FIELD_PATH_MAX];
+        size_t i = 0;
+
+        if (hfd_causes_check(causes, hf__json_index_init(&others, mismatch, NULL)))
+                for (const struct hf__json *m = hf__json_first(keys); m; m = hf__json_next(m), i++)
+                        if (hf__json_index_find(&others, hf__json_text_or_empty(m)))
+                                hfd_cause_invalid_text(causes, hfd_field_index(path, field, i),
+                                                       hf__json_text_or_empty(m),
+                                                       "exists in both matchLabelKeys and "
+                                                       "mismatchLabelKeys");
+        hf__json_index_done(&others);
+}
+
+void hfd_label_keys_validate(const struct hf__json *term, const char *field,
+                             struct hfd_causes *causes) {
+        const struct hf__json *selector = hf__json_get(term, "labelSelector"),
+                              *match = hf__json_get(term, "matchLabelKeys"),
+                              *mismatch = hf__json_get(term, "mismatchLabelKeys");
+        char of_match[HFD_FIELD_PATH_MAX], path[HFD_FIELD_PATH_MAX];
+
+        if (!hf__json_first(match) && !hf__json_first(mismatch))
+                return;
+        validate_keys(match, selector, hfd_field_path(of_match, field, "matchLabelKeys"), causes);
+        validate_keys(mismatch, selector, hfd_field_path(path, field, "mismatchLabelKeys"), causes);
+        refuse_selected(match, selector, field, causes);
+        refuse_common(match, mismatch, of_match, causes);
+}

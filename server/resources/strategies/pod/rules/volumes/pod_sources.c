@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The rules of volumes that show what the API has to a pod (Secrets, ConfigMaps, fields of the pod,
+ * claims), of images, and of directories of the node.
+ *
+ * Invariants: the texts of the causes and their order are those of kube-apiserver, because clients
+ * show them and tests compare them. A path in a volume never leads out of it ("..").
+ * projected_validation.c has the rules of projected volumes.
+ */
+#include <string.h>
+
+#include "base/json.h"
+#include "server/resources/strategies/pod/rules/volumes/volume_sources.h"
+#include "server/resources/validation/meta_validation.h"
+#include "server/resources/validation/resource_names.h"
+#include "server/schema/quantity.h"
+
+#define MODE_RULE "must be a number between 0 and 0777 (octal), both inclusive"
+
+/* ---- paths ---- */
+
+bool hfd_has_backsteps(const char *path) {
+        for (const char *at = path; (at = strstr(at, "..")) != NULL; at += 2)
+                if ((at == path || at[-1] == '/') && (at[2] == '\0' || at[2] == '/'))
+                        return true;
+        return false;
+}
+
+void hfd_no_backsteps_validate(const struct hf__json *source, const char *field, const char *member,
+                               struct hfd_causes *causes) {
+        char path[HFD_FIELD_PATH_MAX];
+
+        if (hfd_has_backsteps(hfd_text_of(source, member)))
+                hfd_cause_invalid_text(causes, hfd_field_path(path, field, member),
+                                       hfd_text_of(source, member), "must not contain '..'");
+}
+
+void hfd_descending_path_validate(const struct hf__json *object, const char *field,
+                                  const char *member, struct hfd_causes *causes) {
+        const char *text = hfd_text_of(object, member);
+        char path[HFD_FIELD_PATH_MAX];
+
+        if (*text == '/')
+                hfd_cause_invalid_text(causes, hfd_field_path(path, field, member), text,
+                                       "must be a relative path");
+        hfd_no_backsteps_validate(object, field, member, causes);
+}
+
+/* The last rule keeps names free that the kubelet uses itself, such as "..data". */
+void hfd_local_path_validate(const struct hf__json *object, const char *field, const char *member,
+                             struct hfd_causes *causes) {
+        const char *text = hfd_text_of(object, member);
+        char path[HFD_FIELD_PATH_MAX];
+
+        hfd_descending_path_validate(object, field, member, causes);
+        if (strncmp(text, "..", 2) == 0 && strncmp(text, "../", 3) != 0)
+                hfd_cause_invalid_text(causes, hfd_field_path(path, field, member), text,
+                                       "must not start with '..'");
+}
+
+/* The path and the permissions of a file in a volume. */
+static void validate_file_path(const struct hf__json *file, const char *field,
+                               struct hfd_causes *causes) {
+        if (hfd_require_text(file, field, "path", causes))
+                hfd_local_path_validate(file, field, "path", causes);
+        hfd_require_range(file, field, "mode", 0, 0777, MODE_RULE, causes);
+}
+
+void hfd_key_file_validate(const struct hf__json *item, const char *field,
+                           struct hfd_causes *causes) {
+        (void)hfd_require_text(item, field, "key", causes);
+        validate_file_path(item, field, causes);
+}
+
+/* The keys of a ConfigMap or Secret that become files. */
+static void validate_keys(const struct hf__json *source, const char *field,
+                          struct hfd_causes *causes) {
+        char items[HFD_FIELD_PATH_MAX], path[HFD_FIELD_PATH_MAX];
+        size_t i = 0;
+
+        hfd_require_range(source, field, "defaultMode", 0, 0777, MODE_RULE, causes);
+        hfd_field_path(items, field, "items");
+        for (const struct hf__json *m = hf__json_first(hf__json_get(source, "items")); m;
+             m = hf__json_next(m))
+                hfd_key_file_validate(m, hfd_field_index(path, items, i++), causes);
+}
+
+/* ---- fields of the pod ---- */
+
+/* Whether the path selects a single label or annotation: metadata.labels['KEY']. The numbers are
+ * the lengths of the prefixes. */
+static bool has_subscript(const char *path) {
+        return (strncmp(path, "metadata.labels['", 17) == 0 ||
+                strncmp(path, "metadata.annotations['", 22) == 0) &&
+               strlen(path) > 2 && strcmp(path + strlen(path) - 2, "']") == 0;
+}
+
+void hfd_object_field_selector_validate(const struct hf__json *selector, const char *field,
+                                        bool of_volume, struct hfd_causes *causes) {
+        static const char *const of_variables[] = {"metadata.name",
+                                                   "metadata.namespace",
+                                                   "metadata.uid",
+                                                   "spec.nodeName",
+                                                   "spec.serviceAccountName",
+                                                   "status.hostIP",
+                                                   "status.hostIPs",
+                                                   "status.podIP",
+                                                   "status.podIPs",
+                                                   NULL};
+        static const char *const of_volumes[] = {"metadata.annotations", "metadata.labels",
+                                                 "metadata.name",        "metadata.namespace",
+                                                 "metadata.uid",         NULL};
+
+        if (!hfd_require_text(selector, field, "fieldPath", causes) ||
+            has_subscript(hfd_text_of(selector, "fieldPath")))
+                return;
+        hfd_require_one_of(selector, field, "fieldPath", of_volume ? of_volumes : of_variables,
+                           causes);
+}
+
+void hfd_downward_file_validate(const struct hf__json *file, const char *field,
+                                struct hfd_causes *causes) {
+        const struct hf__json *of_field = hf__json_get(file, "fieldRef"),
+                              *of_resource = hf__json_get(file, "resourceFieldRef");
+        char member[HFD_FIELD_PATH_MAX];
+
+        validate_file_path(file, field, causes);
+        if (of_field)
+                hfd_object_field_selector_validate(of_field,
+                                                   hfd_field_path(member, field, "fieldRef"), true,
+                                                   causes);
+        else if (of_resource)
+                (void)hfd_require_text(of_resource,
+                                       hfd_field_path(member, field, "resourceFieldRef"),
+                                       "containerName", causes);
+        else
+                hfd_cause_required(causes, field,
+                                   "one of fieldRef and resourceFieldRef is required");
+        if (of_field && of_resource)
+                hfd_cause_invalid_text(causes, field, "resource",
+                                       "fieldRef and resourceFieldRef can not be specified "
+                                       "simultaneously");
+}
+
+void hfd_downward_source_validate(const struct hf__json *source, const char *field, bool persistent,
+                                  struct hfd_causes *causes) {
+        char items[HFD_FIELD_PATH_MAX], path[HFD_FIELD_PATH_MAX];
+        size_t i = 0;
+
+        hfd_require_range(source, field, "defaultMode", 0, 0777, MODE_RULE, causes);
+        hfd_field_path(items, field, "items");
+        for (const struct hf__json *m = hf__json_first(hf__json_get(source, "items")); m;
+             m = hf__json_next(m))
+                hfd_downward_file_validate(m, hfd_field_index(path, items, i++), causes);
+}
+
+/* ---- sources of the API ---- */
+
+void hfd_secret_source_validate(const struct hf__json *source, const char *field, bool persistent,
+                                struct hfd_causes *causes) {
+        (void)hfd_require_text(source, field, "secretName", causes);
+        validate_keys(source, field, causes);
+}
+
+void hfd_config_map_source_validate(const struct hf__json *source, const char *field,
+                                    bool persistent, struct hfd_causes *causes) {
+        (void)hfd_require_text(source, field, "name", causes);
+        validate_keys(source, field, causes);
+}
+
+/* Whether a member of metadata is set, and not only there with the zero of its type. */
+static bool is_set(const struct hf__json *value) {
+        int64_t number;
+
+        if (hf__json_is_string(value))
+                return *hf__json_text(value);
+        if (hf__json_integer(value, &number))
+                return number != 0;
+        return hf__json_first(value);
+}
+
+/* The claim gets its name from the pod and the volume, so that only labels and annotations make
+ * sense here. The members have Kubernetes' order. */
+static void validate_claim_meta(const struct hf__json *meta, const char *field,
+                                struct hfd_causes *causes) {
+        static const struct {
+                const char *name, *shown;
+        } others[] = {{"name", "name"},
+                      {"generateName", "generateName"},
+                      {"namespace", "namespace"},
+                      {"selfLink", "selfLink"},
+                      {"uid", "uID"},
+                      {"resourceVersion", "resourceVersion"},
+                      {"generation", "generation"},
+                      {"creationTimestamp", "creationTimestamp"},
+                      {"deletionTimestamp", "deletionTimestamp"},
+                      {"deletionGracePeriodSeconds", "deletionGracePeriodSeconds"},
+                      {"ownerReferences", "ownerReferences"},
+                      {"finalizers", "finalizers"},
+                      {"managedFields", "managedFields"}};
+        char path[HFD_FIELD_PATH_MAX];
+
+        hfd_annotations_validate(hf__json_get(meta, "annotations"),
+                                 hfd_field_path(path, field, "annotations"), causes);
+        hfd_labels_validate(hf__json_get(meta, "labels"), hfd_field_path(path, field, "labels"),
+                            causes);
+        for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
+                if (is_set(hf__json_get(meta, others[i].name)))
+                        hfd_cause_forbidden(causes, hfd_field_path(path, field, others[i].shown),
+                                            "cannot be set");
+}
+
+void hfd_ephemeral_source_validate(const struct hf__json *source, const char *field,
+                                   bool persistent, struct hfd_causes *causes) {
+        const struct hf__json *claim = hf__json_get(source, "volumeClaimTemplate");
+        char path[HFD_FIELD_PATH_MAX], member[HFD_FIELD_PATH_MAX];
+
+        hfd_field_path(path, field, "volumeClaimTemplate");
+        if (!claim) {
+                hfd_cause_required(causes, path, "");
+                return;
+        }
+        validate_claim_meta(hf__json_get(claim, "metadata"),
+                            hfd_field_path(member, path, "metadata"), causes);
+        hfd_claim_spec_validate(hf__json_get(claim, "spec"), NULL,
+                                hfd_field_path(member, path, "spec"), causes);
+}
+
+/* Templates may leave out the image, so that its name is not required here (hfd_volume_images). */
+void hfd_image_source_validate(const struct hf__json *source, const char *field, bool persistent,
+                               struct hfd_causes *causes) {
+        static const char *const policies[] = {"Always", "IfNotPresent", "Never", NULL};
+
+        hfd_require_one_of(source, field, "pullPolicy", policies, causes);
+}
+
+/* ---- directories of the node ---- */
+
+void hfd_empty_dir_validate(const struct hf__json *source, const char *field, bool persistent,
+                            struct hfd_causes *causes) {
+        const struct hfd_quantity size = hfd_quantity_of_json(hf__json_get(source, "sizeLimit"));
+        char path[HFD_FIELD_PATH_MAX];
+
+        if (size.negative && !hfd_quantity_is_zero(&size))
+                hfd_cause_forbidden(causes, hfd_field_path(path, field, "sizeLimit"),
+                                    "SizeLimit field must be a valid resource quantity");
+}
+
+void hfd_host_path_validate(const struct hf__json *source, const char *field, bool persistent,
+                            struct hfd_causes *causes) {
+        static const char *const types[] =
+                {"",     "BlockDevice",  "CharDevice", "Directory", "DirectoryOrCreate",
+                 "File", "FileOrCreate", "Socket",     NULL};
+
+        if (!hfd_require_text(source, field, "path", causes))
+                return;
+        hfd_no_backsteps_validate(source, field, "path", causes);
+        hfd_require_one_of(source, field, "type", types, causes);
+}
+
+void hfd_local_source_validate(const struct hf__json *source, const char *field, bool persistent,
+                               struct hfd_causes *causes) {
+        if (hfd_require_text(source, field, "path", causes))
+                hfd_no_backsteps_validate(source, field, "path", causes);
+}

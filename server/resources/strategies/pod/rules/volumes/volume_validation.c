@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The rules of a pod's volumes, and which sources pods and PersistentVolumes may have.
+ *
+ * Invariants: the texts of the causes, their fields and their order are those of kube-apiserver,
+ * because clients show them and tests compare them. Of several sources the first one in
+ * Kubernetes' order is checked, and each further one is refused.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/json_index.h"
+#include "server/resources/strategies/pod/rules/volumes/volume_sources.h"
+
+#define N_REQUIRED    3
+#define INITIATOR_MAX 64 /* bytes of "VOLUME:PORTAL"; Kubernetes derives a name from it */
+#define N_SOURCES     (sizeof sources / sizeof sources[0])
+#define N_PERSISTENT  (sizeof persistent_order / sizeof persistent_order[0])
+
+/* The sources in the order in which Kubernetes looks for them in a pod. */
+static const struct source {
+        const char *name;
+        const char *checked_as, *refused_as; /* in paths; NULL = the name */
+        const char *required[N_REQUIRED];    /* texts; NULL = no more */
+        hfd_volume_source_rule *validate;    /* after the required texts; NULL = nothing more */
+} sources[] = {
+        {"emptyDir", .validate = hfd_empty_dir_validate},
+        {"hostPath", .validate = hfd_host_path_validate},
+        {"gitRepo", .required = {"repository"}, .validate = hfd_git_repo_validate},
+        {"gcePersistentDisk", .checked_as = "persistentDisk", .required = {"pdName"},
+         .validate = hfd_disk_partition_validate},
+        {"awsElasticBlockStore", .required = {"volumeID"}, .validate = hfd_disk_partition_validate},
+        {"secret", .validate = hfd_secret_source_validate},
+        {"nfs", .required = {"server", "path"}, .validate = hfd_nfs_validate},
+        {"iscsi", .required = {"targetPortal"}, .validate = hfd_iscsi_validate},
+        {"glusterfs", .required = {"endpoints", "path"}, .validate = hfd_glusterfs_validate},
+        {"flocker", .validate = hfd_flocker_validate},
+        {"persistentVolumeClaim", .required = {"claimName"}},
+        {"rbd", .validate = hfd_rbd_validate},
+        {"cinder", .validate = hfd_cinder_validate},
+        {"cephfs", .refused_as = "cephFS", .validate = hfd_cephfs_validate},
+        {"quobyte", .validate = hfd_quobyte_validate},
+        {"downwardAPI", .refused_as = "downwarAPI", .validate = hfd_downward_source_validate},
+        {"fc", .validate = hfd_fc_validate},
+        {"flexVolume", .validate = hfd_flex_volume_validate},
+        {"configMap", .validate = hfd_config_map_source_validate},
+        {"azureFile", .required = {"secretName", "shareName"}, .validate = hfd_azure_file_validate},
+        {"vsphereVolume", .required = {"volumePath"}},
+        {"photonPersistentDisk", .required = {"pdID"}},
+        {"portworxVolume", .required = {"volumeID"}},
+        {"azureDisk", .required = {"diskName", "diskURI"}, .validate = hfd_azure_disk_validate},
+        {"storageos", .validate = hfd_storage_os_validate},
+        {"projected", .validate = hfd_projected_source_validate},
+        {"scaleIO", .required = {"gateway", "system", "volumeName"}},
+        {"csi", .validate = hfd_csi_source_validate},
+        {"ephemeral", .validate = hfd_ephemeral_source_validate},
+        {"image", .validate = hfd_image_source_validate},
+        {"local", .validate = hfd_local_source_validate},
+};
+
+/* Those of PersistentVolumes, in the order in which Kubernetes looks for them there. */
+static const char *const persistent_order[] = {"hostPath",
+                                               "gcePersistentDisk",
+                                               "awsElasticBlockStore",
+                                               "glusterfs",
+                                               "flocker",
+                                               "nfs",
+                                               "rbd",
+                                               "quobyte",
+                                               "cephfs",
+                                               "iscsi",
+                                               "cinder",
+                                               "fc",
+                                               "flexVolume",
+                                               "azureFile",
+                                               "vsphereVolume",
+                                               "photonPersistentDisk",
+                                               "portworxVolume",
+                                               "azureDisk",
+                                               "scaleIO",
+                                               "local",
+                                               "storageos",
+                                               "csi"};
+
+static const struct source *find_source(const char *name) {
+        for (size_t i = 0; i < N_SOURCES; i++)
+                if (strcmp(sources[i].name, name) == 0)
+                        return &sources[i];
+        return NULL;
+}
+
+bool hfd_is_persistent_source(const char *name) {
+        for (size_t i = 0; i < N_PERSISTENT; i++)
+                if (strcmp(persistent_order[i], name) == 0)
+                        return true;
+        return false;
+}
+
+static void validate_source(const struct source *s, const struct hf__json *source,
+                            const char *field, bool persistent, struct hfd_causes *causes) {
+        char path[HFD_FIELD_PATH_MAX];
+
+        hfd_field_path(path, field, s->checked_as ? s->checked_as : s->name);
+        for (size_t i = 0; i < N_REQUIRED && s->required[i]; i++)
+                (void)hfd_require_text(source, path, s->required[i], causes);
+        if (s->validate)
+                s->validate(source, path, persistent, causes);
+}
+
+void hfd_volume_source_validate(const struct hf__json *volume, const char *field, bool persistent,
+                                struct hfd_causes *causes) {
+        char path[HFD_FIELD_PATH_MAX];
+        bool found = false;
+
+        for (size_t i = 0; i < (persistent ? N_PERSISTENT : N_SOURCES); i++) {
+                const struct source *s =
+                        persistent ? find_source(persistent_order[i]) : &sources[i];
+                const struct hf__json *source = hf__json_get(volume, s->name);
+                if (!source)
+                        continue;
+                if (found)
+                        hfd_cause_forbidden(causes,
+                                            hfd_field_path(path, field,
+                                                           s->refused_as ? s->refused_as : s->name),
+                                            "may not specify more than 1 volume type");
+                else
+                        validate_source(s, source, field, persistent, causes);
+                found = true;
+        }
+        if (!found)
+                hfd_cause_required(causes, field, "must specify a volume type");
+}
+
+/* ---- volumes of pods ---- */
+
+const char *hfd_initiator_rule(const struct hf__json *iscsi, const char *volume) {
+        bool is_long =
+                strlen(volume) + 1 + strlen(hfd_text_of(iscsi, "targetPortal")) > INITIATOR_MAX;
+
+        return hf__json_get(iscsi, "initiatorName") && is_long
+                       ? "Total length of <volume name>:<iscsi.targetPortal> must be under 64 "
+                         "characters if iscsi.initiatorName is specified."
+                       : NULL;
+}
+
+static void validate_initiator(const struct hf__json *volume, const char *field,
+                               struct hfd_causes *causes) {
+        const char *name = hfd_text_of(volume, "name"),
+                   *why = hfd_initiator_rule(hf__json_get(volume, "iscsi"), name);
+        char path[HFD_FIELD_PATH_MAX];
+
+        if (why)
+                hfd_cause_invalid_text(causes, hfd_field_path(path, field, "name"), name, why);
+}
+
+void hfd_volumes_validate(const struct hf__json *spec, const char *field,
+                          struct hfd_causes *causes) {
+        const struct hf__json *volumes = hf__json_get(spec, "volumes");
+        char list[HFD_FIELD_PATH_MAX], path[HFD_FIELD_PATH_MAX], name_path[HFD_FIELD_PATH_MAX];
+        struct hf__json_index names;
+        size_t i = 0;
+
+        hfd_field_path(list, field, "volumes");
+        if (hfd_causes_check(causes, hf__json_index_init(&names, volumes, "name")))
+                for (const struct hf__json *m = hf__json_first(volumes); m; m = hf__json_next(m)) {
+                        const char *name = hfd_text_of(m, "name");
+                        const struct hf__json_index_entry *first =
+                                hf__json_index_find(&names, name);
+                        hfd_field_index(path, list, i);
+                        hfd_volume_source_validate(m, path, false, causes);
+                        validate_initiator(m, path, causes);
+                        hfd_label_name_validate(m, path, "name", causes);
+                        if (*name && first && first->position < i)
+                                hfd_cause_duplicate_text(causes,
+                                                         hfd_field_path(name_path, path, "name"),
+                                                         name);
+                        i++;
+                }
+        hf__json_index_done(&names);
+}
+
+void hfd_volume_images_require(const struct hf__json *spec, const char *field,
+                               struct hfd_causes *causes) {
+        char list[HFD_FIELD_PATH_MAX], item[HFD_FIELD_PATH_MAX], path[HFD_FIELD_PATH_MAX];
+        size_t i = 0;
+
+        hfd_field_path(list, field, "volumes");
+        for (const struct hf__json *m = hf__json_first(hf__json_get(spec, "volumes")); m;
+             m = hf__json_next(m)) {
+                hfd_field_path(path, hfd_field_index(item, list, i++), "image");
+                if (hf__json_get(m, "image"))
+                        (void)hfd_require_text(hf__json_get(m, "image"), path, "reference", causes);
+        }
+}

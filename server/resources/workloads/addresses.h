@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * IP addresses and ranges of them (CIDR) in objects. Go's parsers of the first years of Kubernetes
+ * accept more forms than those of today, and programs disagree about what these forms mean; so
+ * kube-apiserver 1.36 refuses them in new objects, and so do these functions. Each one adds a cause
+ * for a mistake. field: the path of the text. Pure. Thread: any.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "server/resources/causes.h"
+
+/* A range of addresses. */
+struct hfd_cidr {
+        int family;                /* AF_INET or AF_INET6 */
+        unsigned bits;             /* length of the prefix */
+        unsigned char address[16]; /* in network order; IPv4: the first four bytes */
+};
+
+/* Also accepts the forms that programs understand differently. False: the text is no CIDR. */
+bool hfd_cidr_parse(const char *text, struct hfd_cidr *ret_cidr);
+/* Refuses them. Returns what hfd_cidr_parse does, so it can be true although there is a cause. */
+bool hfd_cidr_validate(const char *text, const char *field, struct hfd_cidr *ret_cidr,
+                       struct hfd_causes *causes);
+/* The same, and an IPv6 address has its shortest form, in lower case (RFC 5952). */
+bool hfd_cidr_validate_canonical(const char *text, const char *field, struct hfd_cidr *ret_cidr,
+                                 struct hfd_causes *causes);
+
+/* An address alone, in the canonical form (pod_validation.h has hfd_address_validate). */
+void hfd_address_validate_canonical(const char *text, const char *field, struct hfd_causes *causes);

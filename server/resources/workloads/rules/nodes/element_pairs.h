@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/* The elements of a list of which two members together must be unique, such as the taints of a
+ * node. Pure. Thread: owner only. */
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/json_index.h"
+
+struct hf__json;
+struct hfd_causes;
+struct hfd_schema;
+
+struct hfd_element_pairs {
+        struct hf__json *texts; /* owned: an array with a text for each element */
+        const struct hf__json *next;
+        struct hf__json_index by_text;
+        size_t n_seen;
+};
+
+/* first, second: the members, which are texts. An absent one counts as "". 0 or -ENOMEM; after
+ * success the caller calls hfd_element_pairs_done. */
+int hfd_element_pairs_init(struct hfd_element_pairs *pairs, const struct hf__json *list,
+                           const char *first, const char *second);
+void hfd_element_pairs_done(struct hfd_element_pairs *pairs);
+/* Goes on to the next element, of which there must be one. Returns whether an earlier one has the
+ * same pair. */
+bool hfd_element_pairs_repeat(struct hfd_element_pairs *pairs);
+/* Adds the cause "Duplicate value: ELEMENT", with the detail after it (NULL = none). The element is
+ * shown as Kubernetes' Go type. schema: that of the list. */
+void hfd_element_refuse_repeated(const struct hfd_schema *schema, const struct hf__json *element,
+                                 const char *field, const char *detail, struct hfd_causes *causes);

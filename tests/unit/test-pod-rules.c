@@ -1,0 +1,791 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The rules of a pod's spec, which pods and all kinds with a template of pods share.
+ * test-pod-security.c has those of security. */
+#undef NDEBUG
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/json.h"
+#include "base/strbuf.h"
+#include "pod_spec_fixture.h"
+#include "server/resources/strategies/strategies.h"
+#include "server/resources/workloads/workloads.h"
+
+/* ---- names ---- */
+
+static void test_dns_is_validated(void **state) {
+        static const struct spec_case cases[] = {
+                {"'dnsPolicy':'None','dnsConfig':{'nameservers':['10.0.0.1','2001:db8::1',"
+                 "'FE80:0:0:0:0:0:0:0abc'],'searches':['.','a.b.','_tcp.x_y.z','a'],'options':["
+                 "{'name':'ndots','value':'2'},{'name':'rotate'}]}",
+                 ""},
+                {"'dnsConfig':{}", ""},
+                {"'dnsConfig':null", ""},
+                {"'dnsPolicy':'None'", "spec.dnsConfig: Required value: must provide `dnsConfig` "
+                                       "when `dnsPolicy` is None\n"},
+                /* Nothing else of the settings is checked then. */
+                {"'dnsPolicy':'None','dnsConfig':{'options':[{}]}",
+                 "spec.dnsConfig.nameservers: Required value: must provide at least one DNS "
+                 "nameserver when `dnsPolicy` is None\n"},
+                {"'dnsConfig':{'nameservers':['1.1.1.1','1.1.1.2','1.1.1.3','1.1.1.4']}",
+                 "spec.dnsConfig.nameservers: Invalid value: [\"1.1.1.1\",\"1.1.1.2\",\"1.1.1.3\","
+                 "\"1.1.1.4\"]: must not have more than 3 nameservers\n"},
+                {"'dnsConfig':{'nameservers':['a','1.1.1.01','::ffff:1.1.1.1']}",
+                 "spec.dnsConfig.nameservers[0]: Invalid value: \"a\": " ADDRESS
+                 "spec.dnsConfig.nameservers[1]: Invalid value: \"1.1.1.01\": must not have "
+                 "leading 0s\n"
+                 "spec.dnsConfig.nameservers[2]: Invalid value: \"::ffff:1.1.1.1\": must not be an "
+                 "IPv4-mapped IPv6 address\n"},
+                {"'dnsConfig':{'options':[{'name':'a'},{'value':'b'}]}",
+                 "spec.dnsConfig.options[1]: Required value: must not be empty\n"},
+        };
+
+        EXPECT_ALL(cases);
+}
+
+#define SEARCH_RULE                                                                                \
+        "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '_', " \
+        "'-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', "  \
+        "regex used for validation is "                                                            \
+        "'_?[a-z0-9]([-_a-z0-9]*[a-z0-9])?(\\._?[a-z0-9]([-_a-z0-9]*[a-z0-9])?)*')\n"
+
+static void test_search_domains_have_a_syntax(void **state) {
+        static const char *const wrong[] = {"",   "..",  ".a", "a..b", "A",  "-a",
+                                            "a-", "__a", "a_", "_",    "a b"};
+        char members[400], causes[600];
+
+        for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+                const char *shown = strcmp(wrong[i], "..") == 0 ? "." : wrong[i];
+                (void)snprintf(members, sizeof members, "'dnsConfig':{'searches':['%s']}",
+                               wrong[i]);
+                (void)snprintf(causes, sizeof causes,
+                               "spec.dnsConfig.searches[0]: Invalid value: \"%s\": " SEARCH_RULE,
+                               shown);
+                pod_spec_expect(members, causes);
+        }
+}
+
+/* Makes n elements of a list: each one is the text. The caller frees them. */
+static char *repeat(const char *text, size_t n) {
+        struct hf__strbuf s = {0};
+
+        for (size_t i = 0; i < n; i++)
+                hf__strbuf_printf(&s, "%s%s", i == 0 ? "" : ",", text);
+        assert_int_equal(s.error, 0);
+        return s.data;
+}
+
+/* Asserts that the list has one cause, whose text ends with `end`, or none if end is NULL. */
+static void expect_end(const char *element, size_t n, const char *end) {
+        struct hf__strbuf members = {0};
+        char *list = repeat(element, n);
+
+        hf__strbuf_printf(&members, "'dnsConfig':{'searches':[%s]}", list);
+        assert_int_equal(members.error, 0);
+        const struct hfd_causes causes = pod_spec_causes(members.data);
+        assert_int_equal(causes.n, end ? 1 : 0);
+        if (end) {
+                size_t n_text = strlen(causes.items[0].text), n_end = strlen(end);
+                assert_true(n_text > n_end);
+                assert_string_equal(causes.items[0].text + n_text - n_end, end);
+        }
+        hf__strbuf_done(&members);
+        free(list);
+}
+
+static void test_lists_of_search_domains_have_limits(void **state) {
+        char element[70], longest[300];
+
+        expect_end("'a'", 32, NULL);
+        expect_end("'a'", 33, "must not have more than 32 search paths");
+        /* 32 domains of 63 bytes, and 31 spaces, have 2047 bytes; one of 65 bytes is too much. */
+        (void)snprintf(element, sizeof element, "'%063d'", 0);
+        expect_end(element, 32, NULL);
+        (void)snprintf(element, sizeof element, "'%064d'", 0);
+        expect_end(element, 32,
+                   "must not have more than 2048 characters (including spaces) in the search list");
+        /* The dot at the end does not count. */
+        (void)snprintf(longest, sizeof longest, "'%0253d.'", 0);
+        expect_end(longest, 1, NULL);
+        (void)snprintf(longest, sizeof longest, "'%0254d'", 0);
+        expect_end(longest, 1, "must be no more than 253 bytes");
+}
+
+static void test_names_of_the_pod_are_validated(void **state) {
+        static const struct spec_case cases[] = {
+                {"'hostAliases':[{'ip':'10.0.0.1','hostnames':['a.b','c']},{'ip':'::1'}]", ""},
+                {"'hostAliases':[{'ip':'10.0.0.1','hostnames':['a','B']},{'hostnames':['c']}]",
+                 "spec.hostAliases[0].hostnames[1]: Invalid value: \"B\": " SUBDOMAIN
+                 "spec.hostAliases[1].ip: Invalid value: \"\": " ADDRESS},
+                {"'hostnameOverride':'a.b'", ""},
+                {"'hostnameOverride':'a','setHostnameAsFQDN':false,'hostNetwork':false", ""},
+                {"'hostnameOverride':'A','setHostnameAsFQDN':true,'hostNetwork':true",
+                 "spec.hostnameOverride: Forbidden: may not be specified when setHostnameAsFQDN is "
+                 "true\n"
+                 "spec.hostnameOverride: Forbidden: may not be specified when hostNetwork is true\n"
+                 "spec.hostnameOverride: Invalid value: \"A\": " SUBDOMAIN},
+                {"'hostnameOverride':"
+                 "'a012345678901234567890123456789012345678901234567890123456789012'",
+                 ""},
+                {"'hostnameOverride':"
+                 "'a0123456789012345678901234567890123456789012345678901234567890123'",
+                 "spec.hostnameOverride: Too long: may not be more than 64 bytes\n"},
+        };
+
+        EXPECT_ALL(cases);
+}
+
+/* ---- gates ---- */
+
+static void test_gates_are_validated(void **state) {
+        static const struct spec_case cases[] = {
+                {"'schedulingGates':[{'name':'a'},{'name':'example.com/a'}],'readinessGates':["
+                 "{'conditionType':'example.com/A'},{'conditionType':'example.com/A'}]",
+                 ""},
+                {"'schedulingGates':[{'name':'a'},{'name':'b c'},{'name':'a'}],'readinessGates':["
+                 "{'conditionType':'a b'}]",
+                 "spec.readinessGates[0].conditionType: Invalid value: \"a b\": " QUALIFIED
+                 "spec.schedulingGates[1]: Invalid value: \"b c\": " QUALIFIED
+                 "spec.schedulingGates[2]: Duplicate value: \"a\"\n"},
+                {"'schedulingGates':[{}]",
+                 "spec.schedulingGates[0]: Invalid value: \"\": name part must be non-empty\n"
+                 "spec.schedulingGates[0]: Invalid value: \"\": " QUALIFIED},
+        };
+
+        EXPECT_ALL(cases);
+}
+
+/* ---- scheduling ---- */
+
+#define SPREAD(more)                                                                               \
+        "'topologySpreadConstraints':[{'maxSkew':1,'topologyKey':'zone','whenUnsatisfiable':"      \
+        "'DoNotSchedule'" more "}]"
+#define ONE "spec.topologySpreadConstraints[0]"
+
+static void test_spread_constraints_are_validated(void **state) {
+        static const struct spec_case cases[] = {
+                {SPREAD(",'minDomains':1,'nodeAffinityPolicy':'Honor','nodeTaintsPolicy':'Ignore',"
+                        "'labelSelector':{'matchLabels':{'a':'b'}}},{'maxSkew':2,'topologyKey':"
+                        "'zone','whenUnsatisfiable':'ScheduleAnyway'"),
+                 ""},
+                {"'topologySpreadConstraints':[{}]",
+                 ONE ".maxSkew: Invalid value: 0: must be greater than zero\n" ONE
+                     ".topologyKey: Required value: can not be empty\n" ONE
+                     ".whenUnsatisfiable: Unsupported value: \"\": supported values: "
+                     "\"DoNotSchedule\", \"ScheduleAnyway\"\n"},
+                {"'topologySpreadConstraints':[{'maxSkew':-1,'topologyKey':'a b',"
+                 "'whenUnsatisfiable':'x','minDomains':0,'nodeAffinityPolicy':'','nodeTaintsPolicy'"
+                 ":'y','labelSelector':{'matchExpressions':[{'key':'k','operator':'z'}]}}]",
+                 ONE ".maxSkew: Invalid value: -1: must be greater than zero\n" ONE
+                     ".whenUnsatisfiable: Unsupported value: \"x\": supported values: "
+                     "\"DoNotSchedule\", \"ScheduleAnyway\"\n" ONE
+                     ".minDomains: Invalid value: 0: must be greater than zero\n" ONE
+                     ".minDomains: Invalid value: 0: can only use minDomains if "
+                     "whenUnsatisfiable=DoNotSchedule, not x\n" ONE
+                     ".nodeAffinityPolicy: Unsupported value: \"\": supported values: \"Honor\", "
+                     "\"Ignore\"\n" ONE
+                     ".nodeTaintsPolicy: Unsupported value: \"y\": supported values: \"Honor\", "
+                     "\"Ignore\"\n" ONE
+                     ".labelSelector.matchExpressions[0].operator: Invalid value: \"z\": not a "
+                     "valid selector operator\n"},
+                /* Each one is refused that has another one of its kind behind it. */
+                {SPREAD("},{'maxSkew':1,'topologyKey':'host','whenUnsatisfiable':'DoNotSchedule'},"
+                        "{'maxSkew':2,'topologyKey':'zone','whenUnsatisfiable':'DoNotSchedule'},"
+                        "{'maxSkew':3,'topologyKey':'zone','whenUnsatisfiable':'DoNotSchedule'"),
+                 ONE
+                 ".{topologyKey, whenUnsatisfiable}: Duplicate value: \"{zone, "
+                 "DoNotSchedule}\"\n"
+                 "spec.topologySpreadConstraints[2].{topologyKey, whenUnsatisfiable}: Duplicate "
+                 "value: \"{zone, DoNotSchedule}\"\n"},
+        };
+
+        EXPECT_ALL(cases);
+}
+
+static void test_keys_of_labels_are_validated(void **state) {
+        static const struct spec_case cases[] = {
+                {SPREAD(",'matchLabelKeys':['a','b/c'],'labelSelector':{}"), ""},
+                {SPREAD(",'matchLabelKeys':[]"), ""},
+                /* As in kube-apiserver, a label beside the key is no mistake, unless a term of the
+                 * selector has it, too. */
+                {SPREAD(",'matchLabelKeys':['a'],'labelSelector':{'matchLabels':{'a':'v'}}"), ""},
+                {SPREAD(",'matchLabelKeys':['a'],'labelSelector':{'matchExpressions':[{'key':'a',"
+                        "'operator':'Exists'}]}"),
+                 ""},
+                {SPREAD(",'matchLabelKeys':['a']"),
+                 ONE ".matchLabelKeys: Forbidden: must not be specified when labelSelector is not "
+                     "set\n"},
+                {SPREAD(",'matchLabelKeys':['a','b c'],'labelSelector':{}"),
+                 ONE ".matchLabelKeys[1]: Invalid value: \"b c\": " QUALIFIED},
+                {SPREAD(",'matchLabelKeys':['b','a'],'labelSelector':{'matchLabels':{'a':'v'},"
+                        "'matchExpressions':[{'key':'a','operator':'Exists'},{'key':'c','operator':"
+                        "'Exists'},{'key':'c','operator':'Exists'}]}"),
+                 ONE "[1]: Invalid value: \"a\": exists in both matchLabelKeys and "
+                     "labelSelector\n"},
+                {SPREAD(",'matchLabelKeys':['a','a'],'labelSelector':{'matchExpressions':[{'key':"
+                        "'a','operator':'Exists'},{'key':'a','operator':'Exists'}]}"),
+                 ONE "[1]: Invalid value: \"a\": exists in both matchLabelKeys and "
+                     "labelSelector\n"},
+        };
+
+        EXPECT_ALL(cases);
+}
+
+#define NODES(terms)                                                                               \
+        "'affinity':{'nodeAffinity':{'requiredDuringSchedulingIgnoredDuringExecution':{"           \
+        "'nodeSelectorTerms':[" terms "]}}}"
+#define TERMS                                                                                      \
+        "spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution."               \
+        "nodeSelectorTerms"
+#define WEIGHTS "spec.affinity.nodeAffinity.preferredDuringSchedulingIgnoredDuringExecution"
+
+static void test_affinities_to_nodes_are_validated(void **state) {
+        static const struct spec_case cases[] = {
+                {"'affinity':{}", ""},
+                {"'affinity':{'nodeAffinity':{}}", ""},
+                {NODES("{},{'matchExpressions':[{'key':'a','operator':'In','values':['b','']},"
+                       "{'key':'a','operator':'NotIn','values':['b']},{'key':'x/y','operator':"
+                       "'Exists'},{'key':'a','operator':'DoesNotExist'},{'key':'a','operator':'Gt',"
+                       "'values':['x']},{'key':'a','operator':'Lt','values':['1']}],'matchFields':["
+                       "{'key':'metadata.name','operator':'In','values':['n.o']},{'key':"
+                       "'metadata.name','operator':'NotIn','values':['p']}]}"),
+                 ""},
+                {NODES(""), TERMS ": Required value: must have at least one node selector term\n"},
+                {NODES("{'matchExpressions':[{'key':'a','operator':'In'},{'key':'a','operator':"
+                       "'NotIn','values':[]},{'key':'a','operator':'Exists','values':['b']},{'key':"
+                       "'a','operator':'DoesNotExist','values':['b']}]}"),
+                 TERMS "[0].matchExpressions[0].values: Required value: must be specified when "
+                       "`operator` is 'In' or 'NotIn'\n" TERMS
+                       "[0].matchExpressions[1].values: Required value: must be specified when "
+                       "`operator` is 'In' or 'NotIn'\n" TERMS
+                       "[0].matchExpressions[2].values: Forbidden: may not be specified when "
+                       "`operator` is 'Exists' or 'DoesNotExist'\n" TERMS
+                       "[0].matchExpressions[3].values: Forbidden: may not be specified when "
+                       "`operator` is 'Exists' or 'DoesNotExist'\n"},
+                {NODES("{},{'matchExpressions':[{'key':'a','operator':'Gt','values':['1','2']},"
+                       "{'key':'a','operator':'Lt'},{'key':'a b','operator':'x','values':['c d']}]"
+                       "}"),
+                 TERMS "[1].matchExpressions[0].values: Required value: must be specified single "
+                       "value when `operator` is 'Lt' or 'Gt'\n" TERMS
+                       "[1].matchExpressions[1].values: Required value: must be specified single "
+                       "value when `operator` is 'Lt' or 'Gt'\n" TERMS
+                       "[1].matchExpressions[2].operator: Invalid value: \"x\": not a valid "
+                       "selector operator\n" TERMS
+                       "[1].matchExpressions[2].key: Invalid value: \"a b\": " QUALIFIED TERMS
+                       "[1].matchExpressions[2].values[0]: Invalid value: \"c d\": " LABEL_VALUE},
+                {NODES("{'matchExpressions':[{'key':'a','operator':'In','values':["
+                       "'a12345678901234567890123456789012345678901234567890123456789012']}]},"
+                       "{'matchExpressions':[{'key':'a','operator':'In','values':["
+                       "'a123456789012345678901234567890123456789012345678901234567890123']}]}"),
+                 TERMS "[1].matchExpressions[0].values[0]: Invalid value: "
+                       "\"a123456789012345678901234567890123456789012345678901234567890123\": must "
+                       "be no more than 63 bytes\n"},
+                {NODES("{'matchFields':[{'key':'metadata.name','operator':'In','values':['a','B']},"
+                       "{'key':'metadata.name','operator':'Exists'},{'key':'spec.x','operator':"
+                       "'NotIn'}]}"),
+                 TERMS "[0].matchFields[0].values: Required value: must be only one value when "
+                       "`operator` is 'In' or 'NotIn' for node field selector\n" TERMS
+                       "[0].matchFields[0].values[1]: Invalid value: \"B\": " SUBDOMAIN TERMS
+                       "[0].matchFields[1].operator: Invalid value: \"Exists\": not a valid "
+                       "selector operator\n" TERMS
+                       "[0].matchFields[2].values: Required value: must be only one value when "
+                       "`operator` is 'In' or 'NotIn' for node field selector\n" TERMS
+                       "[0].matchFields[2].key: Invalid value: \"spec.x\": not a valid field "
+                       "selector key\n"},
+                /* A preference may have values that no label can have. */
+                {"'affinity':{'nodeAffinity':{'preferredDuringSchedulingIgnoredDuringExecution':["
+                 "{'weight':1,'preference':{'matchExpressions':[{'key':'a','operator':'In','values'"
+                 ":['b c']}]}},{'weight':100,'preference':{}},{'preference':{'matchFields':[{'key':"
+                 "'a','operator':'In','values':['b']}]}},{'weight':101,'preference':{}}]}}",
+                 WEIGHTS "[2].weight: Invalid value: 0: must be in the range 1-100\n" WEIGHTS
+                         "[2].preference.matchFields[0].key: Invalid value: \"a\": not a valid "
+                         "field selector key\n" WEIGHTS
+                         "[3].weight: Invalid value: 101: must be in the range 1-100\n"},
+        };
+
+        EXPECT_ALL(cases);
+}
+
+#define PODS(terms)                                                                                \
+        "'affinity':{'podAffinity':{'requiredDuringSchedulingIgnoredDuringExecution':[" terms "]}" \
+        "}"
+#define NEAR "spec.affinity.podAffinity.requiredDuringSchedulingIgnoredDuringExecution[0]"
+#define FAR  "spec.affinity.podAntiAffinity."
+
+static void test_affinities_to_pods_are_validated(void **state) {
+        static const struct spec_case cases[] = {
+                {PODS("{'topologyKey':'zone','namespaces':['a'],'namespaceSelector':{},"
+                      "'labelSelector':{'matchLabels':{'a':'b'}},'matchLabelKeys':['c'],"
+                      "'mismatchLabelKeys':['a','d']}"),
+                 ""},
+                {PODS("{'namespaces':['a','b.c',''],'labelSelector':{'matchLabels':{'a b':'c'}},"
+                      "'namespaceSelector':{'matchExpressions':[{'key':'k','operator':'In'}]}}"),
+                 NEAR ".labelSelector.matchLabels: Invalid value: \"a b\": " QUALIFIED NEAR
+                      ".namespaceSelector.matchExpressions[0].values: Required value: must be "
+                      "specified when `operator` is 'In' or 'NotIn'\n" NEAR
+                      ".namespace: Invalid value: \"b.c\": " LABEL NEAR
+                      ".namespace: Invalid value: \"\": " LABEL NEAR
+                      ".topologyKey: Required value: can not be empty\n" NEAR
+                      ".topologyKey: Invalid value: \"\": name part must be non-empty\n" NEAR
+                      ".topologyKey: Invalid value: \"\": " QUALIFIED},
+                {PODS("{'topologyKey':'a b','mismatchLabelKeys':['c']}"),
+                 NEAR ".mismatchLabelKeys: Forbidden: must not be specified when labelSelector is "
+                      "not set\n" NEAR ".topologyKey: Invalid value: \"a b\": " QUALIFIED},
+                {PODS("{'topologyKey':'a','labelSelector':{},'matchLabelKeys':['a','b'],"
+                      "'mismatchLabelKeys':['b','c d']}"),
+                 NEAR ".mismatchLabelKeys[1]: Invalid value: \"c d\": " QUALIFIED NEAR
+                      ".matchLabelKeys[1]: Invalid value: \"b\": exists in both matchLabelKeys "
+                      "and mismatchLabelKeys\n"},
+                {"'affinity':{'podAntiAffinity':{'requiredDuringSchedulingIgnoredDuringExecution':"
+                 "[{'topologyKey':'-'}],'preferredDuringSchedulingIgnoredDuringExecution':[{"
+                 "'weight':100,'podAffinityTerm':{'topologyKey':'a'}},{'weight':-1,"
+                 "'podAffinityTerm':{'topologyKey':'+'}}]}}",
+                 FAR "requiredDuringSchedulingIgnoredDuringExecution[0].topologyKey: Invalid "
+                     "value: \"-\": " QUALIFIED FAR
+                     "preferredDuringSchedulingIgnoredDuringExecution[1].weight: Invalid value: "
+                     "-1: must be in the range 1-100\n" FAR
+                     "preferredDuringSchedulingIgnoredDuringExecution[1].podAffinityTerm."
+                     "topologyKey: Invalid value: \"+\": " QUALIFIED},
+        };
+
+        EXPECT_ALL(cases);
+}
+
+/* ---- resources and devices ---- */
+
+#define CLAIMS(uses)                                                                               \
+        "'resourceClaims':[{'name':'b','resourceClaimName':'x.y'},{'name':'a',"                    \
+        "'resourceClaimTemplateName':'t'}],'containers':[" CONTAINER("c", ",'resources':{'claims'" \
+                                                                          ":[" uses "]}") "]"
+#define USES "spec.containers[0].resources.claims"
+
+static void test_claims_for_devices_are_validated(void **state) {
+        static const struct spec_case cases[] = {
+                {CLAIMS("{'name':'a'},{'name':'b','request':'r'},{'name':'b','request':'s'}"), ""},
+                {"'resourceClaims':[{},{'name':'a','resourceClaimName':'x',"
+                 "'resourceClaimTemplateName':'y'},{'name':'a','resourceClaimName':'Z'},{'name':"
+                 "'B','resourceClaimTemplateName':''}]",
+                 "spec.resourceClaims[0].name: Required value\n"
+                 "spec.resourceClaims[0]: Invalid value: {\"Name\":\"\","
+                 "\"ResourceClaimName\":null,\"ResourceClaimTemplateName\":null}: must specify one "
+                 "of: `resourceClaimName`, `resourceClaimTemplateName`\n"
+                 "spec.resourceClaims[1]: Invalid value: {\"Name\":\"a\","
+                 "\"ResourceClaimName\":\"x\",\"ResourceClaimTemplateName\":\"y\"}: at most one of "
+                 "`resourceClaimName` or `resourceClaimTemplateName` may be specified\n"
+                 "spec.resourceClaims[2].name: Duplicate value: \"a\"\n"
+                 "spec.resourceClaims[2].resourceClaimName: Invalid value: \"Z\": " SUBDOMAIN
+                 "spec.resourceClaims[3].name: Invalid value: \"B\": " LABEL
+                 "spec.resourceClaims[3].resourceClaimTemplateName: Invalid value: "
+                 "\"\": " SUBDOMAIN},
+                {CLAIMS("{},{'name':'a'},{'name':'a','request':'r'},{'name':'a'}"),
+                 USES "[0]: Required value\n" USES "[2]: Duplicate value: \"a\"\n" USES
+                      "[3]: Duplicate value: \"a\"\n"},
+                {CLAIMS("{'name':'a','request':'r'},{'name':'a','request':'r'},{'name':'a'},"
+                        "{'name':'b','request':'R'}"),
+                 USES "[1]: Duplicate value: \"a/r\"\n" USES "[2]: Duplicate value: \"a\"\n" USES
+                      "[3].request: Invalid value: \"R\": " LABEL},
+                {CLAIMS("{'name':'c'}"), USES "[0]: Not found: \"c\": must be one of the names in "
+                                              "pod.spec.resourceClaims: a, b\n"},
+                {"'containers':[" CONTAINER("c", ",'resources':{'claims':[{'name':'c'}]}") "]",
+                 USES "[0]: Not found: \"c\": must be one of the names in pod.spec.resourceClaims "
+                      "which is empty\n"},
+                /* Init containers use claims, too. */
+                {"'initContainers':[" CONTAINER("i", ",'resources':{'claims':[{'name':'c'}]}") "]",
+                 "spec.initContainers[0].resources.claims[0]: Not found: \"c\": must be one of the "
+                 "names in pod.spec.resourceClaims which is empty\n"},
+        };
+
+        EXPECT_ALL(cases);
+}
+
+static void test_resources_are_validated(void **state) {
+        static const struct spec_case cases[] = {
+                {"'overhead':{'cpu':'1','hugepages-2Mi':'2Mi'}", ""},
+                {"'overhead':{}", ""},
+                {"'overhead':{'hugepages-2Mi':'2Mi'}",
+                 "spec.overhead: Forbidden: HugePages require cpu or memory\n"},
+                {"'overhead':{'memory':'-1','example.com/a':'1','a':'1'}",
+                 "spec.overhead.limits[memory]: Invalid value: \"-1\": must be greater than or "
+                 "equal to 0\n"
+                 "spec.overhead.limits[a]: Invalid value: \"a\": must be a standard resource type "
+                 "or fully qualified\n"
+                 "spec.overhead.limits[a]: Invalid value: \"a\": must be a standard resource for "
+                 "containers\n"},
+                {"'containers':[" CONTAINER("c", ",'resources':{'limits':{'hugepages-2Mi':'2Mi'},"
+                                                 "'requests':{'memory':'1'}}") "]",
+                 ""},
+                {"'containers':[" CONTAINER("c",
+                                            ",'resources':{'limits':{'hugepages-2Mi':'2Mi'}}") "]",
+                 "spec.containers[0].resources: Forbidden: HugePages require cpu or memory\n"},
+        };
+
+        EXPECT_ALL(cases);
+}
+
+#define RESTART                                                                                    \
+        ",'resizePolicy':[{'resourceName':'cpu','restartPolicy':'NotRequired'},{"                  \
+        "'resourceName':'memory','restartPolicy':'RestartContainer'}]"
+
+static void test_a_resize_restarts_no_init_container(void **state) {
+        static const struct spec_case cases[] = {
+                {"'containers':[" CONTAINER("c", RESTART) "],'initContainers':[" CONTAINER(
+                         "i", RESTART ",'restartPolicy':'Always'") "]",
+                 ""},
+                {"'initContainers':[" CONTAINER("i", RESTART) "]",
+                 "spec.initContainers[0].resizePolicy[1].restartPolicy: Invalid value: "
+                 "\"RestartContainer\": must not be set to 'RestartContainer' for non-sidecar "
+                 "initContainers\n"},
+        };
+
+        EXPECT_ALL(cases);
+}
+
+#define PORT                                                                                       \
+        ",'ports':[{'containerPort':1,'protocol':'TCP'},{'containerPort':2,'hostPort':3,"          \
+        "'protocol':'TCP'},{'containerPort':4,'hostPort':4,'protocol':'TCP'}]"
+
+static void test_ports_of_the_network_of_the_host_agree(void **state) {
+        static const struct spec_case cases[] = {
+                {"'containers':[" CONTAINER("c", PORT) "]", ""},
+                {"'hostNetwork':true,'initContainers':[" CONTAINER("i", PORT) "]", ""},
+                {"'hostNetwork':true,'containers':[" CONTAINER("c", PORT) "]",
+                 "spec.containers[0].ports[1].hostPort: Invalid value: 3: must match "
+                 "`containerPort` when `hostNetwork` is true\n"},
+        };
+
+        EXPECT_ALL(cases);
+}
+
+/* ---- volumes ---- */
+
+#define EPHEMERAL                                                                                  \
+        "'ephemeral':{'volumeClaimTemplate':{'spec':{'accessModes':['ReadWriteOnce'],"             \
+        "'resources':{'requests':{'storage':'1'}}}}}"
+#define VOLUME(source) "'volumes':[{'name':'v'," source "}]"
+#define OF_VOLUME      "spec.volumes[0]"
+#define LONGEST_DRIVER "a01234567890123456789012345678901234567890123456789.ABCDEFGHIJK"
+
+static void test_sources_of_volumes_are_validated(void **state) {
+        static const struct spec_case cases[] = {
+                {VOLUME("'emptyDir':{'sizeLimit':'0','medium':'Memory'}"), ""},
+                {VOLUME("'emptyDir':{'sizeLimit':'-1'}"),
+                 OF_VOLUME ".emptyDir.sizeLimit: Forbidden: SizeLimit field must be a valid "
+                           "resource quantity\n"},
+                {VOLUME(EPHEMERAL), ""},
+                {VOLUME("'ephemeral':{}"),
+                 OF_VOLUME ".ephemeral.volumeClaimTemplate: Required value\n"},
+                {VOLUME("'image':{'pullPolicy':'Never'}"), ""},
+                {VOLUME("'image':{'pullPolicy':'x'}"),
+                 OF_VOLUME ".image.pullPolicy: Unsupported value: \"x\": supported values: "
+                           "\"Always\", \"IfNotPresent\", \"Never\"\n"},
+                {VOLUME("'csi':{'driver':'" LONGEST_DRIVER "','nodePublishSecretRef':{'name':"
+                        "'s'}}"),
+                 ""},
+                {VOLUME("'csi':{'driver':'" LONGEST_DRIVER "a'}"),
+                 OF_VOLUME ".csi.driver: Too long: may not be more than 63 bytes\n"},
+                {VOLUME("'csi':{'driver':'A_b','nodePublishSecretRef':{'name':'B'}}"),
+                 OF_VOLUME ".csi.driver: Invalid value: \"A_b\": " SUBDOMAIN OF_VOLUME
+                           ".csi.name: Invalid value: \"B\": " SUBDOMAIN},
+                {VOLUME("'csi':{'nodePublishSecretRef':{}}"),
+                 OF_VOLUME ".csi.driver: Required value\n" OF_VOLUME
+                           ".csi.nodePublishSecretRef.name: Required value\n"},
+        };
+
+        EXPECT_ALL(cases);
+}
+
+/* ---- mounts ---- */
+
+#define MOUNTS(mounts, more)                                                                       \
+        "'volumes':[{'name':'v','emptyDir':{}},{'name':'p','persistentVolumeClaim':{'claimName':"  \
+        "'p'}},{'name':'e'," EPHEMERAL                                                             \
+        "}],'containers':[" CONTAINER("c", ",'volumeMounts':[" mounts "]" more) "]"
+#define MOUNT(members) MOUNTS("{'name':'v','mountPath':'/a'" members "}", "")
+#define OF_MOUNTS      "spec.containers[0].volumeMounts"
+
+static void test_mounts_are_validated(void **state) {
+        static const struct spec_case cases[] = {
+                {MOUNTS("{'name':'v','mountPath':'/a','subPath':'a/..b','mountPropagation':'None',"
+                        "'readOnly':true,'recursiveReadOnly':'Enabled'},{'name':'v','mountPath':"
+                        "'/b','subPathExpr':'$(A)/b'}",
+                        ""),
+                 ""},
+                {MOUNT(",'subPath':'','subPathExpr':'','recursiveReadOnly':'Disabled'"), ""},
+                {MOUNT(",'mountPropagation':'HostToContainer'"), ""},
+                {MOUNTS("{},{'name':'v','mountPath':'/a'},{'name':'v','mountPath':'/a'}", ""),
+                 OF_MOUNTS "[0].name: Required value\n" OF_MOUNTS
+                           "[0].name: Not found: \"\"\n" OF_MOUNTS
+                           "[0].mountPath: Required value\n" OF_MOUNTS
+                           "[2].mountPath: Invalid value: \"/a\": must be unique\n"},
+                {MOUNT(",'readOnly':true,'recursiveReadOnly':'IfPossible'"), ""},
+                {MOUNTS("{'name':'v','mountPath':'/a','mountPropagation':'Bidirectional'}",
+                        ",'securityContext':{'privileged':true}"),
+                 ""},
+                {MOUNT(",'mountPropagation':'Bidirectional'"),
+                 OF_MOUNTS ".mountPropagation: Forbidden: Bidirectional mount propagation is "
+                           "available only to privileged containers\n"},
+                {MOUNT(",'mountPropagation':''"),
+                 OF_MOUNTS ".mountPropagation: Unsupported value: \"\": supported values: "
+                           "\"Bidirectional\", \"HostToContainer\", \"None\"\n"},
+                {MOUNT(",'subPath':'/a/../b','subPathExpr':'../c'"), OF_MOUNTS
+                 ".subPath: Invalid value: \"/a/../b\": must be a relative path\n" OF_MOUNTS
+                 ".subPath: Invalid value: \"/a/../b\": must not contain '..'\n" OF_MOUNTS
+                 "[0].subPathExpr: Invalid value: \"../c\": subPathExpr and subPath are "
+                 "mutually exclusive\n" OF_MOUNTS
+                 ".subPathExpr: Invalid value: \"../c\": must not contain '..'\n"},
+                {MOUNT(",'recursiveReadOnly':'x'"),
+                 OF_MOUNTS ".recursiveReadOnly: Unsupported value: \"x\": supported values: "
+                           "\"Disabled\", \"Enabled\", \"IfPossible\"\n"},
+                {MOUNT(",'recursiveReadOnly':'Enabled','mountPropagation':'HostToContainer'"),
+                 OF_MOUNTS ".recursiveReadOnly: Forbidden: may only be specified when readOnly is "
+                           "true\n" OF_MOUNTS
+                           ".recursiveReadOnly: Forbidden: may only be specified when "
+                           "mountPropagation is None or not specified\n"},
+        };
+
+        EXPECT_ALL(cases);
+}
+
+#define DEVICES(devices) ",'volumeDevices':[" devices "]"
+#define OF_DEVICES       "spec.containers[0].volumeDevices"
+
+static void test_devices_are_validated(void **state) {
+        static const struct spec_case cases[] = {
+                {MOUNTS("{'name':'v','mountPath':'/a'}",
+                        DEVICES("{'name':'p','devicePath':'/p'},{'name':'e','devicePath':'/e'}")),
+                 ""},
+                {MOUNTS("", DEVICES("{},{'name':'v','devicePath':'/a'},{'name':'x','devicePath':"
+                                    "'/b'}")),
+                 OF_DEVICES "[0].name: Required value\n" OF_DEVICES
+                            "[0].name: Not found: \"\"\n" OF_DEVICES
+                            "[0].devicePath: Required value\n" OF_DEVICES
+                            "[1].name: Invalid value: \"v\": can only use volume source type of "
+                            "PersistentVolumeClaim or Ephemeral for block mode\n" OF_DEVICES
+                            "[2].name: Not found: \"x\"\n"},
+                {MOUNTS("", DEVICES("{'name':'p','devicePath':'/p'},{'name':'p','devicePath':'/p'},"
+                                    "{'name':'e','devicePath':'/../p'}")),
+                 OF_DEVICES "[1].name: Invalid value: \"p\": must be unique\n" OF_DEVICES
+                            "[1].devicePath: Invalid value: \"/p\": must be unique\n" OF_DEVICES
+                            "[2].devicePath: Invalid value: \"/../p\": can not contain backsteps "
+                            "('..')\n"},
+                {MOUNTS("{'name':'p','mountPath':'/p'}", DEVICES("{'name':'p','devicePath':'/p'}")),
+                 OF_MOUNTS "[0].name: Invalid value: \"p\": must not already exist in "
+                           "volumeDevices\n" OF_MOUNTS
+                           "[0].mountPath: Invalid value: \"/p\": must not already exist as a path "
+                           "in volumeDevices\n" OF_DEVICES
+                           "[0].name: Invalid value: \"p\": must not already exist in "
+                           "volumeMounts\n" OF_DEVICES
+                           "[0].devicePath: Invalid value: \"/p\": must not already exist as a "
+                           "path in volumeMounts\n"},
+        };
+
+        EXPECT_ALL(cases);
+}
+
+/* ---- projected volumes ---- */
+
+#define SOURCE(source)       "'volumes':[{'name':'v','projected':{'sources':[{" source "}]}}]"
+#define BUNDLE(members)      SOURCE("'clusterTrustBundle':{'path':'p'," members "}")
+#define CERTIFICATE(members) SOURCE("'podCertificate':{'keyPath':'p'," members "}")
+#define OF_BUNDLE            "spec.volumes[0].projected.sources[0].clusterTrustBundle"
+#define OF_CERTIFICATE       "spec.volumes[0].projected.sources[0].podCertificate"
+#define NO_NAME              "not a valid clustertrustbundlename: "
+
+static void test_trust_bundles_are_validated(void **state) {
+        static const struct spec_case cases[] = {
+                {BUNDLE("'name':'a.b'"), ""},
+                {BUNDLE("'name':'example.com:signer:a.b'"), ""},
+                {BUNDLE("'signerName':'example.com/a.b'"), ""},
+                {BUNDLE("'signerName':'example.com/a.b','labelSelector':{'matchLabels':{'a':'b'}}"),
+                 ""},
+                {BUNDLE("'name':'a','signerName':'example.com/a','labelSelector':{}"),
+                 OF_BUNDLE ": Invalid value: {\"Name\":\"a\",\"SignerName\":\"example.com/a\","
+                           "\"LabelSelector\":{},\"Optional\":null,\"Path\":\"p\"}: only one of "
+                           "name and signerName may be used\n"},
+                {BUNDLE("'name':''"),
+                 OF_BUNDLE ".name: Required value: must be a valid object name\n" OF_BUNDLE
+                           ".name: Invalid value: \"\": " NO_NAME SUBDOMAIN},
+                {BUNDLE("'name':'A','labelSelector':{'matchLabels':{'a':'b'}}"),
+                 OF_BUNDLE ".name: Invalid value: \"A\": " NO_NAME SUBDOMAIN OF_BUNDLE
+                           ".labelSelector: Invalid value: {\"matchLabels\":{\"a\":\"b\"}}: "
+                           "labelSelector must be unset if name is specified\n"},
+                {BUNDLE("'name':'a/b'"),
+                 OF_BUNDLE ".name: Invalid value: \"a/b\": " NO_NAME SUBDOMAIN},
+                {BUNDLE("'name':'a:b/c'"),
+                 OF_BUNDLE ".name: Invalid value: \"a:b/c\": " NO_NAME SUBDOMAIN},
+                {BUNDLE("'name':':a'"),
+                 OF_BUNDLE ".name: Invalid value: \":a\": " NO_NAME "ClusterTrustBundle without "
+                           "signer name must not have \":\" in its name\n"},
+                {BUNDLE("'name':'a:b/c:d'"),
+                 OF_BUNDLE ".name: Invalid value: \"a:b/c:d\": " NO_NAME "ClusterTrustBundle for "
+                           "signerName a/b/c must be named with prefix a:b:c:\n"},
+                {BUNDLE("'signerName':'','labelSelector':{'matchExpressions':[{'key':'a',"
+                        "'operator':'x'}]}"),
+                 OF_BUNDLE ".signerName: Required value: must be a valid signer name\n" OF_BUNDLE
+                           ".signerName: Required value\n" OF_BUNDLE
+                           ".labelSelector.matchExpressions[0].operator: Invalid value: \"x\": not "
+                           "a valid selector operator\n"},
+                {BUNDLE("'optional':true"),
+                 OF_BUNDLE ": Required value: either name or signerName must be specified\n"},
+                {BUNDLE("'signerName':'a'"), OF_BUNDLE
+                 ".signerName: Invalid value: \"a\": must be a fully qualified domain and "
+                 "path of the form 'example.com/signer-name'\n"},
+        };
+
+        EXPECT_ALL(cases);
+}
+
+#define VALID_CERTIFICATE "'signerName':'example.com/a','keyType':'RSA3072'"
+
+static void test_certificates_of_pods_are_validated(void **state) {
+        static const struct spec_case cases[] = {
+                {CERTIFICATE(VALID_CERTIFICATE ",'maxExpirationSeconds':7862400,'userAnnotations':"
+                                               "{'example.com/A':'b'}"),
+                 ""},
+                {CERTIFICATE(VALID_CERTIFICATE ",'maxExpirationSeconds':3600"), ""},
+                {CERTIFICATE("'signerName':'kubernetes.io/a','keyType':'ED25519',"
+                             "'maxExpirationSeconds':86400"),
+                 ""},
+                {CERTIFICATE("'signerName':'nkubernetes.io/a','keyType':'ECDSAP256',"
+                             "'maxExpirationSeconds':86401"),
+                 ""},
+                {CERTIFICATE("'signerName':'x.kubernetes.io/a','keyType':'ECDSAP384',"
+                             "'maxExpirationSeconds':86401"),
+                 OF_CERTIFICATE ".maxExpirationSeconds: Invalid value: 86401: if provided, "
+                                "maxExpirationSeconds must be <= 86400\n"},
+                {CERTIFICATE(VALID_CERTIFICATE ",'maxExpirationSeconds':7862401"),
+                 OF_CERTIFICATE ".maxExpirationSeconds: Invalid value: 7862401: if provided, "
+                                "maxExpirationSeconds must be <= 7862400\n"},
+                {CERTIFICATE(VALID_CERTIFICATE ",'maxExpirationSeconds':3599"),
+                 OF_CERTIFICATE ".maxExpirationSeconds: Invalid value: 3599: if provided, "
+                                "maxExpirationSeconds must be >= 3600\n"},
+                {CERTIFICATE("'signerName':'a/b','keyType':'rsa','userAnnotations':{'A':'b',"
+                             "'':'c','a b/c':'d'}"),
+                 OF_CERTIFICATE
+                 ".signerName: Invalid value: \"a\": should be a domain with at "
+                 "least two segments separated by dots\n" OF_CERTIFICATE
+                 ".userAnnotations: Invalid value: \"a\": must be a domain-prefixed "
+                 "key (such as \"acme.io/foo\")\n" OF_CERTIFICATE
+                 ".userAnnotations: Required value\n" OF_CERTIFICATE
+                 ".userAnnotations: Invalid value: \"a b/c\": prefix part " SUBDOMAIN OF_CERTIFICATE
+                 ".keyType: Unsupported value: \"rsa\": "
+                 "supported values: \"RSA3072\", "
+                 "\"RSA4096\", \"ECDSAP256\", "
+                 "\"ECDSAP384\", \"ECDSAP521\", "
+                 "\"ED25519\"\n"},
+        };
+
+        EXPECT_ALL(cases);
+}
+
+static void test_names_of_trust_bundles_have_a_limit(void **state) {
+        static const char end[] = NO_NAME "must be no more than 253 bytes";
+        char members[600];
+
+        for (int n = 253; n <= 254; n++) {
+                (void)snprintf(members, sizeof members, BUNDLE("'name':'a.b:c:%0*d'"), n, 0);
+                const struct hfd_causes causes = pod_spec_causes(members);
+                assert_int_equal(causes.n, n - 253);
+                if (n > 253)
+                        assert_non_null(strstr(causes.items[0].text, end));
+        }
+}
+
+static void test_annotations_of_certificates_have_a_limit(void **state) {
+        char *value = calloc(1, 256 * 1024 + 1), *members = NULL;
+
+        for (size_t n = 256 * 1024 - 5; n < 256 * 1024 - 3; n++) {
+                memset(value, 'a', n);
+                assert_true(asprintf(&members,
+                                     CERTIFICATE(VALID_CERTIFICATE ",'userAnnotations':{'a.b/c':"
+                                                                   "'%s'}"),
+                                     value) > 0);
+                const struct hfd_causes causes = pod_spec_causes(members);
+                bool fits = n + strlen("a.b/c") <= 256 * 1024;
+                assert_int_equal(causes.n, fits ? 0 : 1);
+                if (!fits)
+                        assert_string_equal(causes.items[0].text,
+                                            "Too long: may not be more than 262144 bytes");
+                free(members);
+        }
+        free(value);
+}
+
+/* ---- kinds ---- */
+
+typedef void (*validate)(const struct hf__json *object, const struct hf__json *old,
+                         struct hfd_causes *causes);
+
+/* The rule is one that only this file tests. */
+static void test_all_kinds_with_a_template_have_the_rules(void **state) {
+        static const struct {
+                validate rules;
+                const char *begin, *end, *field;
+        } cases[] = {
+                {hfd_pod_validate, "{'spec':{", "}}", "spec.dnsConfig"},
+                {hfd_pod_template_validate, "{'template':{'spec':{", "}}}",
+                 "template.spec.dnsConfig"},
+                {hfd_deployment_validate, "{'spec':{'template':{'spec':{", "}}}}",
+                 "spec.template.spec.dnsConfig"},
+                {hfd_replica_set_validate, "{'spec':{'template':{'spec':{", "}}}}",
+                 "spec.template.spec.dnsConfig"},
+                {hfd_daemon_set_validate, "{'spec':{'template':{'spec':{", "}}}}",
+                 "spec.template.spec.dnsConfig"},
+                {hfd_stateful_set_validate, "{'spec':{'template':{'spec':{", "}}}}",
+                 "spec.template.spec.dnsConfig"},
+                {hfd_replication_controller_validate, "{'spec':{'template':{'spec':{", "}}}}",
+                 "spec.template.spec.dnsConfig"},
+                {hfd_job_validate, "{'spec':{'template':{'spec':{", "}}}}",
+                 "spec.template.spec.dnsConfig"},
+                {hfd_cron_job_validate, "{'spec':{'jobTemplate':{'spec':{'template':{'spec':{",
+                 "}}}}}}", "spec.jobTemplate.spec.template.spec.dnsConfig"},
+        };
+
+        for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+                struct hf__json *object =
+                        pod_spec_parse(cases[i].begin, "'dnsPolicy':'None'," VALID, cases[i].end);
+                struct hfd_causes causes;
+                size_t n = 0;
+                hfd_causes_init(&causes);
+                cases[i].rules(object, NULL, &causes);
+                for (size_t k = 0; k < causes.n; k++)
+                        n += strcmp(causes.items[k].field, cases[i].field) == 0;
+                assert_int_equal(n, 1);
+                hf__json_free(object);
+        }
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_dns_is_validated),
+                cmocka_unit_test(test_search_domains_have_a_syntax),
+                cmocka_unit_test(test_lists_of_search_domains_have_limits),
+                cmocka_unit_test(test_names_of_the_pod_are_validated),
+                cmocka_unit_test(test_gates_are_validated),
+                cmocka_unit_test(test_spread_constraints_are_validated),
+                cmocka_unit_test(test_keys_of_labels_are_validated),
+                cmocka_unit_test(test_affinities_to_nodes_are_validated),
+                cmocka_unit_test(test_affinities_to_pods_are_validated),
+                cmocka_unit_test(test_claims_for_devices_are_validated),
+                cmocka_unit_test(test_resources_are_validated),
+                cmocka_unit_test(test_a_resize_restarts_no_init_container),
+                cmocka_unit_test(test_ports_of_the_network_of_the_host_agree),
+                cmocka_unit_test(test_sources_of_volumes_are_validated),
+                cmocka_unit_test(test_mounts_are_validated),
+                cmocka_unit_test(test_devices_are_validated),
+                cmocka_unit_test(test_trust_bundles_are_validated),
+                cmocka_unit_test(test_certificates_of_pods_are_validated),
+                cmocka_unit_test(test_names_of_trust_bundles_have_a_limit),
+                cmocka_unit_test(test_annotations_of_certificates_have_a_limit),
+                cmocka_unit_test(test_all_kinds_with_a_template_have_the_rules),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
