@@ -94,9 +94,15 @@ static bool is_due(const struct hfd_connection *connection) {
                connection->worker->now >= connection->verify_at;
 }
 
+static bool has_good_cert(const struct hfd_connection *connection) {
+        return connection->origin->kind == HFD_PEER_VERIFIED &&
+               !atomic_load(&connection->origin->refused);
+}
+
 /* As in kube-apiserver, a certificate of a CA that is trusted no more names no user, also on a
- * connection that is open already. A watch that has begun goes on. After a shortage of memory, the
- * next request verifies the certificate again. */
+ * connection that is open already, and one whose CA was unknown in the handshake names its user
+ * once the CA is trusted. A watch that has begun goes on. After a shortage of memory, the next
+ * request verifies the certificate again. */
 void hfd_connection_verify_again(struct hfd_connection *connection) {
         struct hfd_http *http = connection->worker->http;
         struct hfd_origin *origin = connection->origin;
@@ -114,6 +120,8 @@ void hfd_connection_verify_again(struct hfd_connection *connection) {
         atomic_store(&origin->refused, r != 0);
         if (r == -ENOMEM)
                 return;
+        if (r == 0)
+                hfd_connection_make_known(connection);
         connection->n_reloads = n;
         connection->verify_at = connection->worker->now + VERIFY_INTERVAL;
 }
@@ -373,7 +381,8 @@ static void open_protocol(struct hfd_connection *connection) {
                 return;
         }
         connection->state = HFD_CONNECTION_OPEN;
-        if (connection->origin->kind == HFD_PEER_VERIFIED)
+        connection->verify_at = connection->worker->now + VERIFY_INTERVAL;
+        if (has_good_cert(connection))
                 hfd_connection_make_known(connection);
         else
                 settle_stranger(connection);

@@ -65,7 +65,7 @@ struct hfd_connection {
         bool dead;            /* must be freed: by hfd_connection_serve, or at the worker's exit */
         bool ending;          /* no more input: lingers once all output is sent */
         bool tls_wants_write; /* the handshake waits until the socket is writable */
-        bool bad_cert;        /* the client certificate does not verify */
+        bool bad_cert;        /* the client certificate did not verify in the handshake */
         unsigned n_reloads;   /* the reloads before the client certificate was last verified */
         hf_nsec verify_at;    /* without a reload, it is not verified again before this time */
 };
