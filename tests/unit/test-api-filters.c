@@ -107,9 +107,11 @@ static int tear_down(void **state) {
 }
 
 static struct hfd_http_request *send(struct hfd_http_request *request) {
-        bool decided = hfd_request_context(request);
+        enum hfd_http_verdict verdict = HFD_HTTP_READ_BODY;
 
-        if (!decided && hfd_filters_head(filters, request) == HFD_HTTP_REFUSED)
+        if (!hfd_request_context(request))
+                verdict = hfd_filters_head(filters, request);
+        if (verdict == HFD_HTTP_REFUSED || verdict == HFD_HTTP_REFUSED_STRANGER)
                 hfd_http_request_unref(request);
         else
                 hfd_filters_handle(filters, request);
@@ -202,6 +204,26 @@ static void test_bad_paths_and_methods_are_refused(void **state) {
                       "the server does not allow this method on the requested resource");
         expect_text(send(fake_request_new_admin("GET", "/nothing", "")), 404,
                     "404 page not found\n", "nosniff");
+}
+
+/* Only of a sender who is known the connection keeps the limits of one. */
+static void test_a_refusal_says_whether_the_sender_is_known(void **state) {
+        struct hfd_http_request *bad = fake_request_new("GET", "/api/v1/configmaps", ""),
+                                *nobody = fake_request_new("GET", "/api/v1/configmaps", ""),
+                                *known = fake_request_new_admin("GET", "/api/v1/configmaps",
+                                                                "timeout=x");
+
+        bad->authorization = "Bearer wrong";
+        assert_int_equal(hfd_filters_head(filters, bad), HFD_HTTP_REFUSED_STRANGER);
+        assert_int_equal(hfd_filters_head(filters, nobody), HFD_HTTP_REFUSED_STRANGER);
+        assert_int_equal(hfd_filters_head(filters, known), HFD_HTTP_REFUSED);
+        for (size_t i = 0; i < 3; i++) {
+                struct hfd_http_request *request = i == 0 ? bad : known;
+                if (i == 1)
+                        request = nobody;
+                hfd_http_request_unref(request);
+                fake_request_free(request);
+        }
 }
 
 /* No handler of documents reads the query. */
@@ -626,6 +648,8 @@ int main(void) {
                                                 tear_down),
                 cmocka_unit_test_setup_teardown(
                         test_a_shortage_of_memory_does_not_mean_bad_credentials, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(test_a_refusal_says_whether_the_sender_is_known,
+                                                set_up, tear_down),
                 cmocka_unit_test_setup_teardown(test_an_empty_user_or_uid_impersonates_nobody,
                                                 set_up, tear_down),
                 cmocka_unit_test_setup_teardown(test_every_part_of_an_impersonation_counts, set_up,

@@ -214,7 +214,12 @@ void hfd_tls_clear_errors(void) {
                 ERR_clear_error();
 }
 
-void hfd_tls_keep_buffers(SSL *ssl) { (void)SSL_clear_mode(ssl, SSL_MODE_RELEASE_BUFFERS); }
+void hfd_tls_keep_buffers(SSL *ssl, bool keep) {
+        if (keep)
+                (void)SSL_clear_mode(ssl, SSL_MODE_RELEASE_BUFFERS);
+        else
+                (void)SSL_set_mode(ssl, SSL_MODE_RELEASE_BUFFERS);
+}
 
 void hfd_tls_free_buffers(SSL *ssl) {
         if (!SSL_has_pending(ssl))

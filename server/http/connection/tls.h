@@ -30,7 +30,7 @@ void hfd_tls_clear_errors(void);
  * are needed and frees them afterwards. After hfd_tls_keep_buffers it keeps them until
  * hfd_tls_free_buffers, which is for connections that may be idle; the next read or write allocates
  * its buffer again. */
-void hfd_tls_keep_buffers(SSL *ssl);
+void hfd_tls_keep_buffers(SSL *ssl, bool keep);
 void hfd_tls_free_buffers(SSL *ssl);
 /* Whether ALPN chose HTTP/2. Call after the handshake. */
 bool hfd_tls_is_h2(SSL *ssl);
