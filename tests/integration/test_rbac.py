@@ -184,7 +184,8 @@ def test_a_stored_request_that_can_never_be_signed_fails(pair, tmp_path):
     spec = {"signerName": "kubernetes.io/kube-apiserver-client", "usages": ["client auth"], "request": request("/CN=x")}
     pair.admin("POST", csrs, {"metadata": {"name": "good"}, "spec": spec})
     odd = {"two-names": (request("/CN=a/CN=b"), "x509: the subject has more than one common name"),
-           "no-request": (base64.b64encode(b"none").decode(), "PEM block type must be CERTIFICATE REQUEST")}
+           "no-request": (base64.b64encode(b"none").decode(), "PEM block type must be CERTIFICATE REQUEST"),
+           "nobase64": ("%%%", "spec.request is not base64")}
     for name, (text, _) in odd.items():
         stored = json.loads(etcdctl("get", "--print-value-only", f"{key}good"))
         stored["metadata"].update(name=name, uid=f"00000000-0000-4000-8000-{len(name):012}")
