@@ -88,8 +88,8 @@ static void test_a_complete_event_has_all_fields_in_order(void **state) {
         (void)state;
 
         assert_true(hfd_user_set_name(&user, "ann") && hfd_user_add_group(&user, "g1") &&
-                    hfd_user_add_group(&user, "g\"2") && hfd_user_add_extra(&user, "k", "1") &&
-                    hfd_user_add_extra(&user, "l", "2") && hfd_user_add_extra(&user, "k", "3"));
+                    hfd_user_add_group(&user, "g\"2") && hfd_user_add_extra(&user, "l", "2") &&
+                    hfd_user_add_extra(&user, "k", "1") && hfd_user_add_extra(&user, "k", "3"));
         assert_true(hfd_user_set_name(&other, "bob"));
         struct hfd_audit_head head = make_head(HFD_AUDIT_REQUEST_RESPONSE, &user);
         struct hfd_audit_record *record = make_record(&head);
