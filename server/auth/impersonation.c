@@ -46,13 +46,17 @@ static bool add_groups(struct hfd_user *user, const char *list) {
         return true;
 }
 
-/* The key is percent-encoded, because the names of headers have few characters. False: the key is
- * malformed or empty, or something does not fit. */
+/* The key is percent-encoded, because the names of headers have few characters. As in Kubernetes,
+ * one that cannot be decoded is taken as it is. False: the key is empty, or something does not fit.
+ */
 static bool add_extra(struct hfd_user *user, const char *encoded, const char *list) {
         char key[256], value[HFD_USER_EXTRA];
+        size_t n_encoded = strlen(encoded);
 
-        if (hf__percent_decode(encoded, strlen(encoded), false, key, sizeof key) <= 0)
+        if (n_encoded == 0 || n_encoded >= sizeof key)
                 return false;
+        if (hf__percent_decode(encoded, n_encoded, false, key, sizeof key) < 0)
+                memcpy(key, encoded, n_encoded + 1);
         if (!*list)
                 return hfd_user_add_extra(user, key, "");
         for (const char *at = list; *at;)
@@ -68,7 +72,7 @@ static bool add_implied_groups(struct hfd_user *user, bool has_groups) {
         char ns[HFD_NAMESPACE_MAX], group[sizeof user->groups[0]];
         const char *name, *implied = HFD_GROUP_UNAUTHENTICATED;
 
-        if (!has_groups && hfd_is_service_account(user->name, ns, sizeof ns, &name)) {
+        if (!has_groups && hfd_is_service_account(user->name, ns, &name)) {
                 (void)snprintf(group, sizeof group, "system:serviceaccounts:%s", ns);
                 if (!hfd_user_add_group(user, "system:serviceaccounts") ||
                     !hfd_user_add_group(user, group))

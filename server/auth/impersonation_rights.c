@@ -10,21 +10,23 @@
 
 #include <string.h>
 
+#include "server/resources/validation/names.h"
+
 #define ACCOUNT_PREFIX "system:serviceaccount:"
 #define IDENTITY_API   "authentication.k8s.io" /* the group of uids and extra values */
 
-bool hfd_is_service_account(const char *name, char *ret_ns, size_t n, const char **ret_name) {
+bool hfd_is_service_account(const char *name, char ret_ns[HFD_NAMESPACE_MAX],
+                            const char **ret_name) {
         const char *ns = name + strlen(ACCOUNT_PREFIX);
         const char *colon =
                 strncmp(name, ACCOUNT_PREFIX, strlen(ACCOUNT_PREFIX)) == 0 ? strchr(ns, ':') : NULL;
 
-        if (!colon || colon == ns || !colon[1] || strchr(colon + 1, ':') ||
-            (size_t)(colon - ns) >= n)
+        if (!colon || (size_t)(colon - ns) >= HFD_NAMESPACE_MAX)
                 return false;
         memcpy(ret_ns, ns, (size_t)(colon - ns));
         ret_ns[colon - ns] = '\0';
         *ret_name = colon + 1;
-        return true;
+        return hfd_is_dns_label(ret_ns) && hfd_is_dns_subdomain(*ret_name);
 }
 
 /* The right to impersonate the object `name` of the resource: a user, a group, and so on. */
@@ -46,13 +48,18 @@ bool hfd_impersonation_allowed(const struct hfd_requester *requested, size_t n_g
                                void *ctx, char ns[HFD_NAMESPACE_MAX],
                                struct hfd_attributes *ret_missing) {
         const struct hfd_subject *subject = &requested->subject;
-        const char *name = subject->name, *end = requested->extra + requested->n_extra;
+        const char *name, *end = requested->extra + requested->n_extra;
 
-        ns[0] = '\0';
-        bool account = hfd_is_service_account(subject->name, ns, HFD_NAMESPACE_MAX, &name);
-        *ret_missing = right_to("", account ? "serviceaccounts" : "users", "", ns, name);
+        bool account = hfd_is_service_account(subject->name, ns, &name);
+        *ret_missing = right_to("", account ? "serviceaccounts" : "users", "", account ? ns : "",
+                                account ? name : subject->name);
         if (!has(ctx, ret_missing))
                 return false;
+        if (requested->uid[0]) {
+                *ret_missing = right_to(IDENTITY_API, "uids", "", "", requested->uid);
+                if (!has(ctx, ret_missing))
+                        return false;
+        }
         for (size_t i = 0; i < n_groups; i++) {
                 *ret_missing = right_to("", "groups", "", "", subject->groups[i]);
                 if (!has(ctx, ret_missing))
@@ -65,6 +72,5 @@ bool hfd_impersonation_allowed(const struct hfd_requester *requested, size_t n_g
                 if (!has(ctx, ret_missing))
                         return false;
         }
-        *ret_missing = right_to(IDENTITY_API, "uids", "", "", requested->uid);
-        return !requested->uid[0] || has(ctx, ret_missing);
+        return true;
 }

@@ -16,6 +16,8 @@ bool hfd_impersonation_allowed(const struct hfd_requester *requested, size_t n_g
                                bool (*has)(void *ctx, const struct hfd_attributes *right),
                                void *ctx, char ns[HFD_NAMESPACE_MAX],
                                struct hfd_attributes *ret_missing);
-/* Whether name is the user name of a ServiceAccount. If so, copies the namespace to ret_ns, which
- * has n bytes, and sets *ret_name to the rest of name. False also if the namespace does not fit. */
-bool hfd_is_service_account(const char *name, char *ret_ns, size_t n, const char **ret_name);
+/* Whether name is the user name of a ServiceAccount, whose namespace and name could be those of
+ * objects. If so, ret_ns is the namespace and *ret_name the rest of name. Otherwise their contents
+ * have no meaning. */
+bool hfd_is_service_account(const char *name, char ret_ns[HFD_NAMESPACE_MAX],
+                            const char **ret_name);

@@ -305,8 +305,43 @@ static void test_every_part_of_an_impersonation_counts(void **state) {
         }
         expect_status(impersonate("impersonate-user", "joe", "impersonate-extra-", true), 400,
                       "BadRequest", refused);
+        expect_status(impersonate("impersonate-user", "joe", "impersonate-extra-a%z", true), 403,
+                      "Forbidden", joe);
+        expect_status(impersonate("impersonate-user", "joe", "impersonate-extra-a%z", false), 403,
+                      "Forbidden", may_not);
         expect_status(impersonate("impersonate-user", "joe", "x-impersonate-extra-a", true), 403,
                       "Forbidden", joe);
+}
+
+/* The right to all users does not include the service accounts. But a name that no account can have
+ * is that of a user, as in Kubernetes. */
+static void test_only_names_of_objects_make_a_service_account(void **state) {
+        static const char *const users[] = {"system:serviceaccount:Ns:x",
+                                            "system:serviceaccount:n.s:x",
+                                            "system:serviceaccount:ns:X",
+                                            "system:serviceaccount:ns:a_b",
+                                            "system:serviceaccount:ns:a:b",
+                                            "system:serviceaccount:ns:",
+                                            "system:serviceaccount::x",
+                                            "system:serviceaccount:ns"};
+        static const char account[] =
+                "serviceaccounts \"a.b\" is forbidden: User \"system:anonymous\" cannot "
+                "impersonate "
+                "resource \"serviceaccounts\" in API group \"\" in the namespace \"ns\"";
+
+        expect_status(impersonate("impersonate-user", "system:serviceaccount:ns:a.b",
+                                  "impersonate-uid", false),
+                      403, "Forbidden", account);
+        for (size_t i = 0; i < sizeof users / sizeof users[0]; i++) {
+                char message[256];
+                (void)snprintf(message, sizeof message,
+                               "users \"%s\" is forbidden: User \"system:anonymous\" cannot "
+                               "impersonate resource \"users\" in API group \"\" at the cluster "
+                               "scope",
+                               users[i]);
+                expect_status(impersonate("impersonate-user", users[i], "impersonate-uid", false),
+                              403, "Forbidden", message);
+        }
 }
 
 /* As in Kubernetes: without a user, only a group and an extra value are at fault if they are empty.
@@ -664,6 +699,8 @@ int main(void) {
                 cmocka_unit_test_setup_teardown(
                         test_a_shortage_of_memory_does_not_mean_bad_credentials, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(test_a_refusal_says_whether_the_sender_is_known,
+                                                set_up, tear_down),
+                cmocka_unit_test_setup_teardown(test_only_names_of_objects_make_a_service_account,
                                                 set_up, tear_down),
                 cmocka_unit_test_setup_teardown(test_an_empty_user_or_uid_impersonates_nobody,
                                                 set_up, tear_down),
