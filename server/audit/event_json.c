@@ -159,12 +159,16 @@ static void put_object_ref(struct hf__strbuf *out, const struct hfd_audit_record
         hf__strbuf_putc(out, '}');
 }
 
-/* body: of the response. If it is a Status, its fields are copied. */
-static void put_status(struct hf__strbuf *out, int code, const struct hf__json *body) {
+/* body: of the response. If it is a Status, its fields are copied. But kube-apiserver logs a
+ * request that is not authenticated before it makes the response. */
+static void put_status(struct hf__strbuf *out, const struct hfd_audit_record *record, int code,
+                       const struct hf__json *body) {
         const struct hf__json *details = NULL;
 
         hf__strbuf_puts(out, ",\"responseStatus\":{\"metadata\":{}");
-        if (code == 0) {
+        if (record->attempts[0]) {
+                put_member(out, "message", record->attempts);
+        } else if (code == 0) {
                 /* The client has closed the connection early. The words are kube-apiserver's. */
                 put_member(out, "status", "Success");
                 put_member(out, "message", "Connection closed early");
@@ -252,10 +256,11 @@ void hfd_audit_event_print(const struct hfd_audit_event *event, struct hf__strbu
         /* As in kube-apiserver, the body of a patch adds nothing to the reference. */
         put_object_ref(out, record, strcmp(record->verb, "patch") == 0 ? NULL : request);
         if (has_response)
-                put_status(out, event->code, response);
+                put_status(out, record, event->code, response);
         if (record->is_resource && record->decision.level >= HFD_AUDIT_REQUEST)
                 put_object(out, record, "requestObject", request);
-        if (record->is_resource && record->decision.level >= HFD_AUDIT_REQUEST_RESPONSE)
+        if (record->is_resource && !record->attempts[0] &&
+            record->decision.level >= HFD_AUDIT_REQUEST_RESPONSE)
                 put_object(out, record, "responseObject", response);
         put_time(out, "requestReceivedTimestamp", record->received_at);
         put_time(out, "stageTimestamp", event->at);

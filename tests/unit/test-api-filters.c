@@ -9,7 +9,9 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 #include <holdfast/metrics.h>
@@ -17,6 +19,8 @@
 #include "base/json.h"
 #include "base/strbuf.h"
 #include "fake_request.h"
+#include "server/auth/files.h"
+#include "server/auth/write_file.h"
 #include "server/filters/filters.h"
 #include "server/filters/request_context.h"
 #include "server/flow/flow_levels.h"
@@ -27,6 +31,7 @@ static struct hfd_auth *auth;
 static struct hfd_filters *filters;
 static struct hfd_flow_control *flow;
 static struct hfd_authorizer *authorizer; /* NULL = only the fixed rules */
+static struct hfd_audit *audit;           /* NULL = there is no audit log */
 /* If set, the handler does not respond, and the test owns the reference to the request. */
 static bool hold;
 static int n_handled;
@@ -45,6 +50,7 @@ static void start(bool send_retry_after) {
                                                   .auth = auth,
                                                   .authorizer = authorizer,
                                                   .flow = flow,
+                                                  .audit = audit,
                                                   .send_retry_after = send_retry_after};
         assert(hfd_filters_new(&host, &config, &filters) == 0);
         hold = false;
@@ -98,6 +104,7 @@ static int set_up_queue(void **state) {
 
 static int tear_down(void **state) {
         filters = hfd_filters_free(filters);
+        audit = hfd_audit_free(audit);
         flow = hfd_flow_control_free(flow);
         router = hfd_router_free(router);
         auth = hfd_auth_free(auth);
@@ -224,6 +231,58 @@ static void test_a_refusal_says_whether_the_sender_is_known(void **state) {
                 hfd_http_request_unref(request);
                 fake_request_free(request);
         }
+}
+
+/* The words are those of kube-apiserver. */
+static void test_the_audit_log_says_how_a_sender_has_tried(void **state) {
+        static const char policy[] = "apiVersion: audit.k8s.io/v1\nkind: Policy\n"
+                                     "rules:\n- level: RequestResponse\n";
+        static const struct {
+                const char *header, *query;
+                enum hfd_peer_cert peer;
+                const char *attempts;
+        } cases[] = {
+                {"bearer x", "", HFD_PEER_NONE, "bearer"},
+                {"Bearer x", "access_token=", HFD_PEER_BAD, "bearer, x509"},
+                {"Basic YTpi", "a=1&access_token=long", HFD_PEER_BAD, "basic, access_token, x509"},
+                {"Basic YWI=", "access_token=t", HFD_PEER_BAD, "access_token, x509"},
+                {"Basic ?", "", HFD_PEER_BAD, "x509"},
+        };
+        char dir[] = "/tmp/hf-filters-XXXXXX", policy_path[64], log_path[64], *log = NULL;
+        struct hfd_audit_config config = {.policy_file = policy_path, .log = {.path = log_path}};
+        struct hf_status status = {0};
+
+        assert_non_null(mkdtemp(dir));
+        (void)snprintf(policy_path, sizeof policy_path, "%s/policy", dir);
+        (void)snprintf(log_path, sizeof log_path, "%s/log", dir);
+        assert_int_equal(hfd_write_file(policy_path, policy, 0600, &status), 0);
+        assert_int_equal(hfd_audit_new(&host, &config, &audit, &status), 0);
+        hfd_filters_free(filters);
+        start(true);
+        for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+                struct hfd_http_request *request =
+                        fake_request_new("GET", "/api/v1/configmaps", cases[i].query);
+                request->authorization = cases[i].header;
+                request->peer = cases[i].peer;
+                expect_status(send(request), 401, "Unauthorized", "Unauthorized");
+        }
+        filters = hfd_filters_free(filters);
+        audit = hfd_audit_free(audit);
+        assert_int_equal(hfd_read_file(log_path, &log, &status), 0);
+        const char *at = log;
+        for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+                char wanted[256];
+                (void)snprintf(wanted, sizeof wanted,
+                               "\"responseStatus\":{\"metadata\":{},\"message\":\"Authentication "
+                               "failed, attempted: %s\",\"code\":401},\"requestReceived",
+                               cases[i].attempts);
+                at = strstr(at, wanted);
+                assert_non_null(at);
+        }
+        free(log);
+        assert_int_equal(unlink(policy_path), 0);
+        assert_int_equal(unlink(log_path), 0);
+        assert_int_equal(rmdir(dir), 0);
 }
 
 /* No handler of documents reads the query. */
@@ -699,6 +758,8 @@ int main(void) {
                 cmocka_unit_test_setup_teardown(
                         test_a_shortage_of_memory_does_not_mean_bad_credentials, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(test_a_refusal_says_whether_the_sender_is_known,
+                                                set_up, tear_down),
+                cmocka_unit_test_setup_teardown(test_the_audit_log_says_how_a_sender_has_tried,
                                                 set_up, tear_down),
                 cmocka_unit_test_setup_teardown(test_only_names_of_objects_make_a_service_account,
                                                 set_up, tear_down),

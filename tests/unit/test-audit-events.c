@@ -43,6 +43,7 @@ static struct hfd_audit_head make_head(enum hfd_audit_level level, const struct 
                                        .query = "dryRun=All",
                                        .agent = "kubectl/1.36",
                                        .source_ips = "[\"10.0.0.1\"]",
+                                       .attempts = "",
                                        .version = "v1",
                                        .attributes = &create_attributes};
 }
