@@ -250,6 +250,11 @@ void hfd_audit_event_print(const struct hfd_audit_event *event, struct hf__strbu
         put_head(out, event);
         if (has_response && record->impersonated)
                 put_user(out, "impersonatedUser", record->impersonated);
+        if (has_response && record->constraint && record->constraint[0])
+                hf__strbuf_printf(out,
+                                  ",\"authenticationMetadata\":{\"impersonationConstraint\":\"%"
+                                  "s\"}",
+                                  record->constraint);
         if (record->source_ips[0])
                 hf__strbuf_printf(out, ",\"sourceIPs\":%s", record->source_ips);
         put_member(out, "userAgent", record->agent);

@@ -60,8 +60,9 @@ struct hfd_audit_record {
         const char *group, *version, *resource, *subresource, *ns, *name;
         /* Set before any event but RequestReceived is queued. */
         struct hfd_requester *impersonated; /* owned; NULL = nobody */
-        bool decided, allowed;              /* by authorization */
-        char *reason;                       /* owned; of the decision; NULL = "" */
+        const char *constraint; /* static; the verb for that; NULL or "" = impersonate */
+        bool decided, allowed;  /* by authorization */
+        char *reason;           /* owned; of the decision; NULL = "" */
         /* Guarded by mu. */
         pthread_mutex_t mu;
         bool complete; /* the last event has taken the bodies, and later pieces are dropped */

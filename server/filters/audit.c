@@ -140,11 +140,12 @@ void hfd_audit_filter_begin(struct hfd_request_context *context, const struct hf
                                     false);
 }
 
-void hfd_audit_filter_impersonated(struct hfd_request_context *context,
-                                   const struct hfd_user *user) {
+void hfd_audit_filter_impersonated(struct hfd_request_context *context, const struct hfd_user *user,
+                                   const char *constraint) {
         if (!context->audited)
                 return;
         assert(!context->audited->impersonated);
+        context->audited->constraint = constraint;
         context->audited->impersonated = hfd_requester_new(user);
         if (context->audited->impersonated)
                 return;

@@ -151,6 +151,7 @@ def test_who_asked_and_who_decided(audited):
     reply, event = audited.event("GET", CONFIGMAPS, impersonate_user="bob", impersonate_group="crew", **forwarded)
     assert reply.code == 403 and event["user"]["username"] == "holdfast-admin"
     assert event["impersonatedUser"] == {"username": "bob", "groups": ["crew", "system:authenticated"]}
+    assert event["authenticationMetadata"] == {"impersonationConstraint": "impersonate:user-info"}
     assert event["sourceIPs"] == ["10.1.1.1", "10.1.1.2", "10.1.1.3", "127.0.0.1"]
     assert event["annotations"]["authorization.k8s.io/decision"] == "forbid"
     assert event["responseStatus"]["reason"] == "Forbidden" and event["responseStatus"]["code"] == 403

@@ -95,6 +95,7 @@ static void test_a_complete_event_has_all_fields_in_order(void **state) {
         struct hfd_audit_head head = make_head(HFD_AUDIT_REQUEST_RESPONSE, &user);
         struct hfd_audit_record *record = make_record(&head);
         record->impersonated = hfd_requester_new(&other);
+        record->constraint = "impersonate:user-info";
         record->decided = record->allowed = true;
         record->reason = strdup("RBAC: so");
         static const char body[] = "{\n \"metadata\": {\"name\":\"x\",\"uid\":\"u\","
@@ -111,6 +112,8 @@ static void test_a_complete_event_has_all_fields_in_order(void **state) {
                        "\"groups\":[\"g1\",\"g\\\"2\"],"
                        "\"extra\":{\"k\":[\"1\",\"3\"],\"l\":[\"2\"]}},"
                        "\"impersonatedUser\":{\"username\":\"bob\"},"
+                       "\"authenticationMetadata\":{\"impersonationConstraint\":"
+                       "\"impersonate:user-info\"},"
                        "\"sourceIPs\":[\"10.0.0.1\"],\"userAgent\":\"kubectl/1.36\","
                        "\"objectRef\":{\"resource\":\"things\",\"namespace\":\"shop\","
                        "\"name\":\"x\",\"uid\":\"u\",\"apiGroup\":\"apps\",\"apiVersion\":\"v1\","
