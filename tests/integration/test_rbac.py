@@ -590,10 +590,10 @@ def test_impersonation_needs_a_right_to_each_part(pair, ns):
         finer = (f'selfsubjectreviews.{identity} is forbidden: User "actor" cannot impersonate-on:user-info:create resource "selfsubjectreviews" '
                  f'in API group "{identity}" at the cluster scope')
         as_account = {"Impersonate-User": account}
-        for change, message in (({"Impersonate-User": "stella"}, finer), ({"Impersonate-Group": "devs,ops"}, finer), ({"Impersonate-Group": "system:masters"}, finer),
+        for change, message in (({"Impersonate-User": "stella"}, finer), ({"Impersonate-Group": "ops"}, finer), ({"Impersonate-Group": "system:masters"}, finer),
                                 ({"Impersonate-Group": "system:authenticated"}, finer), ({"Impersonate-Uid": "8"}, finer),
                                 ({"Impersonate-Extra-Example.com%2fScope": "two"}, finer),
-                                ({**as_account, "Impersonate-Group": "devs,ops"}, f'groups "ops" {cannot} "groups" in API group "" at the cluster scope'),
+                                ({**as_account, "Impersonate-Group": "devs,ops"}, f'groups "devs,ops" {cannot} "groups" in API group "" at the cluster scope'),
                                 ({**as_account, "Impersonate-Group": "system:serviceaccounts"},
                                  f'groups "system:serviceaccounts" {cannot} "groups" in API group "" at the cluster scope'),
                                 ({**as_account, "Impersonate-Uid": "8"}, f'uids.{identity} "8" {cannot} "uids" in API group "{identity}" at the cluster scope'),

@@ -11,6 +11,8 @@
 
 #include <cmocka.h>
 
+#include "fake_request.h"
+#include "server/auth/impersonation.h"
 #include "server/auth/impersonation_rights.h"
 
 #define HELD_MAX 6
@@ -231,10 +233,38 @@ static void test_only_names_of_objects_make_a_service_account(void **state) {
                 try(users[i], none, false, HFD_IMPERSONATE_LEGACY, ON("user-info"), NULL);
 }
 
+/* Whoever may impersonate every group passes on the names of groups that others have chosen. */
+static void test_each_value_of_a_header_is_one_name(void **state) {
+        static const char two[] = "a, system:masters" HFD_HTTP_VALUE_SEPARATOR "b",
+                          values[] = "v,w" HFD_HTTP_VALUE_SEPARATOR HFD_HTTP_VALUE_SEPARATOR "x ";
+        static const char extra[] = "k\0v,w\0k\0\0k\0x ";
+        struct hfd_http_request *request = fake_request_new("GET", "/", "");
+        struct hfd_user user;
+        const char *fault;
+        bool asked = false;
+        size_t n_groups = 0;
+
+        request->given[0] = (struct hfd_header){"impersonate-group", two};
+        request->given[1] =
+                (struct hfd_header){"impersonate-user", "joe" HFD_HTTP_VALUE_SEPARATOR "admin"};
+        request->given[2] = (struct hfd_header){"impersonate-extra-k", values};
+        assert_int_equal(hfd_impersonation_parse(request, &user, &asked, &n_groups, &fault), 0);
+        assert_true(asked);
+        assert_string_equal(user.name, "joe"); /* as in Go, further values do not count */
+        assert_int_equal(n_groups, 2);
+        assert_string_equal(user.groups[0], "a, system:masters");
+        assert_string_equal(user.groups[1], "b");
+        assert_false(hfd_user_in_group(&user, HFD_GROUP_MASTERS));
+        assert_int_equal(user.n_extra, sizeof extra);
+        assert_memory_equal(user.extra, extra, sizeof extra);
+        free(request);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_the_first_mode_with_all_rights_counts),
                 cmocka_unit_test(test_each_part_needs_a_right),
+                cmocka_unit_test(test_each_value_of_a_header_is_one_name),
                 cmocka_unit_test(test_only_names_of_objects_make_a_service_account),
         };
 

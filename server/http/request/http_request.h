@@ -73,7 +73,11 @@ const char *hfd_http_request_method(struct hfd_http_request *request);
 const char *hfd_http_request_path(struct hfd_http_request *request);
 /* Without the '?'; "" = none. */
 const char *hfd_http_request_query(struct hfd_http_request *request);
-/* name in lower case; NULL = absent. Repeated headers are joined by ", " (cookies by "; "). */
+/* Between the values of a repeated header whose name begins with "impersonate-". No value contains
+ * it. */
+#define HFD_HTTP_VALUE_SEPARATOR "\n\n"
+/* name in lower case; NULL = absent. Repeated headers are joined by ", " (cookies by "; ", and
+ * those of an impersonation by the separator above). */
 const char *hfd_http_request_header(struct hfd_http_request *request, const char *name);
 /* The value of the i-th header whose name begins with prefix, which is in lower case, and its name.
  * NULL: there are not so many. */
