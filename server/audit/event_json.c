@@ -15,6 +15,7 @@
 #include "base/strbuf.h"
 #include "base/time_format.h"
 #include "server/audit/record.h"
+#include "server/auth/user_extra.h"
 
 /* ---- texts ---- */
 
@@ -47,44 +48,6 @@ static void drop_comma(struct hf__strbuf *out, size_t at) {
 
 /* ---- users ---- */
 
-/* Prints the extra values, where a key may occur more than once. The time is quadratic, but a user
- * has at most HFD_USER_EXTRA bytes of them. */
-static void put_extra(struct hf__strbuf *out, const struct hfd_requester *user) {
-        const char *end = user->extra + user->n_extra, *first = user->extra;
-
-        if (user->n_extra == 0)
-                return;
-        hf__strbuf_puts(out, ",\"extra\":{");
-        size_t begin = out->n;
-        for (const char *at = user->extra; at < end;) {
-                const char *key = at, *value = key + strlen(key) + 1, *seen = first;
-                at = value + strlen(value) + 1;
-                /* A key is printed where it occurs first, with all of its values. */
-                while (seen < key && strcmp(seen, key) != 0) {
-                        seen += strlen(seen) + 1;
-                        seen += strlen(seen) + 1;
-                }
-                if (seen < key)
-                        continue;
-                hf__strbuf_putc(out, ',');
-                put_text(out, key);
-                hf__strbuf_puts(out, ":[");
-                size_t values = out->n;
-                for (const char *k = key; k < end;) {
-                        const char *v = k + strlen(k) + 1;
-                        if (strcmp(k, key) == 0) {
-                                hf__strbuf_putc(out, ',');
-                                put_text(out, v);
-                        }
-                        k = v + strlen(v) + 1;
-                }
-                drop_comma(out, values);
-                hf__strbuf_putc(out, ']');
-        }
-        drop_comma(out, begin);
-        hf__strbuf_putc(out, '}');
-}
-
 /* Prints a user; user NULL: {}. */
 static void put_user(struct hf__strbuf *out, const char *key, const struct hfd_requester *user) {
         hf__strbuf_printf(out, ",\"%s\":{", key);
@@ -97,7 +60,10 @@ static void put_user(struct hf__strbuf *out, const char *key, const struct hfd_r
                         put_text(out, user->subject.groups[i]);
                 }
                 hf__strbuf_puts(out, user->subject.n_groups > 0 ? "]" : "");
-                put_extra(out, user);
+                if (user->n_extra > 0) {
+                        hf__strbuf_puts(out, ",\"extra\":");
+                        hfd_user_put_extra(out, user, HFD_EXTRA_JSON);
+                }
         }
         drop_comma(out, begin);
         hf__strbuf_putc(out, '}');
@@ -193,12 +159,16 @@ static void put_object_ref(struct hf__strbuf *out, const struct hfd_audit_record
         hf__strbuf_putc(out, '}');
 }
 
-/* body: of the response. If it is a Status, its fields are copied. */
-static void put_status(struct hf__strbuf *out, int code, const struct hf__json *body) {
+/* body: of the response. If it is a Status, its fields are copied. But kube-apiserver logs a
+ * request that is not authenticated before it makes the response. */
+static void put_status(struct hf__strbuf *out, const struct hfd_audit_record *record, int code,
+                       const struct hf__json *body) {
         const struct hf__json *details = NULL;
 
         hf__strbuf_puts(out, ",\"responseStatus\":{\"metadata\":{}");
-        if (code == 0) {
+        if (record->attempts[0]) {
+                put_member(out, "message", record->attempts);
+        } else if (code == 0) {
                 /* The client has closed the connection early. The words are kube-apiserver's. */
                 put_member(out, "status", "Success");
                 put_member(out, "message", "Connection closed early");
@@ -280,16 +250,22 @@ void hfd_audit_event_print(const struct hfd_audit_event *event, struct hf__strbu
         put_head(out, event);
         if (has_response && record->impersonated)
                 put_user(out, "impersonatedUser", record->impersonated);
+        if (has_response && record->constraint && record->constraint[0])
+                hf__strbuf_printf(out,
+                                  ",\"authenticationMetadata\":{\"impersonationConstraint\":\"%"
+                                  "s\"}",
+                                  record->constraint);
         if (record->source_ips[0])
                 hf__strbuf_printf(out, ",\"sourceIPs\":%s", record->source_ips);
         put_member(out, "userAgent", record->agent);
         /* As in kube-apiserver, the body of a patch adds nothing to the reference. */
         put_object_ref(out, record, strcmp(record->verb, "patch") == 0 ? NULL : request);
         if (has_response)
-                put_status(out, event->code, response);
+                put_status(out, record, event->code, response);
         if (record->is_resource && record->decision.level >= HFD_AUDIT_REQUEST)
                 put_object(out, record, "requestObject", request);
-        if (record->is_resource && record->decision.level >= HFD_AUDIT_REQUEST_RESPONSE)
+        if (record->is_resource && !record->attempts[0] &&
+            record->decision.level >= HFD_AUDIT_REQUEST_RESPONSE)
                 put_object(out, record, "responseObject", response);
         put_time(out, "requestReceivedTimestamp", record->received_at);
         put_time(out, "stageTimestamp", event->at);

@@ -145,9 +145,9 @@ static const char *store_agent(char **at, const char *agent) {
  * takes the place of the path's NUL. */
 static size_t text_size(const struct hfd_audit_head *head) {
         const struct hfd_attributes *a = head->attributes;
-        const char *const texts[] = {head->id, head->path, head->query,  head->source_ips,
-                                     a->verb,  a->group,   a->resource,  a->subresource,
-                                     a->ns,    a->name,    head->version};
+        const char *const texts[] = {head->id,       head->path, head->query, head->source_ips,
+                                     head->attempts, a->verb,    a->group,    a->resource,
+                                     a->subresource, a->ns,      a->name,     head->version};
         size_t n = AGENT_MAX + sizeof TRUNCATED, n_agent = strlen(head->agent) + 1;
 
         if (n_agent <= AGENT_MAX)
@@ -165,6 +165,7 @@ static void set_texts(struct hfd_audit_record *record, const struct hfd_audit_he
         record->uri = store_uri(&at, head);
         record->agent = store_agent(&at, head->agent);
         record->source_ips = hf__text_copy(&at, head->source_ips);
+        record->attempts = hf__text_copy(&at, head->attempts);
         record->verb = hf__text_copy(&at, a->verb);
         record->group = hf__text_copy(&at, a->group);
         record->version = hf__text_copy(&at, head->version);

@@ -55,12 +55,14 @@ struct hfd_audit_record {
         struct hfd_requester *user; /* owned; the sender; NULL = not authenticated */
         const char *id, *uri, *verb, *agent;
         const char *source_ips; /* a JSON array */
+        const char *attempts;   /* how the sender has tried to authenticate, in vain */
         bool is_resource;
         const char *group, *version, *resource, *subresource, *ns, *name;
         /* Set before any event but RequestReceived is queued. */
         struct hfd_requester *impersonated; /* owned; NULL = nobody */
-        bool decided, allowed;              /* by authorization */
-        char *reason;                       /* owned; of the decision; NULL = "" */
+        const char *constraint; /* static; the verb for that; NULL or "" = impersonate */
+        bool decided, allowed;  /* by authorization */
+        char *reason;           /* owned; of the decision; NULL = "" */
         /* Guarded by mu. */
         pthread_mutex_t mu;
         bool complete; /* the last event has taken the bodies, and later pieces are dropped */
@@ -78,6 +80,7 @@ struct hfd_audit_head {
         int64_t received_at;
         const struct hfd_user *user; /* NULL = not authenticated */
         const char *id, *path, *query, *agent, *source_ips;
+        const char *attempts; /* "" unless user is NULL */
         const char *version;
         const struct hfd_attributes *attributes;
 };

@@ -3,9 +3,9 @@
  * Reads the headers of an impersonation: the user as whom the sender wants to make the request.
  *
  * Invariants: the filter checks that the sender may impersonate the user, the uid, each group and
- * each extra value. The HTTP server joins repeated headers by ", ", so a comma
- * in a group or in an extra value separates two of them. That grants nothing, because each is
- * checked. Whatever does not fit is refused, never cut.
+ * each extra value. Each value of a header is one of these, whatever it contains: a sender that may
+ * impersonate every group passes on names that others have chosen, and a comma in such a name must
+ * not make two groups of it. Whatever does not fit is refused, never cut.
  */
 #include "server/auth/impersonation.h"
 
@@ -20,25 +20,34 @@
 
 #define EXTRA_PREFIX "impersonate-extra-"
 
-/* Copies the next part of a list to part, and moves *at past it. False: the part is too long. */
-static bool next_part(const char **at, char *part, size_t max) {
-        *at += strspn(*at, ", ");
-        size_t n = strcspn(*at, ",");
+/* Copies the next value of a header to value, and moves *at to the one after it; NULL = there is
+ * none. False: the value is too long. */
+static bool next_value(const char **at, char *value, size_t max) {
+        const char *end = strstr(*at, HFD_HTTP_VALUE_SEPARATOR);
+        size_t n = end ? (size_t)(end - *at) : strlen(*at);
 
         if (n >= max)
                 return false;
-        memcpy(part, *at, n);
-        part[n] = '\0';
-        *at += n;
+        memcpy(value, *at, n);
+        value[n] = '\0';
+        *at = end ? end + strlen(HFD_HTTP_VALUE_SEPARATOR) : NULL;
         return true;
 }
 
-/* list: the header's value. False: there are too many groups, or one is too long. */
-static bool add_groups(struct hfd_user *user, const char *list) {
+/* Copies the first value of a header that names one thing. As in Kubernetes, further ones do not
+ * count. header NULL: "". False: it is too long. */
+static bool first_value(const char *header, char *value, size_t max) {
+        const char *at = header ? header : "";
+
+        return next_value(&at, value, max);
+}
+
+/* header: NULL = there is none. False: there are too many groups, or one is too long. */
+static bool add_groups(struct hfd_user *user, const char *header) {
         char group[sizeof user->groups[0]];
 
-        for (const char *at = list; *at;) {
-                if (!next_part(&at, group, sizeof group))
+        for (const char *at = header; at;) {
+                if (!next_value(&at, group, sizeof group))
                         return false;
                 if (group[0] && !hfd_user_in_group(user, group) && !hfd_user_add_group(user, group))
                         return false;
@@ -46,17 +55,19 @@ static bool add_groups(struct hfd_user *user, const char *list) {
         return true;
 }
 
-/* The key is percent-encoded, because the names of headers have few characters. False: the key is
- * malformed or empty, or something does not fit. */
-static bool add_extra(struct hfd_user *user, const char *encoded, const char *list) {
+/* The key is percent-encoded, because the names of headers have few characters. As in Kubernetes,
+ * one that cannot be decoded is taken as it is. False: the key is empty, or something does not fit.
+ */
+static bool add_extra(struct hfd_user *user, const char *encoded, const char *header) {
         char key[256], value[HFD_USER_EXTRA];
+        size_t n_encoded = strlen(encoded);
 
-        if (hf__percent_decode(encoded, strlen(encoded), false, key, sizeof key) <= 0)
+        if (n_encoded == 0 || n_encoded >= sizeof key)
                 return false;
-        if (!*list)
-                return hfd_user_add_extra(user, key, "");
-        for (const char *at = list; *at;)
-                if (!next_part(&at, value, sizeof value) || !hfd_user_add_extra(user, key, value))
+        if (hf__percent_decode(encoded, n_encoded, false, key, sizeof key) < 0)
+                memcpy(key, encoded, n_encoded + 1);
+        for (const char *at = header; at;)
+                if (!next_value(&at, value, sizeof value) || !hfd_user_add_extra(user, key, value))
                         return false;
         return true;
 }
@@ -68,7 +79,7 @@ static bool add_implied_groups(struct hfd_user *user, bool has_groups) {
         char ns[HFD_NAMESPACE_MAX], group[sizeof user->groups[0]];
         const char *name, *implied = HFD_GROUP_UNAUTHENTICATED;
 
-        if (!has_groups && hfd_is_service_account(user->name, ns, sizeof ns, &name)) {
+        if (!has_groups && hfd_is_service_account(user->name, ns, &name)) {
                 (void)snprintf(group, sizeof group, "system:serviceaccounts:%s", ns);
                 if (!hfd_user_add_group(user, "system:serviceaccounts") ||
                     !hfd_user_add_group(user, group))
@@ -83,34 +94,33 @@ static bool add_implied_groups(struct hfd_user *user, bool has_groups) {
 
 int hfd_impersonation_parse(struct hfd_http_request *request, struct hfd_user *ret_user,
                             bool *ret_asked, size_t *ret_n_groups, const char **ret_fault) {
-        const char *name, *key;
+        char name[sizeof ret_user->name];
+        const char *key;
 
         /* Nearly every request has none of the headers. */
         *ret_asked = hfd_http_request_header_like(request, "impersonate-", 0, &key) != NULL;
         if (!*ret_asked)
                 return 0;
-        name = hfd_http_request_header(request, "impersonate-user");
+        const char *user = hfd_http_request_header(request, "impersonate-user");
         const char *groups = hfd_http_request_header(request, "impersonate-group");
         const char *uid = hfd_http_request_header(request, "impersonate-uid");
         const char *value = hfd_http_request_header_like(request, EXTRA_PREFIX, 0, &key);
 
         /* As in Kubernetes, an empty name or uid is as good as none. */
-        *ret_asked = (name && name[0]) || groups || (uid && uid[0]) || value;
+        *ret_asked = (user && user[0]) || groups || (uid && uid[0]) || value;
         if (!*ret_asked)
                 return 0;
         *ret_user = (struct hfd_user){0};
         *ret_fault = "the headers of the impersonation name no user, too many groups or extra "
                      "values, or a name that is too long";
-        if (!name || !name[0] || !hfd_user_set_name(ret_user, name) ||
-            !add_groups(ret_user, groups ? groups : "") ||
-            (uid && strlen(uid) >= sizeof ret_user->uid))
+        if (!first_value(user, name, sizeof name) || !name[0] ||
+            !hfd_user_set_name(ret_user, name) || !add_groups(ret_user, groups) ||
+            !first_value(uid, ret_user->uid, sizeof ret_user->uid))
                 return HF_E_INVALID;
         *ret_n_groups = ret_user->n_groups;
-        if (uid)
-                (void)strcpy(ret_user->uid, uid);
         for (size_t i = 0; value;
              value = hfd_http_request_header_like(request, EXTRA_PREFIX, ++i, &key))
                 if (!add_extra(ret_user, key + strlen(EXTRA_PREFIX), value))
                         return HF_E_INVALID;
-        return add_implied_groups(ret_user, groups && groups[0]) ? 0 : HF_E_INVALID;
+        return add_implied_groups(ret_user, *ret_n_groups > 0) ? 0 : HF_E_INVALID;
 }

@@ -4,67 +4,225 @@
  * request arrives, and the authorizer again while a watch is open.
  *
  * Invariant: every part of the user that the headers can name needs a right: the name, each group,
- * each extra value, and the uid.
+ * each extra value, and the uid. In a mode for nodes or accounts the headers name nothing but the
+ * user.
  */
 #include "server/auth/impersonation_rights.h"
 
+#include <assert.h>
+#include <stdio.h>
 #include <string.h>
 
-#define ACCOUNT_PREFIX "system:serviceaccount:"
-#define IDENTITY_API   "authentication.k8s.io" /* the group of uids and extra values */
+#include "server/resources/validation/names.h"
 
-bool hfd_is_service_account(const char *name, char *ret_ns, size_t n, const char **ret_name) {
+#define ACCOUNT_PREFIX "system:serviceaccount:"
+#define NODE_PREFIX    "system:node:"
+#define IDENTITY_API   "authentication.k8s.io" /* the group of uids and extra values */
+/* With so many groups or extra values, the right to all of them is tried first. */
+#define MANY 4
+
+/* The names of the modes, as parts of verbs. The last one has no name. */
+static const char *const mode_names[HFD_N_IMPERSONATION_MODES] = {"arbitrary-node",
+                                                                  "serviceaccount", "user-info"};
+static const char *const mode_verbs[HFD_N_IMPERSONATION_MODES] = {"impersonate:arbitrary-node",
+                                                                  "impersonate:serviceaccount",
+                                                                  "impersonate:user-info",
+                                                                  "impersonate"};
+
+/* One mode, tried for one impersonation. */
+struct trial {
+        const struct hfd_impersonation *asked;
+        enum hfd_impersonation_mode mode;
+        hfd_has_right *has;
+        void *ctx;
+        struct hfd_missing_right *missing;
+};
+
+bool hfd_is_service_account(const char *name, char ret_ns[HFD_NAMESPACE_MAX],
+                            const char **ret_name) {
         const char *ns = name + strlen(ACCOUNT_PREFIX);
         const char *colon =
                 strncmp(name, ACCOUNT_PREFIX, strlen(ACCOUNT_PREFIX)) == 0 ? strchr(ns, ':') : NULL;
 
-        if (!colon || colon == ns || !colon[1] || strchr(colon + 1, ':') ||
-            (size_t)(colon - ns) >= n)
+        if (!colon || (size_t)(colon - ns) >= HFD_NAMESPACE_MAX)
                 return false;
         memcpy(ret_ns, ns, (size_t)(colon - ns));
         ret_ns[colon - ns] = '\0';
         *ret_name = colon + 1;
+        return hfd_is_dns_label(ret_ns) && hfd_is_dns_subdomain(*ret_name);
+}
+
+/* The name of the node whose user has that name; NULL = it is no node's. */
+static const char *node_of(const char *name) {
+        const char *node = name + strlen(NODE_PREFIX);
+
+        return strncmp(name, NODE_PREFIX, strlen(NODE_PREFIX)) == 0 && hfd_is_dns_subdomain(node)
+                       ? node
+                       : NULL;
+}
+
+const char *hfd_impersonation_constraint(enum hfd_impersonation_mode mode) {
+        return mode == HFD_IMPERSONATE_LEGACY ? "" : mode_verbs[mode];
+}
+
+static bool is_for_user(const struct hfd_impersonation *asked, enum hfd_impersonation_mode mode) {
+        const struct hfd_requester *user = asked->requested;
+        bool only_name = asked->n_groups == 0 && !user->uid[0] && user->n_extra == 0;
+        bool is_node = node_of(user->subject.name) != NULL;
+        char ns[HFD_NAMESPACE_MAX];
+        const char *name;
+        bool is_account = hfd_is_service_account(user->subject.name, ns, &name);
+
+        switch (mode) {
+        case HFD_IMPERSONATE_NODE: return is_node && only_name;
+        case HFD_IMPERSONATE_ACCOUNT: return is_account && only_name;
+        case HFD_IMPERSONATE_USER_INFO: return !is_node && !is_account;
+        case HFD_IMPERSONATE_LEGACY: return true;
+        case HFD_N_IMPERSONATION_MODES: break;
+        }
+        return false;
+}
+
+/* Whether the sender has the right to impersonate the object `name` of the resource: a user, a
+ * group, and so on. */
+static bool has_right(const struct trial *t, const char *group, const char *resource,
+                      const char *subresource, const char *ns, const char *name) {
+        t->missing->why = NULL;
+        t->missing->right = (struct hfd_attributes){.verb = mode_verbs[t->mode],
+                                                    .group = group,
+                                                    .resource = resource,
+                                                    .subresource = subresource,
+                                                    .ns = ns,
+                                                    .name = name,
+                                                    .path = "",
+                                                    .is_resource = true};
+        return t->has(t->ctx, &t->missing->right);
+}
+
+/* Whether the sender may make this request as another user. */
+static bool may_request(const struct trial *t) {
+        struct hfd_missing_right *missing = t->missing;
+        const struct hfd_attributes *attributes = t->asked->attributes;
+
+        if (t->mode == HFD_IMPERSONATE_LEGACY)
+                return true;
+        int n = snprintf(missing->verb, sizeof missing->verb, "impersonate-on:%s:%s",
+                         mode_names[t->mode], attributes->verb);
+        assert(n > 0 && (size_t)n < sizeof missing->verb); /* the server's own words */
+        missing->why = NULL;
+        missing->right = *attributes;
+        missing->right.verb = missing->verb;
+        return t->has(t->ctx, &missing->right);
+}
+
+static bool may_be_named(const struct trial *t) {
+        const char *name = t->asked->requested->subject.name, *part = name,
+                   *group = t->mode == HFD_IMPERSONATE_LEGACY ? "" : IDENTITY_API;
+
+        if (t->mode == HFD_IMPERSONATE_NODE)
+                return has_right(t, group, "nodes", "", "", node_of(name));
+        if (hfd_is_service_account(name, t->missing->ns, &part))
+                return has_right(t, group, "serviceaccounts", "", t->missing->ns, part);
+        return has_right(t, group, "users", "", "", name);
+}
+
+/* Refuses what no right of this mode allows: *t->missing is about the resource. */
+static bool refuse(const struct trial *t, const char *resource, const char *name, const char *why) {
+        (void)has_right(t, IDENTITY_API, resource, "", "", name);
+        t->missing->why = why;
+        return false;
+}
+
+static bool may_have_groups(const struct trial *t) {
+        const struct hfd_impersonation *asked = t->asked;
+        const char *const *groups = asked->requested->subject.groups;
+        bool is_legacy = t->mode == HFD_IMPERSONATE_LEGACY;
+        const char *api = is_legacy ? "" : IDENTITY_API;
+
+        for (size_t i = 0; i < asked->n_groups && !is_legacy; i++)
+                if (strcmp(groups[i], HFD_GROUP_MASTERS) == 0)
+                        return refuse(t, "groups", groups[i],
+                                      "impersonating the system:masters group is not allowed");
+        if (!is_legacy && asked->n_groups >= MANY && has_right(t, api, "groups", "", "", "*"))
+                return true;
+        for (size_t i = 0; i < asked->n_groups; i++)
+                if (!has_right(t, api, "groups", "", "", groups[i]))
+                        return false;
         return true;
 }
 
-/* The right to impersonate the object `name` of the resource: a user, a group, and so on. */
-static struct hfd_attributes right_to(const char *group, const char *resource,
-                                      const char *subresource, const char *ns, const char *name) {
-        return (struct hfd_attributes){.verb = "impersonate",
-                                       .group = group,
-                                       .resource = resource,
-                                       .subresource = subresource,
-                                       .ns = ns,
-                                       .name = name,
-                                       .path = "",
-                                       .is_resource = true};
+/* Whether a key is a domain, a slash and a path, without capitals. */
+static bool is_good_key(const char *key) {
+        static const char characters[] = "abcdefghijklmnopqrstuvwxyz0123456789/-._~%!$&'()*+,;=:";
+        const char *slash = strchr(key, '/');
+        char domain[HFD_DNS_SUBDOMAIN_MAX + 1];
+
+        if (!slash || !slash[1] || (size_t)(slash - key) >= sizeof domain)
+                return false;
+        memcpy(domain, key, (size_t)(slash - key));
+        domain[slash - key] = '\0';
+        return hfd_is_dns_subdomain(domain) && slash[1 + strspn(slash + 1, characters)] == '\0';
 }
 
-/* The groups after the first n_groups follow from the name of the user, and need no right. */
-bool hfd_impersonation_allowed(const struct hfd_requester *requested, size_t n_groups,
-                               bool (*has)(void *ctx, const struct hfd_attributes *right),
-                               void *ctx, char ns[HFD_NAMESPACE_MAX],
-                               struct hfd_attributes *ret_missing) {
-        const struct hfd_subject *subject = &requested->subject;
-        const char *name = subject->name, *end = requested->extra + requested->n_extra;
+/* Why no right of a constrained mode allows the extra values; NULL = one may. */
+static const char *extra_fault(const struct hfd_requester *user, size_t *ret_n) {
+        const char *fault = NULL;
 
-        ns[0] = '\0';
-        bool account = hfd_is_service_account(subject->name, ns, HFD_NAMESPACE_MAX, &name);
-        *ret_missing = right_to("", account ? "serviceaccounts" : "users", "", ns, name);
-        if (!has(ctx, ret_missing))
-                return false;
-        for (size_t i = 0; i < n_groups; i++) {
-                *ret_missing = right_to("", "groups", "", "", subject->groups[i]);
-                if (!has(ctx, ret_missing))
-                        return false;
-        }
-        for (const char *at = requested->extra; at < end;) {
+        *ret_n = 0;
+        for (const char *at = user->extra; at < user->extra + user->n_extra && !fault;) {
                 const char *key = at, *value = at + strlen(at) + 1;
                 at = value + strlen(value) + 1;
-                *ret_missing = right_to(IDENTITY_API, "userextras", key, "", value);
-                if (!has(ctx, ret_missing))
+                (*ret_n)++;
+                if (!is_good_key(key))
+                        fault = "impersonating an invalid key in extra is not allowed";
+                else if (!*value)
+                        fault = "impersonating the empty string value in extra is not allowed";
+        }
+        return fault;
+}
+
+static bool may_have_extra(const struct trial *t) {
+        const struct hfd_requester *user = t->asked->requested;
+        size_t n = 0;
+        const char *fault = t->mode == HFD_IMPERSONATE_LEGACY ? NULL : extra_fault(user, &n);
+
+        if (fault)
+                return refuse(t, "userextras", "", fault);
+        if (n >= MANY && has_right(t, IDENTITY_API, "userextras", "*", "", "*"))
+                return true;
+        for (const char *at = user->extra; at < user->extra + user->n_extra;) {
+                const char *key = at, *value = at + strlen(at) + 1;
+                at = value + strlen(value) + 1;
+                if (!has_right(t, IDENTITY_API, "userextras", key, "", value))
                         return false;
         }
-        *ret_missing = right_to(IDENTITY_API, "uids", "", "", requested->uid);
-        return !requested->uid[0] || has(ctx, ret_missing);
+        return true;
+}
+
+bool hfd_impersonation_allowed(const struct hfd_impersonation *asked,
+                               enum hfd_impersonation_mode mode, hfd_has_right *has, void *ctx,
+                               struct hfd_missing_right *ret_missing) {
+        const struct trial t = {asked, mode, has, ctx, ret_missing};
+        const char *uid = asked->requested->uid;
+
+        return is_for_user(asked, mode) && may_request(&t) && may_be_named(&t) &&
+               (!uid[0] || has_right(&t, IDENTITY_API, "uids", "", "", uid)) &&
+               may_have_groups(&t) && may_have_extra(&t);
+}
+
+bool hfd_impersonation_find(const struct hfd_impersonation *asked, hfd_has_right *has, void *ctx,
+                            enum hfd_impersonation_mode *ret_mode,
+                            struct hfd_missing_right *ret_missing) {
+        struct hfd_missing_right other, *missing = ret_missing;
+
+        for (int i = 0; i < HFD_N_IMPERSONATION_MODES; i++) {
+                enum hfd_impersonation_mode mode = (enum hfd_impersonation_mode)i;
+                if (!is_for_user(asked, mode))
+                        continue;
+                *ret_mode = mode;
+                if (hfd_impersonation_allowed(asked, mode, has, ctx, missing))
+                        return true;
+                missing = &other; /* the first refusal is the one that is shown */
+        }
+        return false;
 }

@@ -1,21 +1,58 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* The rights that an impersonation needs. Pure. Thread: any. */
+/*
+ * The rights that an impersonation needs. Kubernetes knows several ways to get them (modes). For
+ * all but the last one the sender needs two kinds of rights: to impersonate the user, and to make
+ * this request as another user. Pure. Thread: any.
+ */
 #include <stdbool.h>
 #include <stddef.h>
 
 #include "server/auth/user.h"
 
-/*
- * Whether the sender has all rights that an impersonation needs: `has` tells whether it has one. It
- * needs the verb impersonate on the user or service account, on each of the n_groups groups that
- * the headers name, on each extra value and on the uid. If not, *ret_missing is the right that is
- * missing, which borrows from requested and from ns.
- */
-bool hfd_impersonation_allowed(const struct hfd_requester *requested, size_t n_groups,
-                               bool (*has)(void *ctx, const struct hfd_attributes *right),
-                               void *ctx, char ns[HFD_NAMESPACE_MAX],
-                               struct hfd_attributes *ret_missing);
-/* Whether name is the user name of a ServiceAccount. If so, copies the namespace to ret_ns, which
- * has n bytes, and sets *ret_name to the rest of name. False also if the namespace does not fit. */
-bool hfd_is_service_account(const char *name, char *ret_ns, size_t n, const char **ret_name);
+/* In the order in which they are tried. Kubernetes has one more, for service accounts whose token
+ * is bound to the node that they impersonate; no token is, here. */
+enum hfd_impersonation_mode {
+        HFD_IMPERSONATE_NODE,      /* a node: "impersonate:arbitrary-node" */
+        HFD_IMPERSONATE_ACCOUNT,   /* a service account: "impersonate:serviceaccount" */
+        HFD_IMPERSONATE_USER_INFO, /* any other user: "impersonate:user-info" */
+        HFD_IMPERSONATE_LEGACY,    /* anybody, and for all requests: "impersonate" */
+        HFD_N_IMPERSONATION_MODES
+};
+
+/* What the sender wants. All is borrowed. */
+struct hfd_impersonation {
+        const struct hfd_requester *requested;
+        size_t n_groups; /* those that the headers name; the user's other groups need no right */
+        const struct hfd_attributes *attributes; /* of the request */
+};
+
+/* Why an impersonation is refused. It must not be copied, and the impersonation must outlive it. */
+struct hfd_missing_right {
+        struct hfd_attributes right;
+        const char *why; /* no right would help, and this is the reason; NULL = the right is missing
+                          */
+        char verb[64], ns[HFD_NAMESPACE_MAX]; /* which right may refer to */
+};
+
+/* Whether the sender has a right. */
+typedef bool hfd_has_right(void *ctx, const struct hfd_attributes *right);
+
+/* Whether a mode allows it. False: *ret_missing is the first right that is missing, unless the mode
+ * is not one for this user. */
+bool hfd_impersonation_allowed(const struct hfd_impersonation *asked,
+                               enum hfd_impersonation_mode mode, hfd_has_right *has, void *ctx,
+                               struct hfd_missing_right *ret_missing);
+/* The first mode that allows it. False: none does, and *ret_missing is what the first one misses
+ * that is for this user. */
+bool hfd_impersonation_find(const struct hfd_impersonation *asked, hfd_has_right *has, void *ctx,
+                            enum hfd_impersonation_mode *ret_mode,
+                            struct hfd_missing_right *ret_missing);
+/* The verb of a mode in audit events; "" = it has none. Static. */
+const char *hfd_impersonation_constraint(enum hfd_impersonation_mode mode);
+
+/* Whether name is the user name of a ServiceAccount, whose namespace and name could be those of
+ * objects. If so, ret_ns is the namespace and *ret_name the rest of name. Otherwise their contents
+ * have no meaning. */
+bool hfd_is_service_account(const char *name, char ret_ns[HFD_NAMESPACE_MAX],
+                            const char **ret_name);

@@ -144,15 +144,15 @@ static bool has_right_locked(void *ctx, const struct hfd_attributes *right) {
 static bool may_watch_locked(struct hfd_authorizer *authorizer,
                              const struct hfd_watch_right *right) {
         struct sender sender = {authorizer, right->sender};
-        struct hfd_attributes missing;
-        char ns[HFD_NAMESPACE_MAX];
+        const struct hfd_impersonation asked = {right->impersonated, right->n_named_groups,
+                                                &right->attributes};
+        struct hfd_missing_right missing;
 
         hf__mutex_assert_held(&authorizer->mu);
         return is_allowed(authorizer, authorizer->index, right->subject, &right->attributes,
                           NULL) &&
-               (!right->sender ||
-                hfd_impersonation_allowed(right->impersonated, right->n_named_groups,
-                                          has_right_locked, &sender, ns, &missing));
+               (!right->sender || hfd_impersonation_allowed(&asked, right->impersonation_mode,
+                                                            has_right_locked, &sender, &missing));
 }
 
 static void unlink_locked(struct hfd_authorizer *authorizer, struct hfd_watch_right *right) {

@@ -14,6 +14,7 @@
 
 #include <holdfast/host.h>
 
+#include "server/auth/impersonation_rights.h"
 #include "server/rbac/index.h"
 
 struct hf__strbuf;
@@ -64,11 +65,12 @@ struct hfd_watch_right {
         const struct hfd_subject *subject;
         struct hfd_attributes attributes;
         /* The sender, who must keep the right to impersonate the user, and the user with the number
-         * of groups that the sender has named; sender NULL = nobody is impersonated, or by an
-         * administrator. */
+         * of groups that the sender has named and the mode; sender NULL = nobody is impersonated,
+         * or by an administrator. */
         const struct hfd_subject *sender;
         const struct hfd_requester *impersonated;
         size_t n_named_groups;
+        enum hfd_impersonation_mode impersonation_mode;
         struct hfd_http_request *request; /* lives until untrack; referenced while end runs */
         void (*end)(void *ctx);           /* called without a lock, once at most; must not block */
         void *ctx;

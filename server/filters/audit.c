@@ -9,10 +9,16 @@
 #include "server/filters/audit.h"
 
 #include <assert.h>
+#include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
+#include <holdfast/error.h>
+
+#include "base/base64.h"
 #include "base/strbuf.h"
 #include "server/audit/source_ips.h"
+#include "server/filters/request/query.h"
 
 /* ---- the head ---- */
 
@@ -40,13 +46,54 @@ static const char *header_or_empty(struct hfd_request_context *context, const ch
         return value ? value : "";
 }
 
+/* Whether the header has a name and a password. */
+static bool is_basic(const char *header) {
+        char *text = NULL;
+        size_t n = 0;
+
+        if (strncasecmp(header, "Basic ", 6) != 0 ||
+            hf__base64_decode(header + 6, strlen(header + 6), &text, &n) != 0)
+                return false;
+        bool found = memchr(text, ':', n) != NULL;
+        explicit_bzero(text, n);
+        free(text);
+        return found;
+}
+
+/* Appends how the sender has tried to authenticate, in the words of kube-apiserver. */
+static void put_attempts(struct hfd_request_context *context, struct hf__strbuf *out) {
+        struct hfd_http_request *request = context->request;
+        const char *header = hfd_http_request_header(request, "authorization");
+        char token[2];
+        int r = hfd_query_get(hfd_http_request_query(request), "access_token", token, sizeof token);
+        const struct {
+                const char *name;
+                bool tried;
+        } methods[] = {
+                {"basic", header && is_basic(header)},
+                {"bearer", header && strncasecmp(header, "Bearer ", 7) == 0},
+                {"access_token", r == HF_E_INVALID || (r == 0 && token[0])}, /* it need not fit */
+                {"x509", hfd_http_request_peer(request).kind != HFD_PEER_NONE},
+        };
+        size_t n = 0;
+
+        hf__strbuf_puts(out, "Authentication failed, ");
+        for (size_t i = 0; i < sizeof methods / sizeof methods[0]; i++)
+                if (methods[i].tried)
+                        hf__strbuf_printf(out, "%s%s", n++ == 0 ? "attempted: " : ", ",
+                                          methods[i].name);
+        hf__strbuf_puts(out, n == 0 ? "no credentials provided" : "");
+}
+
 /* Makes the record of a request. 0, or an error: there is no record. */
 static int make_record(struct hfd_request_context *context, const struct hfd_user *user,
                        const struct hfd_attributes *attributes,
                        struct hfd_audit_decision decision) {
         struct hfd_http_request *request = context->request;
-        struct hf__strbuf ips = {0};
+        struct hf__strbuf ips = {0}, attempts = {0};
 
+        if (!user)
+                put_attempts(context, &attempts);
         hfd_audit_source_ips(hfd_http_request_header(request, "x-forwarded-for"),
                              hfd_http_request_header(request, "x-real-ip"),
                              hfd_http_request_remote(request), &ips);
@@ -58,14 +105,16 @@ static int make_record(struct hfd_request_context *context, const struct hfd_use
                                             .query = hfd_http_request_query(request),
                                             .agent = header_or_empty(context, "user-agent"),
                                             .source_ips = ips.data ? ips.data : "",
+                                            .attempts = attempts.data ? attempts.data : "",
                                             .version = context->info.version,
                                             .attributes = attributes};
-        int r = ips.error;
+        int r = ips.error != 0 ? ips.error : attempts.error;
         if (r == 0)
                 r = hfd_audit_record_new(hfd_audit_writer_budget(
                                                  hfd_audit_get_writer(context->audit)),
                                          &head, &context->audited);
         hf__strbuf_done(&ips);
+        hf__strbuf_done(&attempts);
         return r;
 }
 
@@ -91,11 +140,12 @@ void hfd_audit_filter_begin(struct hfd_request_context *context, const struct hf
                                     false);
 }
 
-void hfd_audit_filter_impersonated(struct hfd_request_context *context,
-                                   const struct hfd_user *user) {
+void hfd_audit_filter_impersonated(struct hfd_request_context *context, const struct hfd_user *user,
+                                   const char *constraint) {
         if (!context->audited)
                 return;
         assert(!context->audited->impersonated);
+        context->audited->constraint = constraint;
         context->audited->impersonated = hfd_requester_new(user);
         if (context->audited->impersonated)
                 return;

@@ -24,9 +24,10 @@ void hfd_audit_filter_init(struct hfd_request_context *context, struct hfd_audit
  * worker, as for the next two functions. */
 void hfd_audit_filter_begin(struct hfd_request_context *context, const struct hfd_user *user,
                             const struct hfd_attributes *attributes);
-/* user: the user whom the sender impersonates; its values are copied. */
-void hfd_audit_filter_impersonated(struct hfd_request_context *context,
-                                   const struct hfd_user *user);
+/* user: the user whom the sender impersonates; its values are copied. constraint: the verb that
+ * allows it, "" = impersonate; static. */
+void hfd_audit_filter_impersonated(struct hfd_request_context *context, const struct hfd_user *user,
+                                   const char *constraint);
 /* The decision of authorization. reason is copied; NULL = there is none. */
 void hfd_audit_filter_decided(struct hfd_request_context *context, bool allowed,
                               const char *reason);

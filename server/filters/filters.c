@@ -305,11 +305,11 @@ enum hfd_http_verdict hfd_filters_head(void *ctx, struct hfd_http_request *reque
         if (r != 0) {
                 begin_audit(context, NULL);
                 hfd_authentication_refuse(request, r);
-                return HFD_HTTP_REFUSED;
+                return r == HF_E_UNAUTHORIZED ? HFD_HTTP_REFUSED_STRANGER : HFD_HTTP_REFUSED;
         }
         bool anonymous = hfd_authentication_is_anonymous(&user); /* before impersonation */
         if (!run_chain(context, &user))
-                return HFD_HTTP_REFUSED;
+                return anonymous ? HFD_HTTP_REFUSED_STRANGER : HFD_HTTP_REFUSED;
         context->is_admin = hfd_auth_is_admin(&user);
         if (!keep_requester(context, &user)) {
                 hfd_status_response_code(request, 503, 1, "out of memory");

@@ -2,19 +2,22 @@
 /*
  * Impersonation runs between authentication and authorization. So an impersonating request is
  * authorized with the rights of the impersonated user. The sender's own rights only decide whether
- * the sender may impersonate that user: as in Kubernetes, the sender needs the verb impersonate on
- * the user or service account, on each group, on the uid and on each extra value.
+ * the sender may impersonate that user, and perhaps only for this request: as in Kubernetes, the
+ * sender needs a right to the user or service account, to each group, to the uid and to each extra
+ * value (impersonation_rights.h).
  *
  * Invariant: the user is replaced once every right has been checked, and not before. So later
  * filters see either the sender or a user for whom the sender may act.
  */
 #include "server/filters/impersonation.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #include "server/auth/impersonation.h"
 #include "server/auth/impersonation_rights.h"
 #include "server/filters/audit.h"
+#include "server/filters/authorization.h"
 #include "server/filters/status_response.h"
 
 /* The user who sent the request. */
@@ -40,30 +43,44 @@ static bool keep_sender(struct hfd_request_context *context, const struct hfd_us
         return context->sender != NULL;
 }
 
-/* Whether the sender may impersonate the user. If not, it sends the response. */
+/* Whether the sender may impersonate the user, and in which mode. If not, it sends the response. */
 static bool check_rights(struct hfd_request_context *context, const struct hfd_user *user,
-                         const struct hfd_user *requested, size_t n_groups) {
+                         const struct hfd_user *requested, size_t n_groups,
+                         enum hfd_impersonation_mode *ret_mode) {
         const char *groups[HFD_MAX_GROUPS];
-        char ns[HFD_NAMESPACE_MAX];
-        struct hfd_attributes missing;
+        struct hfd_missing_right missing;
         struct sender sender = {context->authorizer, hfd_user_subject(user, groups)};
         struct hfd_requester *requester = hfd_requester_new(requested);
 
-        if (!requester || !keep_sender(context, user, n_groups)) {
+        if (!requester || !keep_sender(context, user, n_groups) ||
+            !hfd_authorization_select_name(context)) {
                 free(requester);
                 hfd_status_response_code(context->request, 503, 1, "out of memory");
                 return false;
         }
-        bool allowed =
-                hfd_impersonation_allowed(requester, n_groups, has_right, &sender, ns, &missing);
+        const struct hfd_attributes attributes = hfd_request_attributes(context);
+        const struct hfd_impersonation asked = {requester, n_groups, &attributes};
+        bool allowed = hfd_impersonation_find(&asked, has_right, &sender, ret_mode, &missing);
         if (!allowed)
-                hfd_status_response_forbidden(context->request, user->name, &missing, NULL);
+                hfd_status_response_forbidden(context->request, user->name, &missing.right,
+                                              missing.why);
         free(requester);
         return allowed;
 }
 
+/* As in Kubernetes, the mode for nodes makes the user a node. */
+static void join_nodes(struct hfd_user *user) {
+        user->n_groups = 0;
+        bool fits = hfd_user_add_group(user, "system:nodes") &&
+                    hfd_user_add_group(user, HFD_GROUP_AUTHENTICATED);
+
+        assert(fits);
+        (void)fits;
+}
+
 bool hfd_impersonation_filter(struct hfd_request_context *context, struct hfd_user *user) {
         const char *fault = "";
+        enum hfd_impersonation_mode mode;
         struct hfd_user requested;
         size_t n_groups = 0;
         bool asked = false;
@@ -74,9 +91,12 @@ bool hfd_impersonation_filter(struct hfd_request_context *context, struct hfd_us
         }
         if (!asked)
                 return true;
-        if (!check_rights(context, user, &requested, n_groups))
+        if (!check_rights(context, user, &requested, n_groups, &mode))
                 return false;
+        context->impersonation_mode = mode;
+        if (mode == HFD_IMPERSONATE_NODE)
+                join_nodes(&requested);
         *user = requested;
-        hfd_audit_filter_impersonated(context, user);
+        hfd_audit_filter_impersonated(context, user, hfd_impersonation_constraint(mode));
         return true;
 }

@@ -20,6 +20,7 @@
 #include "base/departure.h"
 #include "server/audit/audit.h"
 #include "server/auth/auth.h"
+#include "server/auth/impersonation_rights.h"
 #include "server/authorization/authorizer.h"
 #include "server/filters/limits/inflight.h"
 #include "server/filters/limits/unsent.h"
@@ -49,9 +50,11 @@ struct hfd_request_context {
         /* Owned; the user after impersonation; NULL = nothing needs it (filters.c). */
         struct hfd_requester *requester;
         /* Owned. Only for a watch by impersonation: who sent it, and how many groups of the user it
-         * names, for which the sender needs rights; NULL = it cannot lose its rights to that. */
+         * names, for which the sender needs rights, and in which mode; NULL = it cannot lose its
+         * rights to that. */
         struct hfd_requester *sender;
         size_t n_named_groups;
+        enum hfd_impersonation_mode impersonation_mode;
         /* Priority and fairness; all NULL without levels. The index, an owned reference, has the
          * headers of the response and the level. */
         struct hfd_flow_index *flow_index;

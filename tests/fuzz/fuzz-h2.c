@@ -30,8 +30,8 @@ bool __wrap_hfd_worker_mailbox_is_current(const struct hfd_worker_mailbox *mailb
         return mailbox != NULL;
 }
 /* There is no TLS. */
-void __wrap_hfd_tls_keep_buffers(SSL *ssl);
-void __wrap_hfd_tls_keep_buffers(SSL *ssl) { assert(!ssl); }
+void __wrap_hfd_tls_keep_buffers(SSL *ssl, bool keep);
+void __wrap_hfd_tls_keep_buffers(SSL *ssl, bool keep) { assert(!ssl); }
 
 static struct hf_host host = {.size = sizeof host};
 static struct hfd_http http;
@@ -88,7 +88,7 @@ static enum hfd_http_verdict decide(void *ctx, struct hfd_http_request *request)
         if (strcmp(path, "/refuse") != 0)
                 return HFD_HTTP_READ_BODY;
         hfd_http_request_reply(request, 401, "text/plain", NULL, 0, NULL);
-        return HFD_HTTP_REFUSED;
+        return HFD_HTTP_REFUSED_STRANGER;
 }
 
 static void set_up(void) {
@@ -183,7 +183,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
         iterate(NULL);
         assert(n_finished == n_handled && !connection.dirty_list);
         assert(connection.share.n == 0 && atomic_load(&http.account.known) == 0 &&
-               atomic_load(&http.account.strangers) == 0);
+               atomic_load(&http.account.strangers) == 0 && connection.n_requests == 0);
+        hfd_strangers_remove(&connection.stranger);
         hfd_origin_unref(connection.origin);
         return 0;
 }

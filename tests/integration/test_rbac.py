@@ -184,7 +184,8 @@ def test_a_stored_request_that_can_never_be_signed_fails(pair, tmp_path):
     spec = {"signerName": "kubernetes.io/kube-apiserver-client", "usages": ["client auth"], "request": request("/CN=x")}
     pair.admin("POST", csrs, {"metadata": {"name": "good"}, "spec": spec})
     odd = {"two-names": (request("/CN=a/CN=b"), "x509: the subject has more than one common name"),
-           "no-request": (base64.b64encode(b"none").decode(), "PEM block type must be CERTIFICATE REQUEST")}
+           "no-request": (base64.b64encode(b"none").decode(), "PEM block type must be CERTIFICATE REQUEST"),
+           "nobase64": ("%%%", "spec.request is not base64")}
     for name, (text, _) in odd.items():
         stored = json.loads(etcdctl("get", "--print-value-only", f"{key}good"))
         stored["metadata"].update(name=name, uid=f"00000000-0000-4000-8000-{len(name):012}")
@@ -534,6 +535,34 @@ def test_kubectl_says_what_a_user_may_do(pair, ns, tmp_path):
     assert "selfsubjectaccessreviews.authorization.k8s.io" in names and "tokenreviews.authentication.k8s.io" in names
 
 
+def test_finer_verbs_allow_an_impersonation_for_some_requests(pair, ns):
+    """actor may list as edith, as a service account, and as a node, which then is in the group of nodes."""
+    identity, path = "authentication.k8s.io", f"/api/v1/namespaces/{ns}/configmaps"
+    on = [f"impersonate-on:{mode}:{verb}" for mode in ("user-info", "serviceaccount", "arbitrary-node") for verb in ("list", "create")]
+    pair.admin("POST", f"{RBAC}/clusterroles", role(ns, rule(["impersonate:user-info"], ["users"], groups=[identity], names=["edith"]),
+                                                    rule(["impersonate:serviceaccount"], ["serviceaccounts"], groups=[identity]),
+                                                    rule(["impersonate:arbitrary-node"], ["nodes"], groups=[identity], names=["n1"]),
+                                                    rule(on, ["configmaps"]), rule(on, ["selfsubjectreviews"], groups=[identity])))
+    pair.admin("POST", f"{RBAC}/clusterrolebindings", binding(ns, ns, user("actor"), kind="ClusterRole"))
+    pair.admin("POST", f"{RBAC}/clusterroles", role(f"{ns}-read", rule(["list", "get"], ["configmaps"])))
+    pair.admin("POST", f"{RBAC}/clusterrolebindings", binding(f"{ns}-read", f"{ns}-read", {**user("system:authenticated"), "kind": "Group"}, kind="ClusterRole"))
+
+    def groups(at, name):
+        code, answer = review(at, "actor", "authentication", "selfsubjectreviews", **{"Impersonate-User": name})
+        return answer["status"]["userInfo"]["groups"] if code == 201 else answer["message"]
+    account = f"system:serviceaccount:{ns}:x"
+    everywhere(pair, "the right", lambda at: groups(at, "edith") == ["system:authenticated"])
+    for at in pair.both:
+        assert groups(at, "system:node:n1") == ["system:nodes", "system:authenticated"]
+        assert groups(at, account) == ["system:serviceaccounts", f"system:serviceaccounts:{ns}", "system:authenticated"]
+        assert groups(at, "system:node:n2") == (f'nodes.{identity} "n2" is forbidden: User "actor" cannot impersonate:arbitrary-node resource "nodes" in API group '
+                                                f'"{identity}" at the cluster scope')
+        everywhere(pair, "the role", lambda at: ask(at, "actor", "GET", path, **{"Impersonate-User": "edith"})[0] == 200)
+        assert ask(at, "actor", "GET", f"{path}/a", **{"Impersonate-User": "edith"})[0] == 403  # get, and not list
+    for name in (ns, f"{ns}-read"):  # other tests have the same actor
+        pair.admin("DELETE", f"{RBAC}/clusterrolebindings/{name}")
+
+
 def test_impersonation_needs_a_right_to_each_part(pair, ns):
     """actor may be edith, a service account, one group, one uid and one extra value."""
     identity = "authentication.k8s.io"
@@ -557,14 +586,18 @@ def test_impersonation_needs_a_right_to_each_part(pair, ns):
         assert who(at, **{"Impersonate-User": account}) == {
             "username": account, "groups": ["system:serviceaccounts", f"system:serviceaccounts:{ns}", "system:authenticated"]}
         cannot = 'is forbidden: User "actor" cannot impersonate resource'
-        for change, message in (({"Impersonate-User": "stella"}, f'users "stella" {cannot} "users" in API group "" at the cluster scope'),
-                                ({"Impersonate-Group": "devs,ops"}, f'groups "ops" {cannot} "groups" in API group "" at the cluster scope'),
-                                ({"Impersonate-Group": "system:masters"}, f'groups "system:masters" {cannot} "groups" in API group "" at the cluster scope'),
-                                ({"Impersonate-Group": "system:authenticated"}, f'groups "system:authenticated" {cannot} "groups" in API group "" at the cluster scope'),
-                                ({"Impersonate-User": account, "Impersonate-Group": "system:serviceaccounts"},
+        # The finer verbs are tried first, and the message is about them. They are not for an account with more than its name.
+        finer = (f'selfsubjectreviews.{identity} is forbidden: User "actor" cannot impersonate-on:user-info:create resource "selfsubjectreviews" '
+                 f'in API group "{identity}" at the cluster scope')
+        as_account = {"Impersonate-User": account}
+        for change, message in (({"Impersonate-User": "stella"}, finer), ({"Impersonate-Group": "ops"}, finer), ({"Impersonate-Group": "system:masters"}, finer),
+                                ({"Impersonate-Group": "system:authenticated"}, finer), ({"Impersonate-Uid": "8"}, finer),
+                                ({"Impersonate-Extra-Example.com%2fScope": "two"}, finer),
+                                ({**as_account, "Impersonate-Group": "devs,ops"}, f'groups "devs,ops" {cannot} "groups" in API group "" at the cluster scope'),
+                                ({**as_account, "Impersonate-Group": "system:serviceaccounts"},
                                  f'groups "system:serviceaccounts" {cannot} "groups" in API group "" at the cluster scope'),
-                                ({"Impersonate-Uid": "8"}, f'uids.{identity} "8" {cannot} "uids" in API group "{identity}" at the cluster scope'),
-                                ({"Impersonate-Extra-Example.com%2fScope": "two"},
+                                ({**as_account, "Impersonate-Uid": "8"}, f'uids.{identity} "8" {cannot} "uids" in API group "{identity}" at the cluster scope'),
+                                ({**as_account, "Impersonate-Extra-Example.com%2fScope": "two"},
                                  f'userextras.{identity} "two" {cannot} "userextras/example.com/scope" in API group "{identity}" at the cluster scope'),
                                 ({"Impersonate-User": "system:serviceaccount:default:x", "Impersonate-Group": ""},
                                  f'serviceaccounts "x" {cannot} "serviceaccounts" in API group "" in the namespace "default"')):

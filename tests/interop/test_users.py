@@ -67,7 +67,7 @@ def test_impersonation_is_applied(pair, kubectl, tmp_path):
                 ({**joe, "Impersonate-Group": "system:masters", "Impersonate-Uid": "1"}, 200, ""),
                 ({**joe, "Impersonate-Extra-": "x"}, 400, "extra values"),
                 ({"Authorization": "Bearer bob-token", "Impersonate-User": "joe"}, 403,
-                 'users "joe" is forbidden: User "bob" cannot impersonate resource "users" in API group "" at the cluster scope'),
+                 'configmaps is forbidden: User "bob" cannot impersonate-on:user-info:list resource "configmaps" in API group "" in the namespace "default"'),
                 ({"Impersonate-User": "joe", "Impersonate-Group": "system:masters"}, 403, 'User "system:anonymous" cannot impersonate')]:
             got, body = at.request("GET", configmaps, headers=headers, client_certificate=False)
             assert got == code and message in json.loads(body).get("message", ""), (headers, got, body)

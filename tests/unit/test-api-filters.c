@@ -9,7 +9,9 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 #include <holdfast/metrics.h>
@@ -17,6 +19,8 @@
 #include "base/json.h"
 #include "base/strbuf.h"
 #include "fake_request.h"
+#include "server/auth/files.h"
+#include "server/auth/write_file.h"
 #include "server/filters/filters.h"
 #include "server/filters/request_context.h"
 #include "server/flow/flow_levels.h"
@@ -27,6 +31,7 @@ static struct hfd_auth *auth;
 static struct hfd_filters *filters;
 static struct hfd_flow_control *flow;
 static struct hfd_authorizer *authorizer; /* NULL = only the fixed rules */
+static struct hfd_audit *audit;           /* NULL = there is no audit log */
 /* If set, the handler does not respond, and the test owns the reference to the request. */
 static bool hold;
 static int n_handled;
@@ -45,6 +50,7 @@ static void start(bool send_retry_after) {
                                                   .auth = auth,
                                                   .authorizer = authorizer,
                                                   .flow = flow,
+                                                  .audit = audit,
                                                   .send_retry_after = send_retry_after};
         assert(hfd_filters_new(&host, &config, &filters) == 0);
         hold = false;
@@ -98,6 +104,7 @@ static int set_up_queue(void **state) {
 
 static int tear_down(void **state) {
         filters = hfd_filters_free(filters);
+        audit = hfd_audit_free(audit);
         flow = hfd_flow_control_free(flow);
         router = hfd_router_free(router);
         auth = hfd_auth_free(auth);
@@ -107,9 +114,11 @@ static int tear_down(void **state) {
 }
 
 static struct hfd_http_request *send(struct hfd_http_request *request) {
-        bool decided = hfd_request_context(request);
+        enum hfd_http_verdict verdict = HFD_HTTP_READ_BODY;
 
-        if (!decided && hfd_filters_head(filters, request) == HFD_HTTP_REFUSED)
+        if (!hfd_request_context(request))
+                verdict = hfd_filters_head(filters, request);
+        if (verdict == HFD_HTTP_REFUSED || verdict == HFD_HTTP_REFUSED_STRANGER)
                 hfd_http_request_unref(request);
         else
                 hfd_filters_handle(filters, request);
@@ -204,23 +213,110 @@ static void test_bad_paths_and_methods_are_refused(void **state) {
                     "404 page not found\n", "nosniff");
 }
 
+/* Only of a sender who is known the connection keeps the limits of one. */
+static void test_a_refusal_says_whether_the_sender_is_known(void **state) {
+        struct hfd_http_request *bad = fake_request_new("GET", "/api/v1/configmaps", ""),
+                                *nobody = fake_request_new("GET", "/api/v1/configmaps", ""),
+                                *known = fake_request_new_admin("GET", "/api/v1/configmaps",
+                                                                "timeout=x");
+
+        bad->authorization = "Bearer wrong";
+        assert_int_equal(hfd_filters_head(filters, bad), HFD_HTTP_REFUSED_STRANGER);
+        assert_int_equal(hfd_filters_head(filters, nobody), HFD_HTTP_REFUSED_STRANGER);
+        assert_int_equal(hfd_filters_head(filters, known), HFD_HTTP_REFUSED);
+        for (size_t i = 0; i < 3; i++) {
+                struct hfd_http_request *request = i == 0 ? bad : known;
+                if (i == 1)
+                        request = nobody;
+                hfd_http_request_unref(request);
+                fake_request_free(request);
+        }
+}
+
+/* The words are those of kube-apiserver. */
+static void test_the_audit_log_says_how_a_sender_has_tried(void **state) {
+        static const char policy[] = "apiVersion: audit.k8s.io/v1\nkind: Policy\n"
+                                     "rules:\n- level: RequestResponse\n";
+        static const struct {
+                const char *header, *query;
+                enum hfd_peer_cert peer;
+                const char *attempts;
+        } cases[] = {
+                {"bearer x", "", HFD_PEER_NONE, "bearer"},
+                {"Bearer x", "access_token=", HFD_PEER_BAD, "bearer, x509"},
+                {"Basic YTpi", "a=1&access_token=long", HFD_PEER_BAD, "basic, access_token, x509"},
+                {"Basic YWI=", "access_token=t", HFD_PEER_BAD, "access_token, x509"},
+                {"Basic ?", "", HFD_PEER_BAD, "x509"},
+        };
+        char dir[] = "/tmp/hf-filters-XXXXXX", policy_path[64], log_path[64], *log = NULL;
+        struct hfd_audit_config config = {.policy_file = policy_path, .log = {.path = log_path}};
+        struct hf_status status = {0};
+
+        assert_non_null(mkdtemp(dir));
+        (void)snprintf(policy_path, sizeof policy_path, "%s/policy", dir);
+        (void)snprintf(log_path, sizeof log_path, "%s/log", dir);
+        assert_int_equal(hfd_write_file(policy_path, policy, 0600, &status), 0);
+        assert_int_equal(hfd_audit_new(&host, &config, &audit, &status), 0);
+        hfd_filters_free(filters);
+        start(true);
+        for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+                struct hfd_http_request *request =
+                        fake_request_new("GET", "/api/v1/configmaps", cases[i].query);
+                request->authorization = cases[i].header;
+                request->peer = cases[i].peer;
+                expect_status(send(request), 401, "Unauthorized", "Unauthorized");
+        }
+        filters = hfd_filters_free(filters);
+        audit = hfd_audit_free(audit);
+        assert_int_equal(hfd_read_file(log_path, &log, &status), 0);
+        const char *at = log;
+        for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+                char wanted[256];
+                (void)snprintf(wanted, sizeof wanted,
+                               "\"responseStatus\":{\"metadata\":{},\"message\":\"Authentication "
+                               "failed, attempted: %s\",\"code\":401},\"requestReceived",
+                               cases[i].attempts);
+                at = strstr(at, wanted);
+                assert_non_null(at);
+        }
+        free(log);
+        assert_int_equal(unlink(policy_path), 0);
+        assert_int_equal(unlink(log_path), 0);
+        assert_int_equal(rmdir(dir), 0);
+}
+
 /* No handler of documents reads the query. */
 static void test_a_malformed_timeout_is_refused(void **state) {
         static const char *const good[] = {"timeout=", "timeout=0", "timeout=3m", "timeout=-1s",
                                            "timeout"};
+        /* The messages are Go's, and so is the way in which they quote. */
+        static const struct {
+                const char *query, *message;
+        } odd[] = {
+                {"timeout=30", "missing unit in duration \"30\""},
+                {"timeout=-1m30", "missing unit in duration \"-1m30\""},
+                {"x=1&timeout=soon", "invalid duration \"soon\""},
+                {"timeout=1h.s", "invalid duration \"1h.s\""},
+                {"timeout=-%2B1s", "invalid duration \"-+1s\""},
+                {"timeout=9223372036854775808s", "invalid duration \"9223372036854775808s\""},
+                {"timeout=1d", "unknown unit \"d\" in duration \"1d\""},
+                {"timeout=1.5s2 minutes",
+                 "unknown unit \" minutes\" in duration \"1.5s2 minutes\""},
+                {"timeout=%22%5C%C3%A9%0A%7F", "invalid duration \"\\\"\\\\\\xc3\\xa9\\x0a\x7f\""},
+        };
 
-        expect_status(send(fake_request_new_admin("GET", "/version", "timeout=30")), 400,
-                      "BadRequest",
-                      "invalid timeout specified in the request URL - time: missing unit in "
-                      "duration \"30\"");
-        expect_status(send(fake_request_new_admin("GET", "/version", "x=1&timeout=soon")), 400,
-                      "BadRequest",
-                      "invalid timeout specified in the request URL - time: invalid duration "
-                      "\"soon\"");
         expect_status(send(fake_request_new_admin("DELETE", "/api/v1/namespaces/n", "timeout=-")),
                       400, "BadRequest",
                       "invalid timeout specified in the request URL - time: invalid duration "
                       "\"-\"");
+        for (size_t i = 0; i < sizeof odd / sizeof odd[0]; i++) {
+                char message[160];
+                (void)snprintf(message, sizeof message,
+                               "invalid timeout specified in the request URL - time: %s",
+                               odd[i].message);
+                expect_status(send(fake_request_new_admin("GET", "/version", odd[i].query)), 400,
+                              "BadRequest", message);
+        }
         for (size_t i = 0; i < sizeof good / sizeof good[0]; i++)
                 expect_text(send(fake_request_new_admin("GET", "/nothing", good[i])), 404,
                             "404 page not found\n", "nosniff");
@@ -249,10 +345,8 @@ static void test_every_part_of_an_impersonation_counts(void **state) {
         static const char refused[] = "the headers of the impersonation name no user, too many "
                                       "groups or extra values, or a name that is too long";
         static const char joe[] = "forbidden: User \"joe\" cannot get path \"/nothing\"";
-        static const char may_not[] =
-                "users \"joe\" is forbidden: User \"system:anonymous\" cannot "
-                "impersonate resource \"users\" in API group \"\" at the "
-                "cluster scope";
+        static const char may_not[] = "forbidden: User \"system:anonymous\" cannot "
+                                      "impersonate-on:user-info:get path \"/nothing\"";
 
         for (size_t i = 0; i < sizeof headers / sizeof headers[0]; i++) {
                 expect_status(impersonate(NULL, NULL, headers[i], true), 400, "BadRequest",
@@ -268,6 +362,10 @@ static void test_every_part_of_an_impersonation_counts(void **state) {
         }
         expect_status(impersonate("impersonate-user", "joe", "impersonate-extra-", true), 400,
                       "BadRequest", refused);
+        expect_status(impersonate("impersonate-user", "joe", "impersonate-extra-a%z", true), 403,
+                      "Forbidden", joe);
+        expect_status(impersonate("impersonate-user", "joe", "impersonate-extra-a%z", false), 403,
+                      "Forbidden", may_not);
         expect_status(impersonate("impersonate-user", "joe", "x-impersonate-extra-a", true), 403,
                       "Forbidden", joe);
 }
@@ -626,6 +724,10 @@ int main(void) {
                                                 tear_down),
                 cmocka_unit_test_setup_teardown(
                         test_a_shortage_of_memory_does_not_mean_bad_credentials, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(test_a_refusal_says_whether_the_sender_is_known,
+                                                set_up, tear_down),
+                cmocka_unit_test_setup_teardown(test_the_audit_log_says_how_a_sender_has_tried,
+                                                set_up, tear_down),
                 cmocka_unit_test_setup_teardown(test_an_empty_user_or_uid_impersonates_nobody,
                                                 set_up, tear_down),
                 cmocka_unit_test_setup_teardown(test_every_part_of_an_impersonation_counts, set_up,

@@ -43,6 +43,7 @@ static struct hfd_audit_head make_head(enum hfd_audit_level level, const struct 
                                        .query = "dryRun=All",
                                        .agent = "kubectl/1.36",
                                        .source_ips = "[\"10.0.0.1\"]",
+                                       .attempts = "",
                                        .version = "v1",
                                        .attributes = &create_attributes};
 }
@@ -88,12 +89,13 @@ static void test_a_complete_event_has_all_fields_in_order(void **state) {
         (void)state;
 
         assert_true(hfd_user_set_name(&user, "ann") && hfd_user_add_group(&user, "g1") &&
-                    hfd_user_add_group(&user, "g\"2") && hfd_user_add_extra(&user, "k", "1") &&
-                    hfd_user_add_extra(&user, "l", "2") && hfd_user_add_extra(&user, "k", "3"));
+                    hfd_user_add_group(&user, "g\"2") && hfd_user_add_extra(&user, "l", "2") &&
+                    hfd_user_add_extra(&user, "k", "1") && hfd_user_add_extra(&user, "k", "3"));
         assert_true(hfd_user_set_name(&other, "bob"));
         struct hfd_audit_head head = make_head(HFD_AUDIT_REQUEST_RESPONSE, &user);
         struct hfd_audit_record *record = make_record(&head);
         record->impersonated = hfd_requester_new(&other);
+        record->constraint = "impersonate:user-info";
         record->decided = record->allowed = true;
         record->reason = strdup("RBAC: so");
         static const char body[] = "{\n \"metadata\": {\"name\":\"x\",\"uid\":\"u\","
@@ -110,6 +112,8 @@ static void test_a_complete_event_has_all_fields_in_order(void **state) {
                        "\"groups\":[\"g1\",\"g\\\"2\"],"
                        "\"extra\":{\"k\":[\"1\",\"3\"],\"l\":[\"2\"]}},"
                        "\"impersonatedUser\":{\"username\":\"bob\"},"
+                       "\"authenticationMetadata\":{\"impersonationConstraint\":"
+                       "\"impersonate:user-info\"},"
                        "\"sourceIPs\":[\"10.0.0.1\"],\"userAgent\":\"kubectl/1.36\","
                        "\"objectRef\":{\"resource\":\"things\",\"namespace\":\"shop\","
                        "\"name\":\"x\",\"uid\":\"u\",\"apiGroup\":\"apps\",\"apiVersion\":\"v1\","

@@ -95,7 +95,7 @@ static void impersonate(struct hfd_audit *audit, bool is_short) {
         hfd_audit_filter_begin(context, &ann, &attributes);
         if (is_short)
                 failing_memory_arm(0);
-        hfd_audit_filter_impersonated(context, &bob);
+        hfd_audit_filter_impersonated(context, &bob, "");
         assert_true(failing_memory_hit() || !is_short);
         failing_memory_disarm();
         hfd_audit_filter_decided(context, true, NULL);

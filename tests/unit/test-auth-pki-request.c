@@ -19,6 +19,7 @@
 #include <openssl/evp.h>
 #include <openssl/pem.h>
 #include <openssl/x509.h>
+#include <openssl/x509v3.h>
 
 #include "pki_dir.h"
 #include "server/auth/files.h"
@@ -380,6 +381,90 @@ static void test_a_string_that_go_cannot_read_is_not_copied(void **state) {
                                  "subject=CN = x\n"));
 }
 
+/* Attributes of one set stay in one set. */
+static void test_the_sets_of_a_subject_are_kept(void **state) {
+        (void)state;
+        make_ca_and_request();
+        free(make_request(EC, "-multivalue-rdn -subj /title=t+O=a+O=b/title=u/O=c+title=v/CN=x"));
+        issue(time(NULL), 600);
+        assert_true(pki_dir_says(pki_dir, "openssl x509 -in issued.pem -noout -subject",
+                                 "subject=O = a + O = b, O = c, CN = x\n"));
+}
+
+/* ---- alternative names ---- */
+
+static void test_names_that_go_refuses_are_refused(void **state) {
+        static const char malformed[] = "x509: invalid subject alternative names";
+        static const struct {
+                const char *der, *fault;
+        } cases[] = {
+                {"3000", ""},
+                {"3003820161", ""},
+                {"3003820180", "x509: SAN dNSName is malformed"},
+                {"3003810180", "x509: SAN rfc822Name is malformed"},
+                {"3003860180", "x509: SAN uniformResourceIdentifier is malformed"},
+                {"30068704c0000201", ""},
+                {"3003870101", "x509: cannot parse IP address: its length is not 4 or 16"},
+                {"30820161", malformed}, /* a length without its bytes */
+                {"0500", malformed},
+                /* Go skips a text in parts, which OpenSSL would copy. */
+                {"3005a203160161", malformed},
+        };
+
+        (void)state;
+        for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+                char arguments[128];
+                (void)snprintf(arguments, sizeof arguments,
+                               "-subj /CN=x -addext subjectAltName=DER:%s", cases[i].der);
+                char *pem = make_request(EC, arguments);
+                expect_fault(pem, cases[i].fault);
+                free(pem);
+        }
+}
+
+static X509_EXTENSION *make_name(const char *name) {
+        X509_EXTENSION *extension = X509V3_EXT_conf_nid(NULL, NULL, NID_subject_alt_name, name);
+
+        assert_non_null(extension);
+        return extension;
+}
+
+/* Makes a request for certificates with these alternative names, each in an extension of its own.
+ * attribute: the one that has the extensions. */
+static char *make_names(int attribute, const char *const *names, size_t n) {
+        X509_EXTENSIONS *extensions = sk_X509_EXTENSION_new_null();
+        X509_REQ *request = X509_REQ_new();
+
+        for (size_t i = 0; i < n; i++)
+                assert_true(sk_X509_EXTENSION_push(extensions, make_name(names[i])) > 0);
+        assert_int_equal(X509_REQ_add_extensions_nid(request, extensions, attribute), 1);
+        sk_X509_EXTENSION_pop_free(extensions, X509_EXTENSION_free);
+        return sign_request(request, EVP_EC_gen("P-256"));
+}
+
+static void test_names_that_an_approver_does_not_see_are_not_copied(void **state) {
+        static const char *const names[] = {"DNS:a.example", "DNS:b.example"};
+        char *pem = make_names(NID_ext_req, names, 2);
+
+        (void)state;
+        expect_fault(pem, "x509: certificate request contains duplicate requested extensions");
+        free(pem);
+        make_ca_and_request();
+        pem = make_names(NID_ms_ext_req, names, 1);
+        expect_fault(pem, "");
+        put("request.pem", pem);
+        free(pem);
+        issue(time(NULL), 600);
+        pem = contents("issued.pem");
+        BIO *bio = BIO_new_mem_buf(pem, -1);
+        X509 *cert = PEM_read_bio_X509(bio, NULL, NULL, NULL);
+        assert_non_null(cert);
+        assert_int_equal(X509_get_ext_by_NID(cert, NID_subject_alt_name, -1), -1);
+        X509_free(cert);
+        BIO_free(bio);
+        free(pem);
+}
+
 static void test_the_certificate_does_not_outlive_its_ca(void **state) {
         int64_t now = time(NULL);
 
@@ -474,6 +559,9 @@ int main(void) {
                 cmocka_unit_test(test_the_certificate_has_what_the_request_may_decide),
                 cmocka_unit_test(test_the_subject_has_what_kubernetes_copies),
                 cmocka_unit_test(test_a_string_that_go_cannot_read_is_not_copied),
+                cmocka_unit_test(test_the_sets_of_a_subject_are_kept),
+                cmocka_unit_test(test_names_that_go_refuses_are_refused),
+                cmocka_unit_test(test_names_that_an_approver_does_not_see_are_not_copied),
                 cmocka_unit_test(test_the_certificate_does_not_outlive_its_ca),
                 cmocka_unit_test(
                         test_nothing_is_issued_by_a_ca_that_has_expired_or_from_no_request),

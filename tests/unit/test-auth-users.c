@@ -13,10 +13,12 @@
 
 #include <cmocka.h>
 
+#include "base/strbuf.h"
 #include "fake_request.h"
 #include "server/auth/auth.h"
 #include "server/auth/files.h"
 #include "server/auth/fixed_rules.h"
+#include "server/auth/user_extra.h"
 #include "server/auth/write_file.h"
 
 static hf_nsec real_now = INT64_C(1000) * HF_NSEC_PER_SEC;
@@ -278,6 +280,34 @@ static void test_everybody_may_read_health_and_version(void **state) {
         assert_false(may("x", "get", "/version/x"));
 }
 
+/* As Go prints a map. */
+static void test_extra_values_are_sorted_by_their_keys(void **state) {
+        static const char *const pairs[][2] = {{"b", "2"}, {"a\"", "3"}, {"b", "1"},
+                                               {"c", ""},  {"a\"", "0"}, {"b", "2"}};
+        struct hfd_requester *none, *some;
+        struct hf__strbuf out = {0};
+        struct hfd_user user = {0};
+
+        assert_true(hfd_user_set_name(&user, "alice"));
+        none = hfd_requester_new(&user);
+        for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++)
+                assert_true(hfd_user_add_extra(&user, pairs[i][0], pairs[i][1]));
+        some = hfd_requester_new(&user);
+        hfd_user_put_extra(&out, none, HFD_EXTRA_JSON);
+        hfd_user_put_extra(&out, none, HFD_EXTRA_GO);
+        hf__strbuf_putc(&out, '\n');
+        hfd_user_put_extra(&out, some, HFD_EXTRA_JSON);
+        hf__strbuf_putc(&out, '\n');
+        hfd_user_put_extra(&out, some, HFD_EXTRA_GO);
+        assert_string_equal(out.data,
+                            "{}map[]\n"
+                            "{\"a\\\"\":[\"3\",\"0\"],\"b\":[\"2\",\"1\",\"2\"],\"c\":[\"\"]}\n"
+                            "map[a\":[3 0] b:[2 1 2] c:[]]");
+        hf__strbuf_done(&out);
+        free(none);
+        free(some);
+}
+
 int main(void) {
         test_clock = *hf_clock_system();
         test_clock.real = real_time;
@@ -288,6 +318,7 @@ int main(void) {
                 cmocka_unit_test(test_client_certificates_are_authenticated),
                 cmocka_unit_test(test_a_bad_certificate_leaves_the_choice_to_the_token),
                 cmocka_unit_test(test_a_certificate_names_a_user_until_it_expires),
+                cmocka_unit_test(test_extra_values_are_sorted_by_their_keys),
                 cmocka_unit_test(test_only_system_masters_may_do_everything),
                 cmocka_unit_test(test_everybody_may_read_health_and_version),
         };

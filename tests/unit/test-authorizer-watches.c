@@ -97,6 +97,7 @@ static struct hfd_watch_right new_right(bool by_impersonation) {
                                         .sender = by_impersonation ? &f.sender->subject : NULL,
                                         .impersonated = f.user,
                                         .n_named_groups = 1,
+                                        .impersonation_mode = HFD_IMPERSONATE_LEGACY,
                                         .request = f.request,
                                         .end = end_watch};
 }
@@ -179,12 +180,44 @@ static void test_a_watch_ends_with_each_right_of_its_sender(void **state) {
         }
 }
 
+static bool begins_later(struct hfd_watch_right *right, const struct hfd_watch_right *wanted) {
+        scripted_cacher_move(20 * MSEC);
+        *right = *wanted;
+        return hfd_authorizer_track(f.authorizer, right);
+}
+
+/* In a finer mode the sender needs the right to this very request, too. */
+static void test_a_watch_ends_with_the_right_to_make_it_as_another(void **state) {
+        static const char name[] = "{\"metadata\":{\"name\":\"act\"},\"rules\":[{\"verbs\":["
+                                   "\"impersonate:user-info\"],\"apiGroups\":["
+                                   "\"authentication.k8s.io\"],\"resources\":[\"users\"]}",
+                          on[] = ",{\"verbs\":[\"impersonate-on:user-info:watch\"],"
+                                 "\"apiGroups\":[\"\"],\"resources\":[\"configmaps\"]}";
+        struct hfd_user plain = {.name = "joe"};
+        struct hfd_watch_right wanted = new_right(true), right;
+        struct hfd_requester *joe = hfd_requester_new(&plain);
+        char json[400];
+
+        wanted.impersonated = joe;
+        wanted.n_named_groups = 0;
+        wanted.impersonation_mode = HFD_IMPERSONATE_USER_INFO;
+        (void)snprintf(json, sizeof json, "%s%s]}", name, on);
+        put("/registry/clusterroles/act", json);
+        PATIENCE_AWAIT(begins_later(&right, &wanted));
+        (void)snprintf(json, sizeof json, "%s]}", name);
+        put("/registry/clusterroles/act", json);
+        PATIENCE_AWAIT(have_ended_later(1));
+        hfd_authorizer_untrack(&right);
+        free(joe);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void) {
         const struct CMUnitTest tests[] = {
                 TEST(test_a_watch_ends_with_the_right_of_its_user),
                 TEST(test_a_watch_ends_with_each_right_of_its_sender),
+                TEST(test_a_watch_ends_with_the_right_to_make_it_as_another),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

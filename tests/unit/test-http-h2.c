@@ -374,10 +374,12 @@ static enum hfd_http_verdict treat_as_stranger(void *ctx, struct hfd_http_reques
                 hf__buf_unref(body);
                 return HFD_HTTP_REFUSED;
         }
-        return HFD_HTTP_IGNORE_BODY;
+        return strcmp(hfd_http_request_path(request), "/upload") == 0 ? HFD_HTTP_READ_BODY
+                                                                      : HFD_HTTP_IGNORE_BODY;
 }
 
-/* Replaces the fixture's server by one that takes every sender for a stranger. Returns the former
+/* Replaces the fixture's server by one that takes every sender for a stranger, except that of an
+ * /upload. Returns the former
  * server, which the test puts back. */
 static struct hfd_http *start_for_strangers(void) {
         struct hfd_http_config config = http_fixture_config(&f);
@@ -507,6 +509,27 @@ static void test_a_strangers_small_requests_are_served(void **state) {
         f.http = known;
 }
 
+/* The connection may be that of a proxy, with requests of several users. */
+static void test_a_request_keeps_its_limits_beside_that_of_a_stranger(void **state) {
+        struct hfd_http *known = start_for_strangers();
+        struct h2_client *h = h2_open(0, 0);
+        size_t n = HFD_ACCOUNT_STRANGER_SHARE + 1;
+        char *big = calloc(1, n);
+        int32_t id = (int32_t)nghttp2_session_get_next_stream_id(h->session);
+
+        h2_client_stream_of(h, id)->upload_stalls = true;
+        assert_int_equal(h2_client_ask_with(h, "POST", "/upload", NULL, 0, big, n), id);
+        assert_int_equal(h2_client_await(h, h2_client_ask(h, "GET", "/hello", NULL))->code, 200);
+        h2_client_stream_of(h, id)->upload_stalls = false;
+        assert_int_equal(nghttp2_session_resume_data(h->session, id), 0);
+        h2_client_flush(h);
+        assert_int_equal(h2_client_await(h, id)->code, 404);
+        h2_client_close(h);
+        free(big);
+        hfd_http_free(f.http);
+        f.http = known;
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_get_and_post_share_a_connection_with_many_streams),
@@ -530,6 +553,7 @@ int main(void) {
                 cmocka_unit_test(test_a_strangers_methods_are_counted),
                 cmocka_unit_test(test_a_strangers_refusals_are_counted),
                 cmocka_unit_test(test_a_strangers_small_requests_are_served),
+                cmocka_unit_test(test_a_request_keeps_its_limits_beside_that_of_a_stranger),
         };
 
         return cmocka_run_group_tests(tests, setup, teardown);

@@ -248,6 +248,60 @@ static void test_a_reload_verifies_the_clients_of_open_connections(void **state)
         x509_identity_deinit(&ca2);
 }
 
+/* The CA comes after the client. A certificate that names no user is never good. */
+static void test_a_reload_can_add_the_ca_of_an_open_connection(void **state) {
+        struct x509_identity ca2 = x509_identity_make("ca-2", NULL, NULL, true, 3600);
+        struct x509_identity ids[2] = {x509_identity_make("alice", "ops", &ca2, false, 3600),
+                                       x509_identity_make("alice", "ops", &ca2, false, 3600)};
+        static const char *const after[] = {"verified alice ops", "bad alice ops"};
+        struct hf_status status = {0};
+        struct tls_client c[2];
+
+        x509_identity_add_name(&ids[1], UID, "u-1", &ca2);
+        x509_identity_add_name(&ids[1], UID, "u-2", &ca2);
+        for (int i = 0; i < 2; i++) {
+                assert_int_equal(tls_client_open(&c[i], hfd_http_port(f.http), NULL, &ids[i], 0),
+                                 0);
+                assert_true(says(&c[i], PEER, "bad alice ops"));
+                tls_client_drop(&c[i], c[i].n_in);
+        }
+        assert_int_equal(hfd_http_reload(f.http, f.server.cert_pem, f.server.key_pem, ca2.cert_pem,
+                                         &status),
+                         0);
+        for (int i = 0; i < 2; i++) {
+                assert_true(says(&c[i], PEER, after[i]));
+                tls_client_close(&c[i]);
+                x509_identity_deinit(&ids[i]);
+        }
+        x509_identity_deinit(&ca2);
+}
+
+/* OpenSSL's security level forbids short keys in the handshake, and so it does later. */
+static void test_a_weak_ca_verifies_nobody(void **state) {
+        struct x509_identity weak = x509_identity_make("weak", NULL, NULL, true, 3600);
+        struct hf_status status = {0};
+        struct tls_client c;
+
+        EVP_PKEY_free(weak.key);
+        weak.key = EVP_RSA_gen(1024);
+        assert_int_equal(X509_set_pubkey(weak.cert, weak.key), 1);
+        assert_int_equal(X509_NAME_add_entry_by_txt(X509_get_issuer_name(weak.cert), "L",
+                                                    MBSTRING_ASC, (const uint8_t *)"here", -1, -1,
+                                                    0),
+                         1);
+        x509_identity_add_name(&weak, "L", "here", NULL); /* signs it again */
+        struct x509_identity id = x509_identity_make("alice", "ops", &weak, false, 3600);
+        assert_int_equal(tls_client_open(&c, hfd_http_port(f.http), NULL, &id, 0), 0);
+        assert_int_equal(hfd_http_reload(f.http, f.server.cert_pem, f.server.key_pem, weak.cert_pem,
+                                         &status),
+                         0);
+        expect_peer(&id, "bad alice ops");
+        assert_true(says(&c, PEER, "bad alice ops"));
+        tls_client_close(&c);
+        x509_identity_deinit(&id);
+        x509_identity_deinit(&weak);
+}
+
 /* The CA expires first here. */
 static void test_a_certificate_is_valid_as_long_as_its_chain(void **state) {
         struct x509_identity id = x509_identity_make("alice", "ops", &f.ca, false, 7200);
@@ -598,6 +652,9 @@ int main(void) {
                                                 teardown),
                 cmocka_unit_test_setup_teardown(
                         test_a_reload_verifies_the_clients_of_open_connections, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_a_weak_ca_verifies_nobody, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_a_reload_can_add_the_ca_of_an_open_connection,
+                                                setup, teardown),
                 cmocka_unit_test_setup_teardown(test_a_certificate_is_valid_as_long_as_its_chain,
                                                 setup, teardown),
                 cmocka_unit_test_setup_teardown(test_a_renewed_ca_extends_open_connections, setup,

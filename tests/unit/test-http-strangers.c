@@ -38,11 +38,16 @@ static struct hfd_http *default_http;
 #define HELLO "GET /hello HTTP/1.1\r\nHost: a\r\n\r\n"
 #define KNOWN "GET /hello HTTP/1.1\r\nHost: a\r\nAuthorization: known\r\n\r\n"
 
-/* A sender with the header "authorization" is known. Nobody may use /forbidden. */
+/* A sender with the header "authorization" is known, unless it asks for /revoked. Nobody may use
+ * /forbidden. */
 static enum hfd_http_verdict decide(void *ctx, struct hfd_http_request *request) {
         if (strcmp(hfd_http_request_path(request), "/forbidden") == 0) {
                 hfd_http_request_reply(request, 403, "text/plain", NULL, 0, NULL);
                 return HFD_HTTP_REFUSED;
+        }
+        if (strcmp(hfd_http_request_path(request), "/revoked") == 0) {
+                hfd_http_request_reply(request, 401, "text/plain", NULL, 0, NULL);
+                return HFD_HTTP_REFUSED_STRANGER;
         }
         return hfd_http_request_header(request, "authorization") ? HFD_HTTP_READ_BODY
                                                                  : HFD_HTTP_IGNORE_BODY;
@@ -204,7 +209,8 @@ static void test_strangers_have_an_account_of_their_own(void **state) {
         /* The strangers' account is used up. An ordinary client introduces itself all the same,
          * and then has the other account. */
         assert_int_equal(hfd_account_change(&account, &good, 0, HFD_ACCOUNT_STRANGER_FREE), 0);
-        hfd_account_set_known(&account, &good);
+        hfd_account_set_known(&account, &good, true);
+        hfd_account_set_known(&account, &good, true);
         assert_int_equal(account.known, HFD_ACCOUNT_STRANGER_FREE);
         assert_int_equal(hfd_account_change(&account, &good, 0, (size_t)3 << 20), 0);
         for (size_t i = 0; i <= n; i++)
@@ -308,6 +314,66 @@ static void test_known_senders_are_never_closed_for_others(void **state) {
                 tls_client_close(&known[i]);
         }
         tls_client_close(&late);
+}
+
+/* Whose token is valid no more must not keep a place that others need. */
+static void test_a_refused_sender_is_a_stranger_again(void **state) {
+        static const char revoked[] = "GET /revoked HTTP/1.1\r\nHost: a\r\n\r\n";
+        struct tls_client known[4], late;
+
+        start(4);
+        for (int i = 0; i < 4; i++) {
+                known[i] = open_client();
+                assert_true(says(&known[i], KNOWN, "hello"));
+        }
+        assert_true(says(&known[0], revoked, "401"));
+        assert_true(says(&known[0], KNOWN, "hello")); /* it is known again */
+        assert_true(says(&known[1], revoked, "401"));
+        late = open_client();
+        assert_true(tls_client_is_closed(&known[1]));
+        assert_true(says(&late, KNOWN, "hello"));
+        for (int i = 0; i < 4; i++) {
+                if (i != 1)
+                        assert_true(says(&known[i], KNOWN, "hello"));
+                tls_client_close(&known[i]);
+        }
+        tls_client_close(&late);
+}
+
+/* A certificate makes its sender known as long as it verifies. */
+static void test_a_reload_decides_whose_certificate_is_known(void **state) {
+        struct x509_identity ca2 = x509_identity_make("ca-2", NULL, NULL, true, 3600);
+        struct x509_identity ids[2] = {x509_identity_make("alice", NULL, &f.ca, false, 3600),
+                                       x509_identity_make("bob", NULL, &ca2, false, 3600)};
+        struct hf_status status = {0};
+        struct tls_client c[4], late;
+        int port;
+
+        start(4);
+        port = hfd_http_port(f.http);
+        for (int i = 0; i < 2; i++) {
+                c[i] = open_client();
+                assert_true(says(&c[i], KNOWN, "hello"));
+        }
+        for (int i = 0; i < 2; i++) {
+                assert_int_equal(tls_client_open(&c[2 + i], (uint16_t)port, NULL, &ids[i], 0), 0);
+                assert_true(says(&c[2 + i], HELLO, "hello"));
+        }
+        assert_int_equal(hfd_http_reload(f.http, f.server.cert_pem, f.server.key_pem, ca2.cert_pem,
+                                         &status),
+                         0);
+        assert_true(says(&c[3], HELLO, "hello")); /* of two strangers this would be the older */
+        assert_true(says(&c[2], HELLO, "hello"));
+        late = open_client();
+        assert_true(tls_client_is_closed(&c[2]));
+        assert_true(says(&late, KNOWN, "hello"));
+        assert_true(says(&c[3], HELLO, "hello"));
+        for (int i = 0; i < 4; i++)
+                tls_client_close(&c[i]);
+        tls_client_close(&late);
+        for (int i = 0; i < 2; i++)
+                x509_identity_deinit(&ids[i]);
+        x509_identity_deinit(&ca2);
 }
 
 /* Silent TCP connections take all places for handshakes. A client that comes later gets one. */
@@ -789,6 +855,10 @@ int main(void) {
                 cmocka_unit_test_setup_teardown(test_the_oldest_stranger_makes_room, setup,
                                                 teardown),
                 cmocka_unit_test_setup_teardown(test_known_senders_are_never_closed_for_others,
+                                                setup, teardown),
+                cmocka_unit_test_setup_teardown(test_a_refused_sender_is_a_stranger_again, setup,
+                                                teardown),
+                cmocka_unit_test_setup_teardown(test_a_reload_decides_whose_certificate_is_known,
                                                 setup, teardown),
                 cmocka_unit_test_setup_teardown(test_silent_connections_make_room, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_a_drain_does_not_wait_for_strangers, setup,

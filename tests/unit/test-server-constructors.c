@@ -141,6 +141,7 @@ static int make_record(void) {
                                             .query = "",
                                             .agent = "test",
                                             .source_ips = "",
+                                            .attempts = "",
                                             .version = "v1"};
         struct hfd_audit_record *record = NULL;
         int r = hfd_audit_record_new(&budget, &head, &record);

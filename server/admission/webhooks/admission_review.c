@@ -20,7 +20,7 @@
 #include "base/json_envelope.h"
 #include "base/strbuf.h"
 #include "base/utf8.h"
-#include "server/auth/user.h"
+#include "server/auth/user_extra.h"
 #include "server/schema/strict.h"
 
 #define SYSTEM_USER  "system:apiserver" /* the user of the server's own requests */
@@ -63,43 +63,6 @@ static void put_json(struct hf__strbuf *out, const char *key, const struct hf__j
                 hf__strbuf_puts(out, "null");
 }
 
-/* user->extra has pairs of texts, each with its NUL: key, value, key, value. A key may occur more
- * than once; it is printed at its first place, with all its values. Each key is compared with all
- * others, which costs little, because HFD_USER_EXTRA limits them. */
-static void put_extra(struct hf__strbuf *out, const struct hfd_requester *user) {
-        const char *end = user->extra + user->n_extra, *comma = "";
-
-        if (user->n_extra == 0)
-                return;
-        hf__strbuf_puts(out, ",\"extra\":{");
-        for (const char *key = user->extra; key < end;) {
-                const char *value = key + strlen(key) + 1, *seen = user->extra;
-                while (seen < key && strcmp(seen, key) != 0) {
-                        seen += strlen(seen) + 1;
-                        seen += strlen(seen) + 1;
-                }
-                if (seen == key) {
-                        hf__strbuf_puts(out, comma);
-                        hf__strbuf_json(out, key, strlen(key));
-                        hf__strbuf_puts(out, ":[");
-                        const char *inner = "";
-                        for (const char *k = key; k < end;) {
-                                const char *v = k + strlen(k) + 1;
-                                if (strcmp(k, key) == 0) {
-                                        hf__strbuf_puts(out, inner);
-                                        hf__strbuf_json(out, v, strlen(v));
-                                        inner = ",";
-                                }
-                                k = v + strlen(v) + 1;
-                        }
-                        hf__strbuf_putc(out, ']');
-                        comma = ",";
-                }
-                key = value + strlen(value) + 1;
-        }
-        hf__strbuf_putc(out, '}');
-}
-
 /* user NULL: the request is one of the server's own. */
 static void put_user(struct hf__strbuf *out, const struct hfd_requester *user) {
         static const char *const masters[] = {"system:masters", HFD_GROUP_AUTHENTICATED};
@@ -115,8 +78,10 @@ static void put_user(struct hf__strbuf *out, const struct hfd_requester *user) {
                 hf__strbuf_json(out, groups[i], strlen(groups[i]));
         }
         hf__strbuf_puts(out, n_groups > 0 ? "]" : "");
-        if (user)
-                put_extra(out, user);
+        if (user && user->n_extra > 0) {
+                hf__strbuf_puts(out, ",\"extra\":");
+                hfd_user_put_extra(out, user, HFD_EXTRA_JSON);
+        }
         hf__strbuf_putc(out, '}');
 }
 

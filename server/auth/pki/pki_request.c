@@ -29,6 +29,7 @@
 #include <openssl/x509v3.h>
 
 #include "base/cleanup.h"
+#include "server/auth/pki/pki_names.h"
 #include "server/auth/pki/pki_x509.h"
 #include "server/tls/pem.h"
 #include "server/tls/readable_name.h"
@@ -45,7 +46,6 @@ static void bio_cleanup(BIO **bio) { BIO_free(*bio); }
 static void cert_cleanup(X509 **cert) { X509_free(*cert); }
 static void key_cleanup(EVP_PKEY **key) { EVP_PKEY_free(*key); }
 static void name_cleanup(X509_NAME **name) { X509_NAME_free(*name); }
-static void names_cleanup(GENERAL_NAMES **names) { GENERAL_NAMES_free(*names); }
 static void request_cleanup(X509_REQ **request) { X509_REQ_free(*request); }
 
 /* ---- reading ---- */
@@ -216,6 +216,8 @@ const char *hfd_pki_request_fault(const char *pem, size_t n) {
         EVP_PKEY *key = X509_REQ_get0_pubkey(request);
         fault = key ? algorithm_fault(request, key)
                     : "x509: cannot verify signature: algorithm unimplemented";
+        if (!*fault)
+                fault = hfd_pki_names_fault(request);
         if (!*fault && X509_REQ_verify(request, key) != 1)
                 fault = signature_fault(key);
         return ran_out_of_memory() && *fault ? NULL : fault;
@@ -283,43 +285,39 @@ const char *hfd_pki_certificates_fault(const char *pem, size_t n) {
 
 /* ---- issuing ---- */
 
-/* Copies the attributes of the subject that Kubernetes copies, as far as a program in Go can read
- * them. An approver does not see the others, one of which is the uid of the user. */
-static bool copy_subject(X509 *cert, const X509_REQ *request) {
+static bool is_copied(const X509_NAME_ENTRY *entry) {
         static const int kept[] = {NID_countryName,         NID_organizationName,
                                    NID_localityName,        NID_organizationalUnitName,
                                    NID_stateOrProvinceName, NID_streetAddress,
                                    NID_postalCode,          NID_commonName,
                                    NID_serialNumber};
-        HF__CLEANUP(name_cleanup)
-        X509_NAME *subject = X509_NAME_dup(X509_REQ_get_subject_name(request));
+        int kind = OBJ_obj2nid(X509_NAME_ENTRY_get_object(entry));
 
-        for (int i = X509_NAME_entry_count(subject) - 1; i >= 0; i--) {
-                const X509_NAME_ENTRY *entry = X509_NAME_get_entry(subject, i);
-                int kind = OBJ_obj2nid(X509_NAME_ENTRY_get_object(entry));
-                size_t k = 0;
-                while (k < COUNT(kept) && kept[k] != kind)
-                        k++;
-                if (k == COUNT(kept) || !hfd_readable_string(X509_NAME_ENTRY_get_data(entry)))
-                        X509_NAME_ENTRY_free(X509_NAME_delete_entry(subject, i));
-        }
-        return subject && X509_set_subject_name(cert, subject) == 1;
+        for (size_t i = 0; i < COUNT(kept); i++)
+                if (kept[i] == kind)
+                        return hfd_readable_string(X509_NAME_ENTRY_get_data(entry));
+        return false;
 }
 
-/* Copies the alternative names of the kinds that Kubernetes copies. */
-static bool copy_names(X509 *cert, X509_REQ *request) {
-        STACK_OF(X509_EXTENSION) *extensions = X509_REQ_get_extensions(request);
-        HF__CLEANUP(names_cleanup)
-        GENERAL_NAMES *names = X509V3_get_d2i(extensions, NID_subject_alt_name, NULL, NULL);
+/* Copies the attributes of the subject that Kubernetes copies, as far as a program in Go can read
+ * them. An approver does not see the others, one of which is the uid of the user. The others are
+ * not deleted from a copy: a deletion moves and renumbers all entries behind it. */
+static bool copy_subject(X509 *cert, const X509_REQ *request) {
+        const X509_NAME *from = X509_REQ_get_subject_name(request);
+        HF__CLEANUP(name_cleanup) X509_NAME *subject = X509_NAME_new();
+        int last_set = -1;
 
-        sk_X509_EXTENSION_pop_free(extensions, X509_EXTENSION_free);
-        for (int i = sk_GENERAL_NAME_num(names) - 1; i >= 0; i--) {
-                int type = sk_GENERAL_NAME_value(names, i)->type;
-                if (type != GEN_DNS && type != GEN_IPADD && type != GEN_EMAIL && type != GEN_URI)
-                        GENERAL_NAME_free(sk_GENERAL_NAME_delete(names, i));
+        for (int i = 0; i < X509_NAME_entry_count(from); i++) {
+                const X509_NAME_ENTRY *entry = X509_NAME_get_entry(from, i);
+                if (!is_copied(entry))
+                        continue;
+                /* At the end: -1 = into the set of the entry before, 0 = into a new one. */
+                int set = X509_NAME_ENTRY_set(entry);
+                if (X509_NAME_add_entry(subject, entry, -1, set == last_set ? -1 : 0) != 1)
+                        return false;
+                last_set = set;
         }
-        return sk_GENERAL_NAME_num(names) <= 0 ||
-               X509_add1_ext_i2d(cert, NID_subject_alt_name, names, 0, 0) == 1;
+        return subject && X509_set_subject_name(cert, subject) == 1;
 }
 
 static bool set_usages(X509 *cert, X509 *ca, const struct hfd_pki_issue *issue) {
@@ -375,7 +373,7 @@ int hfd_pki_issue(const struct hfd_pki_issue *issue, char **ret_cert_pem, const 
                   X509_set_pubkey(cert, X509_REQ_get0_pubkey(request)) == 1 &&
                   copy_subject(cert, request) &&
                   X509_set_issuer_name(cert, X509_get_subject_name(ca)) == 1 &&
-                  set_usages(cert, ca, issue) && copy_names(cert, request);
+                  set_usages(cert, ca, issue) && hfd_pki_names_copy(cert, request);
         int r = ok ? hfd_pki_x509_sign(cert, ca_key, ret_cert_pem) : -EIO;
         ERR_clear_error();
         return r;

@@ -13,9 +13,9 @@
 
 #include <holdfast/error.h>
 
-/* Why the text is not a request with a valid signature by its own key, or why its key is not
- * accepted; "" when all is well; NULL = out of memory. Static storage. The words are those of
- * Go's libraries where these have a fixed text. */
+/* Why the text is not a request with a valid signature by its own key, or why its key or its
+ * alternative names are not accepted; "" when all is well; NULL = out of memory. Static storage.
+ * The words are those of Go's libraries where these have a fixed text. */
 const char *hfd_pki_request_fault(const char *pem, size_t n);
 /* The same for the subject of a request that this server is to sign: a program in Go shows whoever
  * approves it one common name only. Requests to other signers may have any subject. */

@@ -111,6 +111,11 @@ static int sign_request(struct hfd_controller_context *context, struct hf_term *
         size_t n;
         int r = text ? hf__base64_decode(text, strlen(text), &pem, &n) : HF_E_INVALID;
 
+        if (r == HF_E_INVALID) {
+                /* The API would refuse it in the body. A write of the status leaves it as it is. */
+                hf__json_remove(request, "spec.request");
+                return fail_request(term, request, name, "spec.request is not base64");
+        }
         if (r != 0)
                 return r;
         r = sign_text(context, term, request, name, pem, n);

@@ -558,6 +558,7 @@ static void handle_resource(struct hfd_registry *registry, struct hfd_http_reque
         rest->attributes = hfd_request_attributes(context);
         rest->sender = context->sender;
         rest->n_named_groups = context->n_named_groups;
+        rest->impersonation_mode = context->impersonation_mode;
         rest->credential = context->credential;
         if (rest->credential)
                 rest->account_watches = hfd_service_accounts_watches(context->service_accounts);

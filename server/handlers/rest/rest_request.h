@@ -2,6 +2,7 @@
 #pragma once
 /* An HTTP request for a resource, shared by the files of this folder. */
 #include "base/strbuf.h"
+#include "server/auth/impersonation_rights.h"
 #include "server/auth/user.h"
 #include "server/authorization/authorizer.h"
 #include "server/http/http.h"
@@ -42,6 +43,7 @@ struct hfd_rest_request {
         /* Only for a watch by impersonation, as in struct hfd_request_context. Borrowed. */
         const struct hfd_requester *sender;
         size_t n_named_groups;
+        enum hfd_impersonation_mode impersonation_mode;
         /* Only for a watch: the objects on which its user's token depends, and the list of such
          * watches. Both are borrowed; NULL = the token depends on none. */
         const struct hfd_credential *credential;

@@ -42,6 +42,7 @@ static bool track_right(struct hfd_watch_stream *stream, const struct hfd_rest_r
                                           .sender = rest->sender ? &rest->sender->subject : NULL,
                                           .impersonated = rest->request.requester,
                                           .n_named_groups = rest->n_named_groups,
+                                          .impersonation_mode = rest->impersonation_mode,
                                           .request = stream->http_request,
                                           .end = end_revoked,
                                           .ctx = stream};

@@ -21,7 +21,9 @@
  * connections, so that strangers leave room for known senders. When a set is full, strangers.h
  * chooses the connection to close. Their sockets are in an epoll of their own, of which the worker
  * serves one in each iteration, after all known senders. A sender becomes known by a client
- * certificate that verifies, or by the first request that on_head accepts for reading.
+ * certificate that verifies, or by the first request that on_head accepts for reading. It becomes a
+ * stranger again by a request that names nobody, unless others are still under way: one whose token
+ * or certificate was revoked must not keep a place for ever.
  *
  * Output. The protocol fills the worker's output buffer, and TLS writes what the socket accepts.
  * The rest, at most the size of that buffer, is copied to `unsent`. While bytes are unsent, nothing
@@ -94,9 +96,15 @@ static bool is_due(const struct hfd_connection *connection) {
                connection->worker->now >= connection->verify_at;
 }
 
+static bool has_good_cert(const struct hfd_connection *connection) {
+        return connection->origin->kind == HFD_PEER_VERIFIED &&
+               !atomic_load(&connection->origin->refused);
+}
+
 /* As in kube-apiserver, a certificate of a CA that is trusted no more names no user, also on a
- * connection that is open already. A watch that has begun goes on. After a shortage of memory, the
- * next request verifies the certificate again. */
+ * connection that is open already, and one whose CA was unknown in the handshake names its user
+ * once the CA is trusted. A watch that has begun goes on. After a shortage of memory, the next
+ * request verifies the certificate again. */
 void hfd_connection_verify_again(struct hfd_connection *connection) {
         struct hfd_http *http = connection->worker->http;
         struct hfd_origin *origin = connection->origin;
@@ -114,6 +122,8 @@ void hfd_connection_verify_again(struct hfd_connection *connection) {
         atomic_store(&origin->refused, r != 0);
         if (r == -ENOMEM)
                 return;
+        if (r == 0)
+                hfd_connection_make_known(connection);
         connection->n_reloads = n;
         connection->verify_at = connection->worker->now + VERIFY_INTERVAL;
 }
@@ -214,6 +224,7 @@ int hfd_connection_new(struct hfd_worker *worker, int fd, const struct sockaddr_
         r = hfd_origin_new(address, &connection->origin);
         if (r != 0)
                 return r;
+        connection->key = key;
         r = hfd_strangers_add(&worker->handshakes, &connection->stranger, &key, worker->now);
         if (r != 0)
                 return r;
@@ -339,25 +350,39 @@ static void drop_input(struct hfd_connection *connection) {
         }
 }
 
+static void set_known(struct hfd_connection *connection, bool known) {
+        hfd_account_set_known(&connection->worker->http->account, &connection->share, known);
+        if (connection->dirty_list)
+                hfd_connection_mark_dirty(connection); /* known senders do not wait for strangers */
+        hfd_tls_keep_buffers(connection->ssl, known);
+}
+
 void hfd_connection_make_known(struct hfd_connection *connection) {
         assert(hfd_worker_mailbox_is_current(&connection->worker->mailbox));
         hfd_strangers_remove(&connection->stranger);
-        hfd_account_set_known(&connection->worker->http->account, &connection->share);
-        if (connection->dirty_list)
-                hfd_connection_mark_dirty(connection); /* it need not wait for strangers any more */
-        hfd_tls_keep_buffers(connection->ssl);
+        set_known(connection, true);
 }
 
-/* The handshake is done, and the sender is still unknown: the connection moves to the other set. */
+/* The connection is open, and its sender unknown: it moves to the set of these. */
 static void settle_stranger(struct hfd_connection *connection) {
         struct hfd_worker *worker = connection->worker;
-        const struct hfd_stranger_key key = connection->stranger.key;
 
         hfd_strangers_remove(&connection->stranger);
-        if (make_room(worker, &worker->strangers, worker->http->max_strangers, &key, 0,
+        if (make_room(worker, &worker->strangers, worker->http->max_strangers, &connection->key, 0,
                       HFD_REFUSAL_STRANGERS) != 0 ||
-            hfd_strangers_add(&worker->strangers, &connection->stranger, &key, worker->now) != 0)
+            hfd_strangers_add(&worker->strangers, &connection->stranger, &connection->key,
+                              worker->now) != 0)
                 connection->dead = true;
+}
+
+/* With another request under way the sender stays known: the connection may be that of a proxy for
+ * many users, and a stranger's can be closed at any time. The protocols also rely on it that no
+ * body is being read for a stranger. */
+void hfd_connection_forget_sender(struct hfd_connection *connection) {
+        if (!connection->share.known || connection->n_requests > 1 || has_good_cert(connection))
+                return;
+        set_known(connection, false);
+        settle_stranger(connection);
 }
 
 /* HANDSHAKE -> OPEN: ALPN has chosen the protocol. */
@@ -373,7 +398,8 @@ static void open_protocol(struct hfd_connection *connection) {
                 return;
         }
         connection->state = HFD_CONNECTION_OPEN;
-        if (connection->origin->kind == HFD_PEER_VERIFIED)
+        connection->verify_at = connection->worker->now + VERIFY_INTERVAL;
+        if (has_good_cert(connection))
                 hfd_connection_make_known(connection);
         else
                 settle_stranger(connection);

@@ -53,7 +53,9 @@ struct hfd_connection {
         size_t unsent_at, unsent_n;
         /* The memory of its requests and pending input; also whether the sender is known. */
         struct hfd_account_share share;
-        struct hfd_stranger stranger; /* in one of the worker's sets until the sender is known */
+        struct hfd_stranger_key key;
+        struct hfd_stranger stranger; /* in one of the worker's sets while the sender is unknown */
+        size_t n_requests;            /* that are not detached yet */
         /* List, with references: requests with on_unsent whose response waits for the connection's
          * turn. Empty after each turn. */
         struct hfd_http_request *responded;
@@ -65,7 +67,7 @@ struct hfd_connection {
         bool dead;            /* must be freed: by hfd_connection_serve, or at the worker's exit */
         bool ending;          /* no more input: lingers once all output is sent */
         bool tls_wants_write; /* the handshake waits until the socket is writable */
-        bool bad_cert;        /* the client certificate does not verify */
+        bool bad_cert;        /* the client certificate did not verify in the handshake */
         unsigned n_reloads;   /* the reloads before the client certificate was last verified */
         hf_nsec verify_at;    /* without a reload, it is not verified again before this time */
 };
@@ -95,6 +97,9 @@ void hfd_connection_tick(struct hfd_connection *connection, hf_nsec now);
 /* Verifies the client certificate again if the server's certificates were reloaded since. Call it
  * before a request is authenticated. */
 void hfd_connection_verify_again(struct hfd_connection *connection);
+/* The newest request names nobody: the limits for strangers apply again, unless another request is
+ * under way or the client certificate verifies. */
+void hfd_connection_forget_sender(struct hfd_connection *connection);
 
 /* The sender has become known: the limits for strangers do not apply any more. Idempotent. */
 void hfd_connection_make_known(struct hfd_connection *connection);

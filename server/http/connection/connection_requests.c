@@ -27,6 +27,7 @@ int hfd_connection_new_request(struct hfd_connection *connection,
         if (r != 0)
                 return r;
         (*ret_request)->connection = connection;
+        connection->n_requests++;
         (*ret_request)->connection_context = &connection->context;
         return 0;
 }
@@ -63,7 +64,8 @@ void hfd_connection_report_unsent(struct hfd_connection *connection) {
 }
 
 void hfd_connection_detach(struct hfd_connection *connection, struct hfd_http_request *request) {
-        assert(request->connection == connection);
+        assert(request->connection == connection && connection->n_requests > 0);
+        connection->n_requests--;
         (void)hfd_account_change(&connection->worker->http->account, &connection->share,
                                  request->accounted, 0);
         request->accounted = 0;
@@ -76,10 +78,15 @@ bool hfd_connection_decide(struct hfd_connection *connection, struct hfd_http_re
         assert(!request->dispatched && !request->response.refused);
         hfd_strangers_touch(&connection->stranger, connection->worker->now);
         hfd_connection_verify_again(connection);
-        switch (http->on_head ? http->on_head(http->ctx, request) : HFD_HTTP_READ_BODY) {
+        enum hfd_http_verdict verdict =
+                http->on_head ? http->on_head(http->ctx, request) : HFD_HTTP_READ_BODY;
+        if (verdict == HFD_HTTP_IGNORE_BODY || verdict == HFD_HTTP_REFUSED_STRANGER)
+                hfd_connection_forget_sender(connection);
+        switch (verdict) {
         case HFD_HTTP_READ_BODY: hfd_connection_make_known(connection); return true;
         case HFD_HTTP_IGNORE_BODY: hfd_connection_dispatch(connection, request); return false;
         case HFD_HTTP_REFUSED:
+        case HFD_HTTP_REFUSED_STRANGER:
                 request->response.refused = true;
                 hfd_connection_drop_content(connection, request);
                 return false;

@@ -214,7 +214,12 @@ void hfd_tls_clear_errors(void) {
                 ERR_clear_error();
 }
 
-void hfd_tls_keep_buffers(SSL *ssl) { (void)SSL_clear_mode(ssl, SSL_MODE_RELEASE_BUFFERS); }
+void hfd_tls_keep_buffers(SSL *ssl, bool keep) {
+        if (keep)
+                (void)SSL_clear_mode(ssl, SSL_MODE_RELEASE_BUFFERS);
+        else
+                (void)SSL_set_mode(ssl, SSL_MODE_RELEASE_BUFFERS);
+}
 
 void hfd_tls_free_buffers(SSL *ssl) {
         if (!SSL_has_pending(ssl))
@@ -330,18 +335,20 @@ int hfd_tls_peer(SSL *ssl, bool bad_cert, struct hfd_origin *origin) {
         if (!cert)
                 return 0;
         X509_NAME *subject = X509_get_subject_name(cert);
+        bool usable = true;
         origin->common_name = common_name_of(subject);
         int r = read_organisations(subject, origin);
         if (r == 0)
                 r = read_fingerprint(cert, origin);
         /* Programs in Go refuse such a certificate, and kube-apiserver is one of them. */
         if (!hfd_readable_name(subject))
-                bad_cert = true;
+                usable = false;
         /* As in Kubernetes, the uid counts only where a name makes the certificate one of a user.
          */
         if (r == 0 && origin->common_name && !read_uid(subject, origin))
-                bad_cert = true;
-        origin->kind = bad_cert ? HFD_PEER_BAD : HFD_PEER_VERIFIED;
+                usable = false;
+        origin->kind = usable ? HFD_PEER_VERIFIED : HFD_PEER_BAD;
+        atomic_store(&origin->refused, bad_cert);
         origin->expires = find_expiry(SSL_get0_verified_chain(ssl), cert);
         return r;
 }
@@ -357,6 +364,8 @@ int hfd_tls_verify_again(SSL *ssl, SSL_CTX *tls, int64_t *ret_expires) {
                                 SSL_get_peer_cert_chain(ssl)) == 1 &&
             X509_STORE_CTX_set_default(store, "ssl_client") == 1) {
                 X509_STORE_CTX_set_depth(store, MAX_CHAIN);
+                X509_VERIFY_PARAM_set_auth_level(X509_STORE_CTX_get0_param(store),
+                                                 SSL_get_security_level(ssl));
                 if (X509_verify_cert(store) == 1)
                         r = 0;
                 else if (X509_STORE_CTX_get_error(store) != X509_V_ERR_OUT_OF_MEM)

@@ -30,14 +30,14 @@ void hfd_tls_clear_errors(void);
  * are needed and frees them afterwards. After hfd_tls_keep_buffers it keeps them until
  * hfd_tls_free_buffers, which is for connections that may be idle; the next read or write allocates
  * its buffer again. */
-void hfd_tls_keep_buffers(SSL *ssl);
+void hfd_tls_keep_buffers(SSL *ssl, bool keep);
 void hfd_tls_free_buffers(SSL *ssl);
 /* Whether ALPN chose HTTP/2. Call after the handshake. */
 bool hfd_tls_is_h2(SSL *ssl);
 /* Records the names of the client certificate, if there is one, in origin. Call once, after the
  * handshake. 0 or -ENOMEM. */
 int hfd_tls_peer(SSL *ssl, bool bad_cert, struct hfd_origin *origin);
-/* Whether the client certificate also verifies by the client CA of these settings. Call it only if
- * it has verified in the handshake. 0, and *ret_expires is as in struct hfd_client_cert, of the
- * chain that verifies now; HF_E_UNAUTHORIZED; or -ENOMEM. */
+/* Whether the client certificate verifies by the client CA of these settings. Call it only after a
+ * handshake with a certificate. 0, and *ret_expires is as in struct hfd_client_cert, of the chain
+ * that verifies now; HF_E_UNAUTHORIZED; or -ENOMEM. */
 int hfd_tls_verify_again(SSL *ssl, SSL_CTX *tls, int64_t *ret_expires);

@@ -25,9 +25,13 @@ static int check_stranger(size_t share, size_t total) {
         return 0;
 }
 
+static _Atomic size_t *total_of(struct hfd_account *account, bool known) {
+        return known ? &account->known : &account->strangers;
+}
+
 int hfd_account_change(struct hfd_account *account, struct hfd_account_share *share, size_t before,
                        size_t after) {
-        _Atomic size_t *total = share->known ? &account->known : &account->strangers;
+        _Atomic size_t *total = total_of(account, share->known);
 
         assert(share->n >= before);
         if (after <= before) {
@@ -42,11 +46,12 @@ int hfd_account_change(struct hfd_account *account, struct hfd_account_share *sh
         return share->known ? check_known(share->n, sum) : check_stranger(share->n, sum);
 }
 
-void hfd_account_set_known(struct hfd_account *account, struct hfd_account_share *share) {
-        if (share->known)
-                return;
-        assert(atomic_load_explicit(&account->strangers, memory_order_relaxed) >= share->n);
-        atomic_fetch_sub_explicit(&account->strangers, share->n, memory_order_relaxed);
-        atomic_fetch_add_explicit(&account->known, share->n, memory_order_relaxed);
-        share->known = true;
+void hfd_account_set_known(struct hfd_account *account, struct hfd_account_share *share,
+                           bool known) {
+        _Atomic size_t *from = total_of(account, share->known), *to = total_of(account, known);
+
+        assert(atomic_load_explicit(from, memory_order_relaxed) >= share->n);
+        atomic_fetch_sub_explicit(from, share->n, memory_order_relaxed);
+        atomic_fetch_add_explicit(to, share->n, memory_order_relaxed);
+        share->known = known;
 }

@@ -38,5 +38,7 @@ struct hfd_account_share {
  * counted anyway. A decrease never fails. */
 int hfd_account_change(struct hfd_account *account, struct hfd_account_share *share, size_t before,
                        size_t after);
-/* The sender has become known: the share moves to the other account. Idempotent. */
-void hfd_account_set_known(struct hfd_account *account, struct hfd_account_share *share);
+/* The sender has become known, or is known no more: the share moves to the other account.
+ * Idempotent. */
+void hfd_account_set_known(struct hfd_account *account, struct hfd_account_share *share,
+                           bool known);

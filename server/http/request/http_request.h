@@ -34,8 +34,9 @@ typedef void (*hfd_http_handler)(void *ctx, struct hfd_http_request *request);
 /* The server's decision about a request after its head, see hfd_http_on_head. */
 enum hfd_http_verdict {
         HFD_HTTP_READ_BODY,   /* the sender is known: read the body, then call the handler */
-        HFD_HTTP_IGNORE_BODY, /* call the handler now, without a body; never read the body */
-        HFD_HTTP_REFUSED      /* on_head has responded: the handler is not called */
+        HFD_HTTP_IGNORE_BODY, /* it is not: call the handler now, without a body; never read that */
+        HFD_HTTP_REFUSED,     /* on_head has responded: the handler is not called */
+        HFD_HTTP_REFUSED_STRANGER /* the same, and the sender is not known */
 };
 /*
  * Called when the head of a request has arrived, before its body is read. It may read the head, set
@@ -44,7 +45,8 @@ enum hfd_http_verdict {
  *
  * The first HFD_HTTP_READ_BODY on a connection also makes its sender known; so does a client
  * certificate that verifies. Until then the connection is a stranger's: it has small limits of its
- * own, and it is closed for others when places run out and soon after the server begins to drain.
+ * own, and it is closed for others when places run out and soon after the server begins to drain. A
+ * request whose sender is not known makes it a stranger's again if no other request is under way.
  */
 typedef enum hfd_http_verdict (*hfd_http_on_head)(void *ctx, struct hfd_http_request *request);
 
@@ -71,7 +73,11 @@ const char *hfd_http_request_method(struct hfd_http_request *request);
 const char *hfd_http_request_path(struct hfd_http_request *request);
 /* Without the '?'; "" = none. */
 const char *hfd_http_request_query(struct hfd_http_request *request);
-/* name in lower case; NULL = absent. Repeated headers are joined by ", " (cookies by "; "). */
+/* Between the values of a repeated header whose name begins with "impersonate-". No value contains
+ * it. */
+#define HFD_HTTP_VALUE_SEPARATOR "\n\n"
+/* name in lower case; NULL = absent. Repeated headers are joined by ", " (cookies by "; ", and
+ * those of an impersonation by the separator above). */
 const char *hfd_http_request_header(struct hfd_http_request *request, const char *name);
 /* The value of the i-th header whose name begins with prefix, which is in lower case, and its name.
  * NULL: there are not so many. */

@@ -10,13 +10,13 @@
 #include "server/http/request/joined_headers.h"
 
 #include <assert.h>
-#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
+#include "server/http/request/http_request.h"
 #include "server/http/request/packed_header.h"
 
-#define N_SEPARATOR 2 /* bytes between two values */
+#define N_SEPARATOR (sizeof HFD_HTTP_VALUE_SEPARATOR - 1) /* bytes between two values */
 
 struct headers {
         const char *entries[HFD_HEADERS_MAX];
@@ -69,18 +69,29 @@ static size_t group_headers(const char *packed, size_t n, struct headers *header
         return n_groups;
 }
 
+/* N_SEPARATOR bytes. */
+static const char *separator_of(const char *name, uint32_t n) {
+        static const char prefix[] = "impersonate-";
+
+        if (n == 6 && memcmp(name, "cookie", 6) == 0)
+                return "; ";
+        return n >= sizeof prefix - 1 && memcmp(name, prefix, sizeof prefix - 1) == 0
+                       ? HFD_HTTP_VALUE_SEPARATOR
+                       : ", ";
+}
+
 /* Returns the end of the entry at out. */
 static char *write_group(const struct headers *headers, const struct group *group, char *out) {
         const char *first = headers->entries[group->first], *name = hfd_packed_header_name(first);
         struct hfd_packed_header e = hfd_packed_header_read(first);
-        bool is_cookie = e.n_name == 6 && memcmp(name, "cookie", 6) == 0;
+        const char *separator = separator_of(name, e.n_name);
         char *end = hfd_packed_header_write(out, e, name, hfd_packed_header_value(first, e));
 
         memcpy(out, &group->lengths, sizeof group->lengths);
         for (uint16_t i = headers->next[group->first]; i != 0; i = headers->next[i]) {
                 e = hfd_packed_header_read(headers->entries[i]);
                 end--; /* the NUL */
-                memcpy(end, is_cookie ? "; " : ", ", N_SEPARATOR);
+                memcpy(end, separator, N_SEPARATOR);
                 end += N_SEPARATOR;
                 memcpy(end, hfd_packed_header_value(headers->entries[i], e), e.n_value);
                 end += e.n_value;

@@ -2,7 +2,9 @@
 #pragma once
 /*
  * Joins the repeated headers of a request: "a" and "b" become "a, b". RFC 9110 5.3 allows this for
- * every header that may be repeated; cookies are joined by a semicolon (RFC 9113 8.2.3).
+ * every header that may be repeated; cookies are joined by a semicolon (RFC 9113 8.2.3). The
+ * headers of an impersonation are joined by HFD_HTTP_VALUE_SEPARATOR, because a comma may be part
+ * of a name.
  *
  * Pure. Headers are packed (packed_header.h), with names in lower case.
  */

@@ -18,9 +18,9 @@
 
 struct hfd_origin {
         atomic_int refs;
-        enum hfd_peer_cert kind;
+        enum hfd_peer_cert kind; /* BAD: no verification can change that */
         _Atomic int64_t expires; /* as in struct hfd_client_cert */
-        /* When it was last verified again, the client CA did not verify the certificate. */
+        /* When the certificate was last verified, the client CA did not verify it. */
         atomic_bool refused;
         char remote[64];      /* as text: "127.0.0.1:40112" */
         char *common_name;    /* owned; NULL = none */

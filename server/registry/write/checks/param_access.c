@@ -10,15 +10,13 @@
  */
 #include "server/registry/write/checks/param_access.h"
 
-#include <assert.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/json.h"
 #include "base/strbuf.h"
-#include "base/text.h"
 #include "server/admission/admission.h"
 #include "server/admission/policy/param_kind.h"
+#include "server/auth/user_extra.h"
 #include "server/authorization/authorizer.h"
 #include "server/registry/write/reply.h"
 #include "server/resources/custom/custom_kind.h"
@@ -41,37 +39,12 @@ static enum written written_kind(const struct hfd_resource *resource) {
 
 /* ---- the user ---- */
 
-/* A map, as Go prints it: sorted by its keys, each with the list of its values. */
-static void put_extra(struct hf__strbuf *out, const struct hfd_requester *user) {
-        const char *keys[HFD_USER_EXTRA / 2], *end = user->extra + user->n_extra;
-        size_t n = 0;
-
-        for (const char *at = user->extra; at < end;) {
-                assert(n < sizeof keys / sizeof keys[0]);
-                keys[n++] = at;
-                at += strlen(at) + 1;
-                at += strlen(at) + 1;
-        }
-        if (n > 0)
-                qsort(keys, n, sizeof keys[0], hf__text_compare);
-        hf__strbuf_puts(out, "map[");
-        for (size_t i = 0; i < n; i++) {
-                bool again = i > 0 && strcmp(keys[i - 1], keys[i]) == 0,
-                     more = i + 1 < n && strcmp(keys[i + 1], keys[i]) == 0;
-                if (!again)
-                        hf__strbuf_printf(out, "%s%s:[", i > 0 ? " " : "", keys[i]);
-                hf__strbuf_printf(out, "%s%s%s", again ? " " : "", keys[i] + strlen(keys[i]) + 1,
-                                  more ? "" : "]");
-        }
-        hf__strbuf_putc(out, ']');
-}
-
 static void put_user(struct hf__strbuf *out, const struct hfd_requester *user) {
         hf__strbuf_printf(out, "&{%s %s [", user->subject.name, user->uid ? user->uid : "");
         for (size_t i = 0; i < user->subject.n_groups; i++)
                 hf__strbuf_printf(out, "%s%s", i > 0 ? " " : "", user->subject.groups[i]);
         hf__strbuf_puts(out, "] ");
-        put_extra(out, user);
+        hfd_user_put_extra(out, user, HFD_EXTRA_GO);
         hf__strbuf_putc(out, '}');
 }
 
