@@ -42,6 +42,7 @@ static const struct scenario {
         {"elector-late-refusal", elector_late_refusal},
         {"elector-last-answer", elector_last_answer},
         {"planted-lost-wake", planted_lost_wake},
+        {"planted-late-signal", planted_late_signal},
         {"planted-lock-order", planted_lock_order},
         {"planted-flag", planted_flag},
         {"planted-thread-left", planted_thread_left},

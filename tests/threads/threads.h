@@ -29,6 +29,7 @@ void reconciler_workers(void);
 void cacher_life(void);
 /* These have planted mistakes, which the scheduler must find. */
 void planted_lost_wake(void);
+void planted_late_signal(void);
 void planted_lock_order(void);
 void planted_flag(void);
 void planted_thread_left(void);
