@@ -35,6 +35,8 @@ static const struct scenario {
         {"informers-share", informers_share},
         {"controller-order", controller_order},
         {"custom-kinds", custom_kinds},
+        {"lock-end", lock_end},
+        {"loop-client", loop_client},
         {"reconciler-workers", reconciler_workers},
         {"cacher-life", cacher_life},
         {"elector-start-stop", elector_start_stop},

@@ -25,6 +25,8 @@ void elector_late_refusal(void);
 void elector_last_answer(void);
 void controller_order(void);
 void custom_kinds(void);
+void lock_end(void);
+void loop_client(void);
 void reconciler_workers(void);
 void cacher_life(void);
 /* These have planted mistakes, which the scheduler must find. */
