@@ -341,7 +341,7 @@ static void test_a_request_has_some_seconds(void **state) {
         hf_nsec deadline = f.api->requests->request.deadline;
         pthread_mutex_unlock(&f.api->mu);
         assert_true(deadline >= before + 5 * HF_NSEC_PER_SEC);
-        assert_true(deadline <= boot(NULL) + 30 * HF_NSEC_PER_SEC);
+        assert_true(deadline <= boot(NULL) + 20 * HF_NSEC_PER_SEC);
         fake_api_client_set_mode(f.client, FAKE_API_RESPONDS);
         await_idle();
 }
