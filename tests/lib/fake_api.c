@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "base/mailbox.h"
 #include "base/thread.h"
 #include "fake_api_private.h"
 #include "patience.h"
@@ -378,13 +379,31 @@ static bool serve_one_watch(struct fake_api *api) {
 
 /* ---- the server's thread ---- */
 
+/* Serves all that is due. Returns false if nothing was. */
+static bool serve_all(struct fake_api *api) {
+        bool delays = api->delays_wakes, any = false;
+
+        if (delays)
+                hf__mailbox_delay_wakes();
+        while (serve_one_watch(api) || serve_one_request(api))
+                any = true;
+        if (!delays)
+                return any;
+        if (any) /* otherwise none is delayed, and a change must not be missed */
+                fake_api_unlock(api);
+        hf__mailbox_wake_delayed();
+        if (any)
+                fake_api_lock(api);
+        return any;
+}
+
 /* Ends only after all requests and watches were canceled, so each of them gets its callback. */
 static void *server_main(void *ctx) {
         struct fake_api *api = ctx;
 
         fake_api_lock(api);
         while (!api->is_stopping || api->requests || api->watches) {
-                if (serve_one_watch(api) || serve_one_request(api))
+                if (serve_all(api))
                         continue;
                 hf_nsec wake = HF_NSEC_NEVER;
                 /* Without requests there may be no client yet, and the test may still change the
@@ -536,6 +555,12 @@ void fake_api_fail_list(struct fake_api *api, unsigned number, int error) {
         fake_api_lock(api);
         api->failing_list = number;
         api->failing_list_error = error;
+        fake_api_unlock(api);
+}
+
+void fake_api_delay_wakes(struct fake_api *api) {
+        fake_api_lock(api);
+        api->delays_wakes = true;
         fake_api_unlock(api);
 }
 

@@ -45,7 +45,7 @@ struct fake_api {
         pthread_cond_t changed; /* uses the system clock (hf_cond_init) */
         pthread_t thread;
         /* guarded by mu */
-        bool is_stopping;
+        bool is_stopping, delays_wakes;
         struct fake_store store;
         struct fake_api_request *requests; /* without a response yet, oldest first */
         struct fake_api_watch *watches;    /* open, oldest first */
@@ -94,6 +94,9 @@ void fake_api_send_bookmarks(struct fake_api *api); /* to the open watches that 
  */
 void fake_api_send_event(struct fake_api *api, enum hf_event_type type, const char *text);
 void fake_api_set_page(struct fake_api *api, size_t n); /* most objects in a page; 0 = no limit */
+/* From now on the server's thread delays the wakes of other threads until it has served all that is
+ * due (base/mailbox.h), as the threads of the real clients do. */
+void fake_api_delay_wakes(struct fake_api *api);
 /* Makes list number `number` fail, counted from 1 over all lists. */
 void fake_api_fail_list(struct fake_api *api, unsigned number, int error);
 

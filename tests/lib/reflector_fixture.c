@@ -71,6 +71,8 @@ static int client_watch(struct hf_client *self, const struct hf_watch_spec *spec
                         hf_event_fn on_event, hf_watch_end_fn on_end, void *ctx, uint64_t *ret_id) {
         struct reflector_fixture *f = (struct reflector_fixture *)self;
 
+        assert(spec->bookmarks);             /* or the version of an idle watch is soon too old */
+        assert(spec->lane == HF_LANE_WATCH); /* requests must not wait behind it */
         if (f->refuses)
                 return -ENOMEM;
         pthread_mutex_lock(&f->mu);

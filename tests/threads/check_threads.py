@@ -12,6 +12,7 @@ import sys
 # Texts that the report must contain: the reason, and for some the place where a thread is.
 PLANTED = {
     "planted-lost-wake": ["a deadlock", "main: waits for a condition variable", "planted_lost_wake at planted.c"],
+    "planted-late-signal": ["a condition variable is used after it was destroyed", "set_and_signal_late at planted.c"],
     "planted-lock-order": ["a deadlock", "main: waits for a mutex", "lock_backwards at planted.c"],
     "planted-flag": ["n_counted == 2"],
     "planted-thread-left": ["was not joined"],

@@ -2,7 +2,7 @@
 /*
  * An informer over an API server in memory, which fails at times, and its end at any moment: during
  * a list, a watch, a backoff. It has a thread of its own, or shares one with an informer that
- * begins and ends beside it.
+ * begins and ends beside it. In some schedules the server's thread delays the wakes of others.
  *
  * Promised: the end joins the thread and leaves no request or watch open; a handler is not called
  * after its removal; a wait that succeeds has seen everything that was written before; a wait whose
@@ -142,6 +142,8 @@ static void begin(bool shares) {
                 fake_api_client_refuse(n.client, HF_E_UNAVAILABLE, 1 + (unsigned)baton_random(2));
         if (baton_random(4) == 0)
                 fake_api_fail_list(n.api, 1 + (unsigned)baton_random(2), HF_E_GONE);
+        if (baton_random(2) == 0)
+                fake_api_delay_wakes(n.api);
         if (shares)
                 BATON_CHECK(hf_informer_thread_new(&scenario_host, &n.thread) == 0);
         BATON_CHECK(hf_cancel_new(NULL, NULL, &n.token) == 0);

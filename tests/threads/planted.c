@@ -29,6 +29,30 @@ void planted_lost_wake(void) {
         (void)hf__thread_join(thread);
 }
 
+/* ---- a signal when the thread that waited may have destroyed the condition variable ---- */
+
+static pthread_cond_t short_lived;
+
+static void *set_and_signal_late(void *ctx) {
+        pthread_mutex_lock(&first);
+        is_set = 1;
+        pthread_mutex_unlock(&first);
+        pthread_cond_signal(&short_lived);
+        return NULL;
+}
+
+void planted_late_signal(void) {
+        is_set = 0;
+        (void)pthread_cond_init(&short_lived, NULL);
+        pthread_t thread = scenario_thread("setter", set_and_signal_late, NULL);
+        pthread_mutex_lock(&first);
+        while (!is_set)
+                pthread_cond_wait(&short_lived, &first);
+        pthread_mutex_unlock(&first);
+        (void)pthread_cond_destroy(&short_lived);
+        (void)hf__thread_join(thread);
+}
+
 /* ---- two mutexes in two orders ---- */
 
 static void lock_both(pthread_mutex_t *a, pthread_mutex_t *b) {

@@ -6,9 +6,11 @@
  *
  * Promised: a key is with one worker at a time, and no more workers than allowed run; the last
  * version of each object is reconciled, and so is a key that failed or asked for another call;
- * while one worker is busy another takes the next key; without keys only the calling thread is
- * left; after the end of the term nothing is reconciled.
+ * while one worker is busy another takes the next key, but no thread is started for a key that is
+ * done soon; without keys only the calling thread is left, after a while; an event for which there
+ * is no memory is mapped again, not too often; after the end of the term nothing is reconciled.
  */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,6 +37,7 @@ static struct {
         unsigned n_running;
         bool is_calm;             /* nothing fails any more */
         bool must_wait, was_done; /* key 0 waits for key 1 */
+        unsigned n_shortages;     /* so often there is no memory for an event */
         bool is_aborted, is_over;
         pthread_mutex_t mu;
         pthread_cond_t changed; /* was_done or is_over */
@@ -95,8 +98,22 @@ static int reconcile(void *ctx, struct hf_term *term, const char *key, hf_nsec *
         return r;
 }
 
+static int map_key(void *ctx, struct hf_workqueue *queue, enum hf_event_type type, const char *ns,
+                   const char *name, const char *object, size_t n) {
+        char key[HF_KEY_MAX];
+
+        if (c.n_shortages > 0) {
+                c.n_shortages--;
+                return -ENOMEM;
+        }
+        BATON_CHECK(hf_key_make(key, ns, name) == 0);
+        return hf_workqueue_add(queue, key);
+}
+
 static int run_reconciler(struct hf_term *term, void *ctx) {
-        const struct hf_reconciler_source source = {.size = sizeof source, .informer = c.informer};
+        const struct hf_reconciler_source source = {.size = sizeof source,
+                                                    .informer = c.informer,
+                                                    .map = map_key};
         const struct hf_reconciler reconciler = {.size = sizeof reconciler,
                                                  .name = "things",
                                                  .sources = &source,
@@ -131,13 +148,30 @@ static void check_all_is_reconciled(void) {
                 BATON_CHECK(c.seen[k] == c.written[k] && !c.is_due[k]);
 }
 
+/* The other worker is started when the first one has been busy for a moment, and it stays for a
+ * while. */
 static void check_another_worker_helps(void) {
         c.must_wait = true;
         put(0);
         put(1);
-        scenario_sleep(HF_NSEC_PER_SEC);
+        scenario_sleep(HF_NSEC_PER_MSEC);
+        BATON_CHECK(!c.was_done);
+        scenario_sleep(10 * HF_NSEC_PER_MSEC);
         BATON_CHECK(c.was_done);
         c.must_wait = false;
+        scenario_sleep(HF_NSEC_PER_SEC);
+        BATON_CHECK(baton_n_threads() > c.n_threads);
+        scenario_sleep(10 * HF_NSEC_PER_SEC);
+        BATON_CHECK(baton_n_threads() == c.n_threads);
+}
+
+static void check_an_event_waits_for_memory(void) {
+        c.n_shortages = 3;
+        put(2);
+        scenario_sleep(50 * HF_NSEC_PER_MSEC);
+        BATON_CHECK(c.n_shortages == 2);
+        scenario_sleep(450 * HF_NSEC_PER_MSEC);
+        BATON_CHECK(c.seen[2] == c.written[2]);
 }
 
 static void be_calm(void) {
@@ -147,6 +181,7 @@ static void be_calm(void) {
         BATON_CHECK(baton_n_threads() == c.n_threads);
         if (c.n_workers > 1)
                 check_another_worker_helps();
+        check_an_event_waits_for_memory();
         check_all_is_reconciled();
         BATON_CHECK(baton_n_threads() == c.n_threads);
 }

@@ -25,10 +25,13 @@ void elector_late_refusal(void);
 void elector_last_answer(void);
 void controller_order(void);
 void custom_kinds(void);
+void lock_end(void);
+void loop_client(void);
 void reconciler_workers(void);
 void cacher_life(void);
 /* These have planted mistakes, which the scheduler must find. */
 void planted_lost_wake(void);
+void planted_late_signal(void);
 void planted_lock_order(void);
 void planted_flag(void);
 void planted_thread_left(void);

@@ -4,15 +4,18 @@
  *
  * The real mutex is locked too, with pthread_mutex_trylock. A thread that does not get it waits in
  * the scheduler until the mutex is unlocked, and tries again. A condition variable has no state
- * here other than the threads that wait for its address.
+ * here other than the threads that wait for its address. One that is destroyed is overwritten, so
+ * that a later use is noticed, mostly even if its memory was freed. (glibc does this to mutexes.)
  */
 #include <errno.h>
 #include <pthread.h>
+#include <string.h>
 #include <time.h>
 
 #include "baton_private.h"
 #include "wraps.h"
 
+#define DESTROYED   0xd5 /* each byte of a destroyed condition variable */
 #define MAX_TIME(t) ((hf_nsec)(t)->tv_sec * HF_NSEC_PER_SEC + (t)->tv_nsec)
 
 /* ---- threads ---- */
@@ -113,7 +116,18 @@ int __wrap_pthread_rwlock_unlock(pthread_rwlock_t *rwlock) {
 
 /* ---- condition variables ---- */
 
+static void check_not_destroyed(const pthread_cond_t *cond) {
+        const unsigned char *at = (const unsigned char *)cond;
+        size_t n = 0;
+
+        while (n < sizeof *cond && at[n] == DESTROYED)
+                n++;
+        if (n == sizeof *cond)
+                baton_fail("a condition variable is used after it was destroyed");
+}
+
 static int wait_on(pthread_cond_t *cond, pthread_mutex_t *mutex, hf_nsec until) {
+        check_not_destroyed(cond);
         baton_point(); /* a signal that is sent now, without the mutex, is lost */
         unlock(mutex);
         bool woken = baton_block(cond, baton_in_cond, until);
@@ -143,6 +157,7 @@ int __wrap_pthread_cond_signal(pthread_cond_t *cond) {
         if (!baton_self)
                 return __real_pthread_cond_signal(cond);
         baton_point();
+        check_not_destroyed(cond);
         baton_wake_one(cond);
         baton_point();
         return 0;
@@ -152,6 +167,7 @@ int __wrap_pthread_cond_broadcast(pthread_cond_t *cond) {
         if (!baton_self)
                 return __real_pthread_cond_broadcast(cond);
         baton_point();
+        check_not_destroyed(cond);
         baton_wake_all(cond);
         baton_point();
         return 0;
@@ -160,5 +176,8 @@ int __wrap_pthread_cond_broadcast(pthread_cond_t *cond) {
 int __wrap_pthread_cond_destroy(pthread_cond_t *cond) {
         if (baton_self && baton_is_awaited(cond))
                 baton_fail("a condition variable is destroyed that a thread waits for");
-        return __real_pthread_cond_destroy(cond);
+        int error = __real_pthread_cond_destroy(cond);
+        if (baton_self)
+                memset(cond, DESTROYED, sizeof *cond);
+        return error;
 }

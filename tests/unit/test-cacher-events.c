@@ -579,6 +579,33 @@ static void test_an_event_without_its_value_needs_a_list(void **state) {
                                       "The resourceVersion for the provided watch is too old.");
 }
 
+/* The store has some seconds to say whether it knows the revision of a watch that is ahead of the
+ * cache. Without an answer the watch goes on. */
+static void test_a_watch_that_is_ahead_asks_the_store(void **state) {
+        static const struct {
+                int error;
+                uint64_t revision;
+                const char *text;
+        } replies[] = {{0, 30, ""}, {HF_E_TIMEOUT, 0, ""}, {0, 29, "END:410 "}};
+
+        scripted_cacher_fill();
+        for (size_t i = 0; i < sizeof replies / sizeof replies[0]; i++) {
+                struct scripted_watch watch;
+                scripted_watch_begin(&watch, (struct scripted_watch_spec){.revision = 30});
+                struct scripted_request asked =
+                        scripted_store_next(&scripted.store, SCRIPTED_REVISION);
+                assert_in_range(asked.deadline - hand_clock_now(), 5 * SEC, 30 * SEC);
+                if (replies[i].error != 0)
+                        scripted_reply_error(&asked, replies[i].error);
+                else
+                        scripted_reply_revision(&asked, replies[i].revision);
+                if (replies[i].text[0])
+                        scripted_watch_await(&watch);
+                scripted_watch_expect(&watch, replies[i].text);
+                scripted_watch_done(&watch);
+        }
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 SCRIPTED_TEST(test_each_event_changes_the_object),
@@ -602,6 +629,7 @@ int main(void) {
                 SCRIPTED_TEST(test_a_watch_is_refused_for_a_value_in_its_range),
                 SCRIPTED_TEST(test_ten_sealed_values_are_logged),
                 SCRIPTED_TEST(test_an_event_without_its_value_needs_a_list),
+                SCRIPTED_TEST(test_a_watch_that_is_ahead_asks_the_store),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -20,6 +20,7 @@
 #include "base/time_format.h"
 #include "counting_host.h"
 #include "fake_api_client.h"
+#include "fake_api_private.h"
 #include "patience.h"
 
 #define OBJECT                                                                                     \
@@ -331,6 +332,20 @@ static void test_a_namespace_that_is_too_long_has_no_events(void **state) {
         }
 }
 
+/* A request without an answer keeps later Events of the object back, so it must end. */
+static void test_a_request_has_some_seconds(void **state) {
+        fake_api_client_set_mode(f.client, FAKE_API_HANGS);
+        hf_nsec before = boot(NULL);
+        record(1);
+        pthread_mutex_lock(&f.api->mu);
+        hf_nsec deadline = f.api->requests->request.deadline;
+        pthread_mutex_unlock(&f.api->mu);
+        assert_true(deadline >= before + 5 * HF_NSEC_PER_SEC);
+        assert_true(deadline <= boot(NULL) + 20 * HF_NSEC_PER_SEC);
+        fake_api_client_set_mode(f.client, FAKE_API_RESPONDS);
+        await_idle();
+}
+
 static void test_a_recorder_and_an_event_need_their_arguments(void **state) {
         const struct hf_recorder_config good = {.size = sizeof good,
                                                 .client = &f.client->base,
@@ -383,6 +398,7 @@ int main(void) {
                                                 teardown),
                 cmocka_unit_test_setup_teardown(test_a_namespace_that_is_too_long_has_no_events,
                                                 setup, teardown),
+                cmocka_unit_test_setup_teardown(test_a_request_has_some_seconds, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_a_recorder_and_an_event_need_their_arguments,
                                                 setup, teardown),
         };

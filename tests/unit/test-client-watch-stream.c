@@ -21,7 +21,9 @@
 
 #include <curl/curl.h>
 
+#include <holdfast/cancel.h>
 #include <holdfast/client.h>
+#include <holdfast/error.h>
 
 #include "patience.h"
 #include "scripted_server.h"
@@ -96,7 +98,7 @@ static int tear_down(void **state) {
 static struct {
         char text[512];
         size_t n;
-        atomic_bool ended;
+        atomic_bool began, ended;
         int error;
         char message[512];
 } seen;
@@ -104,6 +106,7 @@ static struct {
 static void on_event(void *ctx, const struct hf_event *event) {
         seen.n += (size_t)snprintf(seen.text + seen.n, sizeof seen.text - seen.n, "%c%s ",
                                    "+~-b"[event->type], event -> resource_version);
+        atomic_store(&seen.began, true);
 }
 
 static void on_end(void *ctx, int error, const struct hf_status *status) {
@@ -112,8 +115,7 @@ static void on_end(void *ctx, int error, const struct hf_status *status) {
         atomic_store(&seen.ended, true);
 }
 
-/* Watches until the stream ends, and compares the events and the error with these. */
-static void expect(const char *events, int error, const char *message) {
+static void begin_watch(void) {
         const struct hf_watch_spec spec = {.size = sizeof spec,
                                            .resource = {.version = "v1", .plural = "configmaps"},
                                            .ns = "ns",
@@ -121,6 +123,11 @@ static void expect(const char *events, int error, const char *message) {
 
         memset(&seen, 0, sizeof seen);
         assert_int_equal(hf_client_watch(client, &spec, on_event, on_end, NULL, NULL), 0);
+}
+
+/* Watches until the stream ends, and compares the events and the error with these. */
+static void expect(const char *events, int error, const char *message) {
+        begin_watch();
         PATIENCE_AWAIT(atomic_load(&seen.ended));
         assert_string_equal(seen.text, events);
         assert_int_equal(seen.error, error);
@@ -240,6 +247,53 @@ static void test_the_times_of_watches_are_spread(void **state) {
         chosen = NULL;
 }
 
+/* Requests whose deadline has passed need no server. After the second one, the client has looked at
+ * its clock since this was called, and has ended what was due. */
+static void let_the_client_look(void) {
+        const struct hf_request late = {.size = sizeof late,
+                                        .verb = HF_VERB_GET,
+                                        .resource = {.version = "v1", .plural = "configmaps"},
+                                        .ns = "ns",
+                                        .name = "a",
+                                        .deadline = 1};
+
+        for (int i = 0; i < 2; i++)
+                assert_int_not_equal(hf_client_do(client, &late, hf_cancel_never(), NULL, NULL,
+                                                  NULL),
+                                     0);
+}
+
+/* The connection may have stopped working. But a server that ends the watch in time, as it was
+ * asked, needs a few seconds for that. */
+static void test_a_watch_that_the_server_does_not_end_ends_soon(void **state) {
+        static const uint32_t shortest = 0;
+
+        scripted_server_set(&server, SCRIPT_HANGS, "HTTP/1.1 200 OK\r\n\r\n%s\n", A);
+        chosen = &shortest;
+        begin_watch();
+        chosen = NULL;
+        PATIENCE_AWAIT(atomic_load(&seen.began));
+        atomic_fetch_add(&ahead, 305 * SEC);
+        let_the_client_look();
+        assert_false(atomic_load(&seen.ended));
+        atomic_fetch_add(&ahead, 25 * SEC);
+        PATIENCE_AWAIT(atomic_load(&seen.ended));
+        assert_int_equal(seen.error, HF_E_TIMEOUT);
+}
+
+/* A server may be slow, but not for ever. */
+static void test_the_head_of_a_watch_has_a_while_to_come(void **state) {
+        scripted_server_set(&server, SCRIPT_HANGS, "%s", "");
+        begin_watch();
+        scripted_server_await_requests(&server, 1);
+        atomic_fetch_add(&ahead, 20 * SEC);
+        let_the_client_look();
+        assert_false(atomic_load(&seen.ended));
+        atomic_fetch_add(&ahead, 40 * SEC);
+        PATIENCE_AWAIT(atomic_load(&seen.ended));
+        assert_int_equal(seen.error, HF_E_TIMEOUT);
+}
+
 /* ---- sizes ---- */
 
 /* Lists may be much larger than objects. */
@@ -279,6 +333,8 @@ int main(void) {
                 TEST(test_a_watch_is_sent_again_with_another_token),
                 TEST(test_a_watch_is_sent_again_once),
                 TEST(test_the_times_of_watches_are_spread),
+                TEST(test_a_watch_that_the_server_does_not_end_ends_soon),
+                TEST(test_the_head_of_a_watch_has_a_while_to_come),
                 TEST(test_only_lists_may_be_large),
         };
 

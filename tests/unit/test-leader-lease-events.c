@@ -15,6 +15,7 @@
 
 #include "counting_host.h"
 #include "fake_api_client.h"
+#include "fake_api_private.h"
 #include "patience.h"
 
 #include "base/json.h"
@@ -190,7 +191,40 @@ static void test_a_failed_event_waits_before_it_is_tried_again(void **state) {
         PATIENCE_AWAIT(fake_api_n_requests(f.api) == 1 && is_idle(&f));
         hf__lease_events_iterate(f.events, sent_at + 4 * HF_NSEC_PER_SEC);
         assert_int_equal(fake_api_n_requests(f.api), 1);
+        hf__lease_events_iterate(f.events, hf_now(hf_clock_system()) + 6 * HF_NSEC_PER_SEC);
+        assert_int_equal(fake_api_n_requests(f.api), 2);
         await_commits(&f, 1);
+        teardown(&f);
+}
+
+static void test_an_event_that_is_refused_for_good_is_given_up(void **state) {
+        static const int errors[] = {HF_E_INVALID, HF_E_CLOSED, HF_E_TOO_LARGE};
+        const struct hf__record lease = {0};
+        for (size_t i = 0; i < sizeof errors / sizeof *errors; i++) {
+                struct fixture f = setup();
+                fake_api_client_refuse(f.client, errors[i], 1);
+                hf__lease_events_add(f.events, true, &lease, AT, 0);
+                hf__lease_events_iterate(f.events, 0);
+                PATIENCE_AWAIT(fake_api_n_requests(f.api) == 1 && is_idle(&f));
+                hf__lease_events_iterate(f.events, HF_NSEC_NEVER);
+                assert_int_equal(fake_api_n_requests(f.api), 1);
+                teardown(&f);
+        }
+}
+
+/* A request without an answer keeps the Event from being tried again, so it must end. */
+static void test_a_request_has_some_seconds(void **state) {
+        struct fixture f = setup();
+        const struct hf__record lease = {0};
+        fake_api_client_set_mode(f.client, FAKE_API_HANGS);
+        hf_nsec before = hf_now(hf_clock_system());
+        hf__lease_events_add(f.events, true, &lease, AT, 0);
+        hf__lease_events_iterate(f.events, 0);
+        pthread_mutex_lock(&f.api->mu);
+        hf_nsec deadline = f.api->requests->request.deadline;
+        pthread_mutex_unlock(&f.api->mu);
+        assert_true(deadline >= before + 5 * HF_NSEC_PER_SEC);
+        assert_true(deadline <= hf_now(hf_clock_system()) + 20 * HF_NSEC_PER_SEC);
         teardown(&f);
 }
 
@@ -259,6 +293,8 @@ int main(void) {
                 cmocka_unit_test(test_events_of_leases_with_long_names_stay_apart),
                 cmocka_unit_test(test_without_a_server_memory_is_bounded),
                 cmocka_unit_test(test_a_failed_event_waits_before_it_is_tried_again),
+                cmocka_unit_test(test_an_event_that_is_refused_for_good_is_given_up),
+                cmocka_unit_test(test_a_request_has_some_seconds),
                 cmocka_unit_test(test_freeing_does_not_wait_for_replies),
                 cmocka_unit_test(test_a_late_response_does_not_use_the_host),
                 cmocka_unit_test(test_an_event_that_is_given_up_is_logged),

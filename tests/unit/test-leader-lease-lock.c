@@ -101,8 +101,13 @@ static void write_as_me(uint32_t op_id, const char *revision) {
 static void test_requests_use_the_lane_of_leases(void **state) {
         f.lock->ops->read(f.lock, 1, 1000);
         f.lock->ops->watch(f.lock);
-        assert_int_equal(held.requests[0].request.lane, HF_LANE_LEASE);
-        assert_int_equal(held.requests[0].request.deadline, 1000);
+        write_as_me(2, NULL);
+        for (unsigned i = 0; i < 2; i++) {
+                assert_int_equal(held.requests[i].request.lane, HF_LANE_LEASE);
+                assert_int_equal(held.requests[i].request.deadline, 1000);
+        }
+        assert_string_equal(held.watches[0].spec.ns, "kube-system");
+        assert_string_equal(held.watches[0].spec.name, "lead");
         assert_int_equal(held.watches[0].spec.lane, HF_LANE_LEASE);
         assert_true(held.watches[0].spec.bookmarks);
 }

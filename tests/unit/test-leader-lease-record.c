@@ -293,6 +293,38 @@ static void test_a_renewal_and_a_release_edit_the_text(void **state) {
         assert_edited_like_written(with("", ""), &release);
 }
 
+/* The whole Lease without one part. */
+static const char *without(const char *part) {
+        static char text[1024];
+        char *at;
+
+        strcpy(text, with("", ""));
+        at = strstr(text, part);
+        assert_non_null(at);
+        memmove(at, at + strlen(part), strlen(at + strlen(part)) + 1);
+        return text;
+}
+
+/* All that a renewal writes must be there to be edited. Only the annotations may be missing. */
+static void test_a_lease_that_lacks_a_member_is_not_edited(void **state) {
+        static const char *const parts[] = {"\"kind\":\"Lease\",",
+                                            "\"apiVersion\":\"coordination.k8s.io/v1\",",
+                                            "\"name\":\"lead\",",
+                                            "\"namespace\":\"kube-system\",",
+                                            "\"resourceVersion\":\"11\",",
+                                            "\"holderIdentity\":\"me\",",
+                                            "\"leaseDurationSeconds\":15,",
+                                            "\"acquireTime\":\"2026-01-01T00:00:00.000000Z\", ",
+                                            "\"renewTime\": null,",
+                                            "\"leaseTransitions\":3,"};
+
+        for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+                assert_null(edit_text(without(parts[i]), &renewal));
+        assert_edited_like_written(without(",\"annotations\":{\"holdfast.dev/"
+                                           "history\":\"[{\\\"at\\\":1}]\"}"),
+                                   &renewal);
+}
+
 static void test_what_is_no_plain_renewal_is_not_edited(void **state) {
         static const char *const parts[][2] = {
                 {",\"holdfast.dev/successor\":\"x\"", ""},
@@ -614,6 +646,7 @@ int main(void) {
                 cmocka_unit_test(test_an_update_keeps_foreign_fields),
                 cmocka_unit_test(test_a_release_clears_and_may_name_a_successor),
                 cmocka_unit_test(test_a_renewal_and_a_release_edit_the_text),
+                cmocka_unit_test(test_a_lease_that_lacks_a_member_is_not_edited),
                 cmocka_unit_test(test_what_is_no_plain_renewal_is_not_edited),
                 cmocka_unit_test(test_a_creation_has_no_revision),
                 cmocka_unit_test(test_the_lock_creates_reads_and_updates),

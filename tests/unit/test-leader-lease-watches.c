@@ -90,6 +90,7 @@ static void test_few_leases_are_not_watched_together(void **state) {
         assert_false(hf__lease_watches_is_shared(watches, &other, NS));
         assert_int_equal(hf__lease_watches_expect(watches, &other, NS), 0);
         assert_true(hf__lease_watches_is_shared(watches, &other, NS));
+        assert_true(hf__lease_watches_is_shared(watches, &held.base, NS));
 }
 
 static void test_each_subscriber_gets_the_events_of_its_lease(void **state) {
@@ -99,6 +100,7 @@ static void test_each_subscriber_gets_the_events_of_its_lease(void **state) {
         assert_string_equal(held.watches[0].spec.ns, NS);
         assert_null(held.watches[0].spec.name);
         assert_int_equal(held.watches[0].spec.lane, HF_LANE_LEASE);
+        assert_true(held.watches[0].spec.bookmarks);
         send_event(0, "a");
         send_event(0, "b");
         send_event(0, "b");

@@ -390,6 +390,29 @@ static void test_a_request_to_the_loop_is_made_or_refused(void **state) {
         clocked_elector_free();
 }
 
+/* The elector opens another watch at once, which begins with the present Lease. The clock stands
+ * still, so the loop is not rescued by its look at all electors once a second. */
+static void test_an_event_that_was_lost_is_made_up_for_at_once(void **state) {
+        int n = 0;
+
+        clocked_elector_init();
+        clocked_put_lease("x", "");
+        clocked_elector_start(&(struct clocked_options){0});
+        CLOCKED_AWAIT(strcmp(clocked_info().holder, "x") == 0);
+        do {
+                char holder[16];
+                (void)snprintf(holder, sizeof holder, "x%d", n);
+                clocked_move(30 * SEC); /* after that it may open a watch */
+                failing_memory_arm(n++);
+                clocked_put_lease(holder, "");
+                PATIENCE_AWAIT(strcmp(clocked_info().holder, holder) == 0);
+                failing_memory_disarm();
+        } while (failing_memory_hit());
+        assert_true(n > 2);
+        clocked_elector_stop();
+        clocked_elector_free();
+}
+
 /* ---- a reconciler ---- */
 
 /* Counts how often the key "a/new" was reconciled. */
@@ -528,6 +551,7 @@ int main(void) {
                 cmocka_unit_test(test_an_elector_leads_or_reports_the_failure),
                 cmocka_unit_test(test_a_standby_leads_in_spite_of_the_failure),
                 cmocka_unit_test(test_a_request_to_the_loop_is_made_or_refused),
+                cmocka_unit_test(test_an_event_that_was_lost_is_made_up_for_at_once),
                 cmocka_unit_test(test_a_reconciler_loses_no_key),
         };
         fake_api_shield = (struct fake_api_shield){.enter = failing_memory_enter,

@@ -355,6 +355,67 @@ static void test_a_definition_that_is_none_fails_the_term(void **state) {
         fake_api_free(api);
 }
 
+static atomic_uint n_calls;
+
+/* The first two calls wait for each other, so they need two workers. Each asks for one more. */
+static int meet_and_write(void *ctx, struct hf_operator_work *work, hf_nsec *ret_again) {
+        char name[HF_NAME_MAX + 8];
+
+        if (atomic_fetch_add(&n_calls, 1) < 2)
+                *ret_again = 1;
+        PATIENCE_AWAIT(atomic_load(&n_calls) >= 2);
+        (void)snprintf(name, sizeof name, "of-%s", hf_operator_name(work));
+        assert_int_equal(hf_operator_upsert(work, shared, name,
+                                            "{\"apiVersion\":\"v1\",\"kind\":\"Extra\"}"),
+                         0);
+        return 0;
+}
+
+/* The server of this test has no fences and ignores selectors. */
+static void test_the_configuration_reaches_every_part(void **state) {
+        static const char thing[] = "{\"apiVersion\":\"v1\",\"kind\":\"Thing\",\"metadata\":{"
+                                    "\"namespace\":\"default\",\"name\":\"%s\",\"uid\":\"u-%s\"}}";
+        struct hf_operator_owned selected = owned;
+        struct fake_api *api = fake_api_new();
+        struct fake_api_client *client = fake_api_client_new(api);
+        struct hf_operator_config config = config_with(&client->base);
+        struct hf_status status = {0};
+        struct hf_operator *op = NULL;
+        char text[160];
+
+        client->ignores_fences = true;
+        selected.query = "labelSelector=mine";
+        config.owned = &selected;
+        config.unfenced = true;
+        config.n_workers = 2;
+        config.timing = (struct hf_leader_timing){.lease_duration = 7 * HF_NSEC_PER_SEC,
+                                                  .renew_deadline = 5 * HF_NSEC_PER_SEC,
+                                                  .retry_period = HF_NSEC_PER_SEC};
+        config.finalizer = NULL;
+        config.reconcile = meet_and_write;
+        assert_int_equal(hf_operator_new(&api->host, &config, &op, &status), 0);
+        assert_int_equal(hf_informer_start(op->informers[0]), 0);
+        fake_api_await_list(api, 1);
+        fake_api_last_list_query(api, text);
+        assert_non_null(strstr(text, "labelSelector=mine"));
+        assert_null(hf_operator_free(op));
+
+        (void)snprintf(text, sizeof text, thing, "a", "a");
+        fake_api_put(api, "things/default/a", text);
+        (void)snprintf(text, sizeof text, thing, "b", "b");
+        fake_api_put(api, "things/default/b", text);
+        assert_int_equal(hf_operator_new(&api->host, &config, &op, &status), 0);
+        assert_int_equal(hf_operator_start(op, &status), 0);
+        await(api, "leases/default/things", "\"leaseDurationSeconds\":7");
+        await(api, "shared/default/of-a", "Extra");
+        await(api, "shared/default/of-b", "Extra");
+        PATIENCE_AWAIT(atomic_load(&n_calls) >= 4);
+        assert_int_equal(hf_operator_stop(op, &status), 0);
+        assert_null(hf_operator_free(op));
+        hf_client_free(&client->base);
+        fake_api_free(api);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_it_works_from_the_finalizer_to_the_end),
@@ -362,6 +423,7 @@ int main(void) {
                 cmocka_unit_test(test_what_is_missing_is_named),
                 cmocka_unit_test(test_an_object_that_is_gone_is_no_failure),
                 cmocka_unit_test(test_a_definition_that_is_none_fails_the_term),
+                cmocka_unit_test(test_the_configuration_reaches_every_part),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -183,7 +183,24 @@ static void setup(size_t n_informers) {
         };
 }
 
+/* ---- the linker redirects this function here ---- */
+
+static atomic_uint n_too_early; /* calls while an informer had no handler of the reconciler */
+
+void __real_hf_term_started(struct hf_term *term);
+void __wrap_hf_term_started(struct hf_term *term);
+void __wrap_hf_term_started(struct hf_term *term) {
+        bool is_ready = true;
+
+        for (size_t i = 0; i < N_CACHES && f.informers[i]; i++)
+                is_ready = is_ready && hf_informer_n_handlers(f.informers[i]) == 1;
+        atomic_fetch_add(&n_too_early, !is_ready);
+        __real_hf_term_started(term);
+}
+
+/* In each test, controllers that come after the reconciler begin when it gets all events. */
 static void teardown(void) {
+        assert_int_equal(atomic_load(&n_too_early), 0);
         assert_int_equal(atomic_load(&n_no_thread), 0);
         for (size_t i = 0; i < N_CACHES && f.informers[i]; i++) {
                 assert_int_equal(hf_informer_n_handlers(f.informers[i]), 0);

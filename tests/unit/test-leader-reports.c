@@ -285,11 +285,12 @@ static void test_a_stop_says_whether_the_lease_is_held(void **state) {
 /* Returns when the stop waits for it, which nobody does before its drain. */
 static int return_late(struct hf_term *term, void *ctx) {
         (void)hf_cancel_wait(hf_term_drain(term), HF_NSEC_NEVER);
-        hand_clock_await_deadline(100 * SEC, 130 * SEC);
+        hand_clock_await_deadline(121 * SEC, 130 * SEC);
         return 0;
 }
 
-/* The clock stands still, so only its return ends the wait. */
+/* The clock stands still, so only its return ends the wait. The stop would wait for the drain, the
+ * grace and two requests, which take at most 120 s, and a little longer. */
 static void test_a_stop_notices_the_last_controller_of_the_instance(void **state) {
         static const struct clocked_options local = {.local = return_late};
 
@@ -382,6 +383,27 @@ static void test_events_are_about_the_record_that_began_the_term(void **state) {
         finish();
 }
 
+/* When the loop ends, the last Events wait for a moment, so that they do not come before the first
+ * writes of the next leader. */
+static void test_the_last_events_give_way_to_the_successor(void **state) {
+        static const struct clocked_options with_events = {.events = true};
+
+        clocked_elector_init();
+        clocked_put_lease("", ",\"leaseTransitions\":4");
+        /* An Event of an older term: the last requests replace it, and nobody waits for them. */
+        fake_api_put(clocked.api, "events/kube-system/lead.leader-5-became", "{\"metadata\":{}}");
+        clocked_elector_start(&with_events);
+        clocked_await_term();
+        clocked_elector_let_end();
+        assert_int_equal(hf_electors_stop_begin(clocked.electors, NULL, NULL, NULL), 0);
+        hand_clock_await_deadline(10 * MSEC, 60 * MSEC);
+        assert_false(has_event("5-became", "\"a became leader\""));
+        hand_clock_move(60 * MSEC);
+        PATIENCE_AWAIT(hf_electors_stop_poll(clocked.electors, NULL) == 0);
+        PATIENCE_AWAIT(has_event("5-became", "\"a became leader\""));
+        clocked_elector_free();
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_a_take_over_is_measured),
@@ -398,6 +420,7 @@ int main(void) {
                 cmocka_unit_test(test_on_change_is_called_once_for_each_change),
                 cmocka_unit_test(test_a_twin_is_warned_of),
                 cmocka_unit_test(test_events_are_about_the_record_that_began_the_term),
+                cmocka_unit_test(test_the_last_events_give_way_to_the_successor),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,9 +2,10 @@
 /*
  * Two instances share the shards of a group, in real time over the fake API server. What they
  * decide is tested by test-leader-shards; this is about the Leases by which they see each other,
- * and about the hand-over of a shard.
+ * about the hand-over of a shard, and about decisions that lack memory when they are made.
  */
 #undef NDEBUG
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -16,8 +17,10 @@
 #include <cmocka.h>
 
 #include <holdfast/shards.h>
+#include <holdfast/workqueue.h>
 
 #include "elector_fixture.h"
+#include "leader/electors.h"
 
 #define N_SHARDS 2
 
@@ -30,6 +33,36 @@ struct instance {
 };
 
 static struct fake_api *api;
+
+/* ---- a shortage: the linker redirects these functions here ---- */
+
+static atomic_bool has_no_room;  /* no key can be queued */
+static atomic_bool is_forgetful; /* every other call of hf__elector_hold_back fails */
+static atomic_uint n_refused, n_hold_backs, n_told; /* n_told: electors that need not hold back */
+
+int __real_hf_workqueue_add(struct hf_workqueue *queue, const char *key);
+int __wrap_hf_workqueue_add(struct hf_workqueue *queue, const char *key);
+int __wrap_hf_workqueue_add(struct hf_workqueue *queue, const char *key) {
+        if (!atomic_load(&has_no_room))
+                return __real_hf_workqueue_add(queue, key);
+        atomic_fetch_add(&n_refused, 1);
+        return -ENOMEM;
+}
+
+int __real_hf__elector_hold_back(struct hf_elector *elector, hf_nsec duration);
+int __wrap_hf__elector_hold_back(struct hf_elector *elector, hf_nsec duration);
+int __wrap_hf__elector_hold_back(struct hf_elector *elector, hf_nsec duration) {
+        if (atomic_load(&is_forgetful) && atomic_fetch_add(&n_hold_backs, 1) % 2 == 0)
+                return -ENOMEM;
+        int r = __real_hf__elector_hold_back(elector, duration);
+        pthread_mutex_lock(&api->mu);
+        atomic_fetch_add(&n_told, r == 0 && duration == 0);
+        pthread_cond_broadcast(&api->changed);
+        pthread_mutex_unlock(&api->mu);
+        return r;
+}
+
+/* ---- an instance ---- */
 
 static int run_shard(struct hf_term *term, unsigned shard, void *ctx) {
         struct instance *instance = ctx;
@@ -162,9 +195,36 @@ static void test_a_second_instance_gets_its_share_and_inherits_the_rest(void **s
         fake_api_free(api);
 }
 
+static bool is_refused_again_and_again(void *ctx) { return atomic_load(&n_refused) >= 8; }
+
+static bool all_are_told(void *ctx) { return atomic_load(&n_told) >= N_SHARDS; }
+
+/* A decision that could not be queued is not forgotten when its event has been observed, and an
+ * elector that could not be told is told later. The instance is alone, so fewer than eight events
+ * call for a decision. */
+static void test_a_decision_survives_a_shortage_of_memory(void **state) {
+        static struct instance a;
+
+        api = fake_api_new();
+        a.client = fake_api_client_new(api);
+        atomic_store(&n_told, 0);
+        atomic_store(&has_no_room, true);
+        atomic_store(&is_forgetful, true);
+        begin_instance(&a, "a");
+        elector_fixture_await(api, is_refused_again_and_again, NULL, __LINE__);
+        assert_int_equal(atomic_load(&n_told), 0);
+        atomic_store(&has_no_room, false);
+        elector_fixture_await(api, all_are_told, NULL, __LINE__);
+        assert_true(atomic_load(&n_hold_backs) >= 2 * N_SHARDS);
+        atomic_store(&is_forgetful, false);
+        end_instance(&a);
+        fake_api_free(api);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_a_second_instance_gets_its_share_and_inherits_the_rest),
+                cmocka_unit_test(test_a_decision_survives_a_shortage_of_memory),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

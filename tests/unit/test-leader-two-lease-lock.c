@@ -150,6 +150,53 @@ static void test_the_old_lease_is_given_back_when_the_new_one_is_refused(void **
         assert_true(f.reply.status.message[0]);
 }
 
+static void test_a_failure_keeps_the_servers_words(void **state) {
+        const struct hf_status status = {.error = HF_E_TOO_MANY,
+                                         .retry_after_s = 7,
+                                         .message = "too many"};
+
+        f.lock->ops->read(f.lock, 1, hand_clock_now() + 5 * SEC);
+        held_respond(0, HF_E_TOO_MANY, &status, NULL);
+        assert_int_equal(f.reply_id, 1);
+        assert_int_equal(f.reply.result, HF_E_TOO_MANY);
+        assert_true(f.reply.retry_after == 7 * SEC);
+        assert_string_equal(f.reply.status.message, "too many");
+}
+
+/* The old Lease is ours, and another process holds the new one. */
+static void read_half_a_pair(uint32_t op_id) {
+        static const char text[] = "{\"metadata\":{\"resourceVersion\":\"%d\"},\"spec\":{"
+                                   "\"holderIdentity\":\"%s\",\"leaseDurationSeconds\":15,"
+                                   "\"acquireTime\":\"" HAND_CLOCK_REAL_Z "\"}}";
+        unsigned n = held.n_requests;
+        char lease[200];
+
+        f.lock->ops->read(f.lock, op_id, hand_clock_now() + 5 * SEC);
+        (void)snprintf(lease, sizeof lease, text, 5, "me");
+        held_respond(n, 0, NULL, lease);
+        (void)snprintf(lease, sizeof lease, text, 7, "x");
+        held_respond(n + 1, 0, NULL, lease);
+}
+
+/* The controllers of a term have certainly ended a lease duration later. */
+static void test_half_a_pair_is_given_back_after_a_lease_duration(void **state) {
+        acquire_the_old_one();
+        held_respond(3, HF_E_TIMEOUT, NULL, NULL);
+        read_half_a_pair(3);
+        assert_int_equal(held.n_requests, 6);
+        assert_int_equal(f.reply_id, 3);
+        assert_true(f.reply.record.unsettled);
+        hand_clock_move(15 * SEC - 1);
+        read_half_a_pair(4);
+        assert_int_equal(held.n_requests, 8);
+        hand_clock_move(SEC);
+        read_half_a_pair(5);
+        assert_int_equal(held.n_requests, 11);
+        expect_request(10, HF_VERB_UPDATE, "old-ns", "lead-old");
+        assert_non_null(strstr(held.requests[10].body, "\"holderIdentity\":\"\""));
+        held_respond(10, HF_E_CONFLICT, NULL, NULL);
+}
+
 static void test_the_pair_needs_both_watches(void **state) {
         static const char event[] = "{\"metadata\":{\"resourceVersion\":\"7\"},\"spec\":{"
                                     "\"holderIdentity\":\"x\",\"leaseDurationSeconds\":15}}";
@@ -179,6 +226,8 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 TEST(test_the_fence_names_both_leases),
                 TEST(test_the_old_lease_is_given_back_when_the_new_one_is_refused),
+                TEST(test_a_failure_keeps_the_servers_words),
+                TEST(test_half_a_pair_is_given_back_after_a_lease_duration),
                 TEST(test_the_pair_needs_both_watches),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
