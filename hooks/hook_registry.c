@@ -286,6 +286,7 @@ struct hf_client *hf_hook_client(struct hf_hook_context *context) {
 void hf_hook_set_stop_deadline(struct hf_hook_context *context, hf_nsec deadline) {
         assert(deadline > 0);
         pthread_mutex_lock(&context->hooks->mu);
-        context->hook.stop_deadline = deadline;
+        if (!context->stop_begun) /* later, the deadline may begin anew, as long as before */
+                context->hook.stop_deadline = deadline;
         pthread_mutex_unlock(&context->hooks->mu);
 }

@@ -91,7 +91,8 @@ static int advance_hook_locked(struct hf_hook_context *hook, hf_nsec now,
         if (hook->start_state == HF__START_RUNNING &&
             hf__deadline_is_over(&hook->start_until, hook->hook.start_deadline, now))
                 return hf_fail(reterr_status, HF_E_TIMEOUT,
-                               "hook \"%s\" has not finished its start within %lld ms", hook->name,
+                               "hook \"%s\" has not finished its start by its deadline (%lld ms)",
+                               hook->name,
                                (long long)(hook->hook.start_deadline / HF_NSEC_PER_MSEC));
         return 0;
 }

@@ -234,7 +234,7 @@ static void add_stuck_to_report_locked(struct report *report, const struct hf_ho
         } else if (hook->stop_thread_made && !hook->stop_returned) {
                 what = "its stop function has not returned";
         }
-        (void)snprintf(detail, sizeof detail, "%s within %lld ms", what,
+        (void)snprintf(detail, sizeof detail, "%s by its deadline (%lld ms)", what,
                        (long long)(deadline / HF_NSEC_PER_MSEC));
         add_to_report(report, hook->name, "is stuck", detail);
 }

@@ -367,3 +367,6 @@ void hf__core_init(struct hf__core *core, const struct hf__core_config *config,
  */
 void hf__core_step(struct hf__core *core, const struct hf__core_event *event,
                    struct hf__core_time now, struct hf__core_actions *ret_actions);
+/* The boot time by which a stopped core ends, if it notices no deadline late: that of its state,
+ * and the whole time of the states that may follow. 0 unless DRAINING, ABORTING or RELEASING. */
+hf_nsec hf__core_stops_by(const struct hf__core *core);

@@ -351,15 +351,16 @@ static void on_acquired(struct hf__core *core, const struct hf__record *record, 
 
         assert(core->joined && core->op_write.has_holder);
         keep_term_record(core);
-        hf__core_observe(core, record, now);
+        bool is_newest = hf__core_observe(core, record, now);
         /* A stop arrived while the acquire was under way: the Lease is released again. */
         if (core->state != HF_FOLLOWING)
                 return;
-        /* The watch may already have reported a newer record, by which another process has
-         * replaced ours. Or the server has answered with another record than the one it was sent:
+        /* The watch may already have reported a newer record: somebody has replaced, cleared or
+         * deleted ours. Or the server has answered with another record than the one it was sent:
          * if that one is free, the core must not acquire again and again. */
         if (!hf__core_is_current_term(core, &core->observed)) {
-                core->next_op_at = compute_retry_at(core, now, 0);
+                if (is_newest)
+                        core->next_op_at = compute_retry_at(core, now, 0);
                 return;
         }
         /* Without numeric revisions it is unknown whether the record of the event is newer. */

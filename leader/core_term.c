@@ -59,6 +59,17 @@ hf_nsec hf__core_state_limit(const struct hf__core *core) {
         return HF_NSEC_NEVER;
 }
 
+hf_nsec hf__core_stops_by(const struct hf__core *core) {
+        const hf_nsec release = 2 * hf__core_timing(core)->request_timeout;
+
+        if (core->state == HF_DRAINING)
+                return hf__nsec_after(core->deadline.at,
+                                      hf__core_timing(core)->stop_grace + release);
+        if (core->state == HF_ABORTING)
+                return hf__nsec_after(core->deadline.at, release);
+        return core->state == HF_RELEASING ? core->deadline.at : 0;
+}
+
 static void enter_limited(struct hf__core *core, enum hf_leader_state state, hf_nsec now) {
         core->state = state;
         core->deadline = hf__deadline_after(now, hf__core_state_limit(core));

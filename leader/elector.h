@@ -32,7 +32,6 @@ struct hf__elector_info {
         const char *last_end;         /* static */
         const char *stuck_controller; /* borrowed from `controllers`; NULL or "" = none */
         bool identity_taken;
-        unsigned n_anew; /* of the core's deadline; not for hf_elector_info */
 };
 
 struct hf_elector {

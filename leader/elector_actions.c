@@ -158,8 +158,9 @@ static void report_stuck(struct hf_elector *elector) {
         const char *name = elector->term ? hf__term_stuck_name(elector->term) : "";
         hf_metric_set(elector->metrics->is_stuck, 1);
         hf_log(log_of(elector), HF_LOG_ERROR, COMPONENT,
-               "%s: controller %s has not returned within the stop grace of %.3f s: the Lease is "
-               "not released, and this process does not contend for it any more",
+               "%s: controller %s has not returned by the end of the stop grace (%.3f s): the "
+               "Lease "
+               "is not released, and this process does not contend for it any more",
                elector->label, name, seconds(elector->core.config.timing.stop_grace));
 }
 

@@ -146,9 +146,8 @@ static void publish_info(struct hf_elector *elector, hf_nsec now) {
         is_new_collision = core->collision && !info->identity_taken;
         info->identity_taken = core->collision;
         info->last_end = core->last_end ? core->last_end : "";
-        if (core->deadline.n_anew > info->n_anew)
-                elector->electors->n_anew++;
-        info->n_anew = core->deadline.n_anew;
+        if (hf__core_stops_by(core) > elector->electors->stop_by)
+                elector->electors->stop_by = hf__core_stops_by(core);
         if (core->state == HF_STUCK && elector->term &&
             (!info->stuck_controller || !info->stuck_controller[0]))
                 info->stuck_controller = hf__term_stuck_name(elector->term);

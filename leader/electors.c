@@ -169,30 +169,23 @@ static bool all_instances_joined(struct hf_electors *electors) {
 struct limit {
         struct hf__deadline until;
         hf_nsec duration;
-        uint64_t n_anew; /* electors->n_anew, when `until` was set */
 };
 
 static struct limit begin_limit(struct hf_electors *electors, hf_nsec duration) {
-        pthread_mutex_lock(&electors->mu);
-        const struct limit limit = {
-                .until = hf__deadline_after(hf_now(hf_host_clock(electors->host)), duration),
-                .duration = duration,
-                .n_anew = electors->n_anew,
-        };
-        pthread_mutex_unlock(&electors->mu);
-        return limit;
+        const hf_nsec now = hf_now(hf_host_clock(electors->host));
+
+        return (struct limit){.until = hf__deadline_after(now, duration), .duration = duration};
 }
 
-/* Whether the limit is over. It covers the deadlines of all cores. So when one of them has begun
- * anew, the limit does, too, even if this thread was woken in time. */
+/* Whether the limit is over. The cores know best how long they take: one may have noticed a pause
+ * of which this thread knows nothing, or each of its deadlines a little late. */
 static bool is_limit_over_locked(struct hf_electors *electors, struct limit *limit, hf_nsec now) {
         hf__mutex_assert_held(&electors->mu);
         if (now < limit->until.at)
                 return false;
-        if (limit->n_anew != electors->n_anew) {
-                limit->n_anew = electors->n_anew;
-                limit->until.at = hf__nsec_after(now, limit->duration);
-        }
+        hf_nsec stop_by = hf__nsec_after(electors->stop_by, STOP_MARGIN);
+        if (stop_by > limit->until.at)
+                limit->until.at = stop_by;
         return hf__deadline_is_over(&limit->until, limit->duration, now);
 }
 
@@ -342,12 +335,27 @@ static hf_nsec stop_bound(const struct hf_electors *electors) {
         return longest;
 }
 
-/* As await_change_locked does. What is waited for next has the same limit, so one pause moves it
- * once. */
+/*
+ * As await_change_locked does. What is waited for next has the same limit, so one pause moves it
+ * once.
+ *
+ * If the limit ends shortly after a pause, this thread may come before the loop, whose cores do not
+ * know of the pause yet. So the loop then gets a moment for a step. If the step moves the limit,
+ * the new one ends in the same way.
+ */
 static bool wait_for_loop(struct hf_electors *electors, struct limit *limit) {
+        hf_nsec stop_by = -1; /* electors->stop_by, when the moment began */
+
         pthread_mutex_lock(&electors->mu);
-        while (!electors->loop_over && await_change_locked(electors, limit))
-                ;
+        while (!electors->loop_over) {
+                if (await_change_locked(electors, limit))
+                        continue;
+                if (stop_by == electors->stop_by)
+                        break;
+                stop_by = electors->stop_by;
+                limit->until.at =
+                        hf__nsec_after(hf_now(hf_host_clock(electors->host)), STOP_MARGIN);
+        }
         bool over = electors->loop_over;
         pthread_mutex_unlock(&electors->mu);
         return over;
@@ -503,16 +511,7 @@ static int start_controllers(struct hf_hook_context *context, void *ctx,
         if (hf_cancel_fired(hf_hook_shutting_down(context)))
                 return hf_fail(reterr_status, HF_E_CANCELED,
                                "shut down before the controllers started");
-        int r = hf_electors_start(ctx, reterr_status);
-        /* hf_electors_stop limits its own duration, to stop_bound, STOP_MARGIN and another stop
-         * grace (stop_instances), as often as these begin anew. This longer limit only catches a
-         * bug in it. No elector can be added any more, so the bound is final. Several times a bound
-         * of decades would not fit. */
-        hf_nsec bound = stop_bound(ctx), n = 2 * (1 + HF__DEADLINE_ANEW_MAX);
-        if (bound > HF_NSEC_NEVER / 16)
-                bound = HF_NSEC_NEVER / 16;
-        hf_hook_set_stop_deadline(context, n * (bound + 5 * HF_NSEC_PER_SEC));
-        return r;
+        return hf_electors_start(ctx, reterr_status);
 }
 
 static int stop_controllers(struct hf_hook_context *context, void *ctx,
@@ -530,6 +529,9 @@ int hf_controllers_install(struct hf_hooks *hooks, struct hf_electors *electors,
                 .n_after = n_after,
                 .start = start_controllers,
                 .stop = stop_controllers,
+                /* hf_electors_stop limits its own duration. A limit around it would end first when
+                 * pauses make those within begin anew. */
+                .stop_deadline = HF_NSEC_NEVER,
                 .ctx = electors,
         };
         return hf_hooks_add(hooks, &hook, HF_HOOKS_HERE, reterr_status);

@@ -68,7 +68,7 @@ struct hf_electors {
         enum hf__electors_state state;
         bool loop_over;               /* every elector is stopped or stuck; the thread is about to
                                          exit */
-        uint64_t n_anew;              /* how often a deadline of a core has begun anew */
+        hf_nsec stop_by;              /* the latest hf__core_stops_by of any core so far */
         int stop_result;              /* result of the stop, for later callers */
         struct hf_status stop_status; /* its message */
 

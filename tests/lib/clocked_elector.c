@@ -129,7 +129,13 @@ void clocked_elector_start(const struct clocked_options *options) {
                 assert(hf_electors_use_lock_file(clocked.electors, options->lock_file, NULL) == 0);
         assert(hf_electors_add(clocked.electors, &config, &clocked.elector, NULL) == 0);
         add_more(config, options->n_more);
-        assert(hf_electors_start(clocked.electors, NULL) == 0);
+        if (options->hooks) {
+                assert(hf_controllers_install(options->hooks, clocked.electors, NULL, 0, NULL) ==
+                       0);
+                assert(hf_hooks_start(options->hooks, NULL) == 0);
+        } else {
+                assert(hf_electors_start(clocked.electors, NULL) == 0);
+        }
 }
 
 static void ignore(void *ctx, const struct hf_response *response) {}

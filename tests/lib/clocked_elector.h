@@ -17,6 +17,7 @@
 #include <stdbool.h>
 
 #include <holdfast/health.h>
+#include <holdfast/hooks.h>
 #include <holdfast/leader.h>
 #include <holdfast/metrics.h>
 
@@ -60,6 +61,7 @@ struct clocked_options {
         const char *lock_file;       /* NULL = none */
         const char *cluster;         /* NULL = none */
         int (*local)(struct hf_term *term, void *ctx); /* a controller "local" of each instance */
+        struct hf_hooks *hooks; /* borrowed; they start the elector; NULL = no hooks do */
         unsigned n_more; /* electors without controllers, of the Leases more-0, more-1 and so on */
 };
 /* Makes the host and the server. Afterwards the test may write a Lease (clocked_put_lease). */

@@ -162,11 +162,11 @@ static void test_a_start_has_sixty_seconds_and_a_stop_thirty(void **state) {
         assert_int_equal(hf_hooks_start(hooks, &status), HF_E_TIMEOUT);
         assert_int_equal(elapsed(), 60 * SECOND);
         assert_string_equal(status.message,
-                            "hook \"a\" has not finished its start within 60000 ms");
+                            "hook \"a\" has not finished its start by its deadline (60000 ms)");
         assert_int_equal(hf_hooks_stop(hooks, &status), HF_E_STUCK);
         assert_int_equal(elapsed(), 90 * SECOND);
         assert_string_equal(status.message, "hook \"a\" is stuck: its start function has not "
-                                            "returned within 60000 ms");
+                                            "returned by its deadline (60000 ms)");
         leave_stuck(hooks);
         release(&block);
 }
@@ -285,13 +285,41 @@ static void test_a_start_may_set_the_deadline_of_its_stop(void **state) {
         release(&block);
 }
 
+static int blocking_with_another_deadline(struct hf_hook_context *context, void *ctx,
+                                          struct hf_status *reterr_status) {
+        hf_hook_set_stop_deadline(context, 50 * SECOND);
+        return blocking(context, ctx, reterr_status);
+}
+
+/* Not even when the deadline begins anew. */
+static void test_a_stop_cannot_change_its_own_deadline(void **state) {
+        static struct block block;
+        const struct hf_hook hook = {.size = sizeof hook,
+                                     .name = "a",
+                                     .start = succeeding,
+                                     .stop = blocking_with_another_deadline,
+                                     .stop_deadline = 3 * SECOND,
+                                     .ctx = &block};
+        struct hf_hooks *hooks = hooks_of(&hook, 1);
+
+        block_init(&block);
+        assert_int_equal(hf_hooks_start(hooks, NULL), 0);
+        jump_late(2 * SECOND, 1);
+        assert_int_equal(hf_hooks_stop(hooks, NULL), HF_E_STUCK);
+        assert_int_equal(elapsed(), (3 + 2 + 3) * SECOND);
+        leave_stuck(hooks);
+        release(&block);
+}
+
 /* The message says which of the hook's threads has not returned. The second hook has no stop
  * function, because the clock would not wait for its return. */
 static void test_a_stuck_stop_names_what_has_not_returned(void **state) {
         static struct block blocks[2];
         static const char *const expected[] = {
-                "hook \"a\" is stuck: its stop function has not returned within 30000 ms",
-                "hook \"a\" is stuck: one of its threads has not returned within 3000 ms",
+                "hook \"a\" is stuck: its stop function has not returned by its deadline (30000 "
+                "ms)",
+                "hook \"a\" is stuck: one of its threads has not returned by its deadline (3000 "
+                "ms)",
         };
         const struct hf_hook list[] = {
                 {.size = sizeof(struct hf_hook),
@@ -354,9 +382,9 @@ static void test_each_stop_has_a_deadline_of_its_own(void **state) {
         assert_int_equal(hf_hooks_stop(hooks, &status), HF_E_STUCK);
         assert_int_equal(elapsed(), 7 * SECOND);
         assert_string_equal(status.message,
-                            "hook \"a\" is stuck: its stop function has not returned within 4000 "
-                            "ms; hook \"b\" is stuck: its stop function has not returned "
-                            "within 3000 ms");
+                            "hook \"a\" is stuck: its stop function has not returned by its "
+                            "deadline (4000 ms); hook \"b\" is stuck: its stop function has not "
+                            "returned by its deadline (3000 ms)");
         leave_stuck(hooks);
         release(&blocks[0]);
         release(&blocks[1]);
@@ -443,6 +471,7 @@ int main(void) {
                 cmocka_unit_test_setup(test_a_start_has_sixty_seconds_and_a_stop_thirty, setup),
                 cmocka_unit_test_setup(test_the_nearest_deadline_of_a_start_counts, setup),
                 cmocka_unit_test_setup(test_a_start_may_set_the_deadline_of_its_stop, setup),
+                cmocka_unit_test_setup(test_a_stop_cannot_change_its_own_deadline, setup),
                 cmocka_unit_test_setup(test_a_stop_gives_a_start_its_time_and_then_runs_beside_it,
                                        setup),
                 cmocka_unit_test_setup(test_a_stuck_stop_names_what_has_not_returned, setup),

@@ -268,7 +268,7 @@ static void test_a_start_that_never_returned_is_reported_with_its_own_deadline(v
         assert_int_equal(hf_hooks_start(hooks, &status), HF_E_TIMEOUT);
         assert_int_equal(hf_hooks_stop(hooks, &status), HF_E_STUCK);
         assert_in(status.message,
-                  "\"a\" is stuck: its start function has not returned within 20 ms");
+                  "\"a\" is stuck: its start function has not returned by its deadline (20 ms)");
         assert_null(hf_hooks_free(hooks)); /* frees nothing: the thread still runs in it */
         sem_post(&freedom);
         sem_wait(&freedom); /* the thread has continued, and the memory that it uses still exists */

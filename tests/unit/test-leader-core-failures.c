@@ -166,6 +166,32 @@ static void test_a_write_that_changes_nothing_is_repeated_at_intervals(void **st
         }
 }
 
+/* Somebody clears or deletes the Lease right after our acquire, and the event comes before the
+ * reply. Nothing speaks against another acquire at once. */
+static void test_a_lease_that_is_free_again_before_the_reply_is_acquired_at_once(void **state) {
+        struct core_fixture f;
+
+        for (int is_deleted = 0; is_deleted < 2; is_deleted++) {
+                (void)core_fixture_start_behind(&f, "", 15);
+                assert_string_equal(f.sent.holder, "baz");
+                struct hf__record ours = f.sent;
+                ours.exists = true;
+                core_fixture_set_revision(&f, &ours);
+                struct hf__record free = core_fixture_held_by(&f, "", 15);
+                free.exists = !is_deleted;
+                core_fixture_watched(&f, &free);
+                assert_null(core_fixture_find_action(&f, HF__ACT_WRITE));
+                f.event.op_id = f.core.op_id;
+                f.event.record = ours;
+                core_fixture_step(&f, HF__EV_WRITE_DONE);
+                assert_int_equal(f.core.state, HF_FOLLOWING);
+                assert_non_null(core_fixture_find_action(&f, HF__ACT_WRITE));
+                assert_string_equal(f.sent.holder, "baz");
+                core_fixture_write_done(&f, 0);
+                assert_int_equal(f.core.state, HF_LEADING);
+        }
+}
+
 /* Of two Leases that belong together neither has a record that counts, but one of them may name
  * this process: a stop must give it back. */
 static void test_a_lease_that_stays_absent_may_become_unsettled(void **state) {
@@ -267,6 +293,8 @@ int main(void) {
                 cmocka_unit_test(test_without_a_renew_time_no_gap_is_recorded),
                 cmocka_unit_test(test_a_lease_without_a_revision_is_read_at_intervals),
                 cmocka_unit_test(test_a_write_that_changes_nothing_is_repeated_at_intervals),
+                cmocka_unit_test(
+                        test_a_lease_that_is_free_again_before_the_reply_is_acquired_at_once),
                 cmocka_unit_test(test_a_lease_that_stays_absent_may_become_unsettled),
                 cmocka_unit_test(test_a_stop_that_could_not_read_claims_no_release),
                 cmocka_unit_test(test_a_stop_during_the_release_of_a_hand_over_has_its_full_time),

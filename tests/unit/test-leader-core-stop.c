@@ -312,6 +312,31 @@ static void test_a_drain_and_a_release_begin_anew_after_a_pause(void **state) {
         }
 }
 
+static void test_a_core_knows_by_when_it_stops(void **state) {
+        struct core_fixture f;
+
+        core_fixture_lead(&f);
+        const hf_nsec drain = f.core.config.timing.drain_deadline,
+                      grace = f.core.config.timing.stop_grace,
+                      release = 2 * f.core.config.timing.request_timeout;
+        assert_int_equal(hf__core_stops_by(&f.core), 0);
+        core_fixture_step(&f, HF__EV_STOP);
+        assert_int_equal(f.core.state, HF_DRAINING);
+        assert_int_equal(hf__core_stops_by(&f.core), f.now + drain + grace + release);
+        f.now += SEC;
+        core_fixture_step(&f, HF__EV_STALE_TERM);
+        assert_int_equal(f.core.state, HF_ABORTING);
+        assert_int_equal(hf__core_stops_by(&f.core), f.now + grace + release);
+        f.now += SEC;
+        core_fixture_step(&f, HF__EV_JOINED);
+        assert_int_equal(f.core.state, HF_RELEASING);
+        assert_int_equal(hf__core_stops_by(&f.core), f.now + release);
+        f.now += release;
+        core_fixture_step(&f, HF__EV_TICK);
+        assert_int_equal(f.core.state, HF_STOPPED);
+        assert_int_equal(hf__core_stops_by(&f.core), 0);
+}
+
 static void test_a_hand_over_names_the_successor(void **state) {
         struct core_fixture f;
 
@@ -509,6 +534,7 @@ int main(void) {
                 cmocka_unit_test(test_after_a_replaced_history_a_read_precedes_the_next_write),
                 cmocka_unit_test(test_the_drain_deadline_aborts_the_term),
                 cmocka_unit_test(test_a_drain_and_a_release_begin_anew_after_a_pause),
+                cmocka_unit_test(test_a_core_knows_by_when_it_stops),
                 cmocka_unit_test(test_a_hand_over_names_the_successor),
                 cmocka_unit_test(test_a_change_without_a_holder_does_not_end_the_wait),
                 cmocka_unit_test(test_a_lease_can_be_handed_back_at_once),

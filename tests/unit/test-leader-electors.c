@@ -505,6 +505,110 @@ static void test_a_stop_waits_for_a_stop_grace_that_has_begun_anew(void **state)
         clocked_elector_free();
 }
 
+/* During the drain the process pauses until the limit of the whole stop. The drain ends with the
+ * validity, so no deadline begins anew, but the stop grace begins as late as that. */
+static void test_a_stop_waits_for_a_stop_grace_that_has_begun_late(void **state) {
+        clocked_elector_init();
+        clocked_elector_start(&plain);
+        clocked_await_term();
+        memset(&stopping, 0, sizeof stopping);
+        assert_int_equal(pthread_create(&stopping.thread, NULL, stop_main, NULL), 0);
+        CLOCKED_AWAIT(clocked_is(HF_DRAINING));
+        clocked_move(STOP_BOUND);
+        assert_true(clocked_is(HF_ABORTING));
+        for (int i = 0; i < 19; i++) { /* the stop notices no pause */
+                hand_clock_await_waiter();
+                clocked_move(SEC);
+        }
+        assert_true(clocked_is(HF_ABORTING));
+        hand_clock_await_waiter();
+        assert_false(atomic_load(&stopping.is_over));
+        clocked_elector_let_end();
+        end_stop(0);
+        clocked_elector_free();
+}
+
+static atomic_bool change_may_return;
+
+static void hold_drain(enum hf_leader_state state) {
+        if (state == HF_DRAINING)
+                PATIENCE_AWAIT(atomic_load(&change_may_return));
+}
+
+/* After a pause the thread of the stop is the first to run. The loop is not blocked, although it
+ * has made no step since. */
+static void test_a_stop_gives_the_loop_a_step_after_a_pause(void **state) {
+        atomic_store(&change_may_return, false);
+        clocked_elector_init();
+        clocked_elector_start(&plain);
+        clocked_await_term();
+        clocked.in_change = hold_drain;
+        memset(&stopping, 0, sizeof stopping);
+        assert_int_equal(pthread_create(&stopping.thread, NULL, stop_main, NULL), 0);
+        PATIENCE_AWAIT(clocked_is(HF_DRAINING));
+        hand_clock_await_waiter();
+        hand_clock_move(STOP_BOUND);
+        hand_clock_await_waiter();
+        assert_false(atomic_load(&stopping.is_over));
+        atomic_store(&change_may_return, true);
+        CLOCKED_AWAIT(clocked_is(HF_ABORTING));
+        clocked_elector_let_end();
+        end_stop(0);
+        clocked_elector_free();
+}
+
+/* A loop that is blocked is reported 2 s later. */
+static void test_a_loop_that_makes_no_step_is_reported(void **state) {
+        atomic_store(&change_may_return, false);
+        clocked_elector_init();
+        clocked_elector_start(&plain);
+        clocked_await_term();
+        clocked_elector_let_end();
+        clocked.in_change = hold_drain;
+        memset(&stopping, 0, sizeof stopping);
+        assert_int_equal(pthread_create(&stopping.thread, NULL, stop_main, NULL), 0);
+        PATIENCE_AWAIT(clocked_is(HF_DRAINING));
+        hand_clock_await_waiter();
+        hand_clock_move(STOP_BOUND);
+        hand_clock_await_waiter();
+        hand_clock_move(2 * SEC);
+        end_stop(HF_E_STUCK);
+        assert_non_null(strstr(stopping.status.message, "the elector loop does not end"));
+        atomic_store(&change_may_return, true);
+        PATIENCE_AWAIT(is_loop_over());
+        clocked_elector_free();
+}
+
+static void *stop_hooks_main(void *ctx) {
+        stopping.r = hf_hooks_stop(ctx, &stopping.status);
+        atomic_store(&stopping.is_over, true);
+        return NULL;
+}
+
+/* Pauses prolong the stop of the electors. It has no limit around it that knows nothing of them. */
+static void test_the_hook_waits_for_a_stop_with_pauses(void **state) {
+        struct hf_hooks *hooks = NULL;
+
+        clocked_elector_init();
+        assert_int_equal(hf_hooks_new(&clocked.host, NULL, &hooks), 0);
+        clocked_elector_start(&(struct clocked_options){.hooks = hooks});
+        clocked_await_term();
+        memset(&stopping, 0, sizeof stopping);
+        assert_int_equal(pthread_create(&stopping.thread, NULL, stop_hooks_main, hooks), 0);
+        CLOCKED_AWAIT(clocked_is(HF_DRAINING));
+        for (int i = 0; i < 4; i++) {
+                clocked_move(i < 3 ? 300 * SEC : 100 * SEC);
+                assert_true(clocked_is(HF_ABORTING));
+                hand_clock_await_waiter();
+                assert_false(atomic_load(&stopping.is_over));
+        }
+        clocked_elector_let_end();
+        end_stop(0);
+        hf_hooks_fire_stopped(hooks);
+        hf_hooks_free(hooks);
+        clocked_elector_free();
+}
+
 /* The remaining Events wait for 25 ms, so that the successor's first writes come earlier. */
 static void test_a_stop_sends_the_last_events(void **state) {
         clocked_elector_init();
@@ -549,6 +653,10 @@ int main(void) {
                 cmocka_unit_test(test_a_controller_of_each_instance_that_does_not_return_is_named),
                 cmocka_unit_test(test_the_elector_whose_controller_does_not_return_is_named),
                 cmocka_unit_test(test_a_stop_waits_for_a_stop_grace_that_has_begun_anew),
+                cmocka_unit_test(test_a_stop_waits_for_a_stop_grace_that_has_begun_late),
+                cmocka_unit_test(test_a_stop_gives_the_loop_a_step_after_a_pause),
+                cmocka_unit_test(test_a_loop_that_makes_no_step_is_reported),
+                cmocka_unit_test(test_the_hook_waits_for_a_stop_with_pauses),
                 cmocka_unit_test(test_a_stop_sends_the_last_events),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);

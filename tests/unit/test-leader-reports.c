@@ -170,8 +170,8 @@ static void test_a_controller_that_does_not_return_is_reported(void **state) {
         assert_true(clocked_is(HF_STUCK));
         assert_string_equal(clocked_info().stuck_controller, "worker");
         assert_true(clocked_metric(SERIES("stuck")) == 1);
-        assert_true(clocked_logged("3 kube-system/lead: controller worker has not returned within "
-                                   "the stop grace of 20.000 s: the Lease is not released"));
+        assert_true(clocked_logged("3 kube-system/lead: controller worker has not returned by the "
+                                   "end of the stop grace (20.000 s): the Lease is not released"));
         assert_int_equal(hf_electors_stop(clocked.electors, &status), HF_E_STUCK);
         clocked_elector_let_end();
         pthread_mutex_lock(&clocked.mu);

@@ -98,13 +98,13 @@ void hf_hooks_shut_down(struct hf_hooks *hooks);
  * threads of each hook after its stop. Blocks at most for the sum of the start and stop deadlines
  * along the longest chain of dependencies. A deadline that is noticed 2 s late or more, because the
  * process was stopped or the machine was suspended, begins anew, three times at most; so does that
- * of a start in hf_hooks_start. If a thread for a stop function cannot be created, the function
- * runs on the caller's thread, and no deadline ends it. Returns 0, or the first error;
- * reterr_status then lists the hooks that failed or missed their deadlines. HF_E_STUCK: a thread
- * could not be joined, or a stop function returned this. The thread is still alive and uses the
- * hook's objects, so do not free them. Further calls, during the stop or later, wait for its end
- * and return the same. A hook must not call hf_hooks_stop: the hook's own stop would wait for
- * itself until the deadline.
+ * of a start, while hf_hooks_start or this function waits for it. If a thread for a stop function
+ * cannot be created, the function runs on the caller's thread, and no deadline ends it. Returns 0,
+ * or the first error; reterr_status then lists the hooks that failed or missed their deadlines.
+ * HF_E_STUCK: a thread could not be joined, or a stop function returned this. The thread is still
+ * alive and uses the hook's objects, so do not free them. Further calls, during the stop or later,
+ * wait for its end and return the same. A hook must not call hf_hooks_stop: the hook's own stop
+ * would wait for itself until the deadline.
  */
 HF_MUST_CHECK int hf_hooks_stop(struct hf_hooks *hooks, struct hf_status *reterr_status);
 /* Fires the stopped token: the API is gone. Call it after hf_hooks_stop and before

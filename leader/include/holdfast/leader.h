@@ -293,12 +293,13 @@ HF_MUST_CHECK int hf_electors_start(struct hf_electors *electors, struct hf_stat
  * (of the slowest elector), 2 s for a busy machine, and another stop_grace for HF_EVERY_INSTANCE
  * controllers that ignore drain. If the end of one of these times is noticed 2 s late or more,
  * because the process was stopped or the machine was suspended, it begins anew, three times at
- * most, and the whole time with it. 0 = all stopped. HF_E_STUCK: a controller or an on_change
- * callback did not return. reterr_status says which, and nothing that it uses may be freed. The
- * Lease of a leader-only controller that is stuck was not released. HF_E_TIMEOUT: a Lease was not
- * released, because the server did not respond, or because it has no fences and a write of the term
- * may still take effect. Other calls, during the stop or later, wait for its end and return the
- * same. Must not be called from on_change or from a controller's run: it would wait for itself.
+ * most. The stop waits for a time that begins anew, or late, and 2 s more for a loop that makes no
+ * step. 0 = all stopped. HF_E_STUCK: a controller or an on_change callback did not return.
+ * reterr_status says which, and nothing that it uses may be freed. The Lease of a leader-only
+ * controller that is stuck was not released. HF_E_TIMEOUT: a Lease was not released, because the
+ * server did not respond, or because it has no fences and a write of the term may still take
+ * effect. Other calls, during the stop or later, wait for its end and return the same. Must not be
+ * called from on_change or from a controller's run: it would wait for itself.
  */
 HF_MUST_CHECK int hf_electors_stop(struct hf_electors *electors, struct hf_status *reterr_status);
 /*
@@ -323,8 +324,9 @@ HF_MUST_CHECK int hf_electors_stop_poll(struct hf_electors *electors,
 struct hf_electors *hf_electors_free(struct hf_electors *electors);
 
 /* Registers one hook, start-controllers, whose start and stop functions are for all electors, also
- * those that are added later. after: n_after names of the hooks that must start first; copied.
- * electors is borrowed until hf_hooks_stop has returned. 0, or an error of hf_hooks_add. */
+ * those that are added later. The stop has no deadline but the limit of hf_electors_stop. after:
+ * n_after names of the hooks that must start first; copied. electors is borrowed until
+ * hf_hooks_stop has returned. 0, or an error of hf_hooks_add. */
 HF_MUST_CHECK int hf_controllers_install(struct hf_hooks *hooks, struct hf_electors *electors,
                                          const char *const *after, size_t n_after,
                                          struct hf_status *reterr_status);
