@@ -360,6 +360,7 @@ static void put(struct hfd_audit_writer *writer) {
                                             .path = "/x",
                                             .query = "",
                                             .agent = "",
+                                            .attempts = "",
                                             .source_ips = "",
                                             .version = "",
                                             .attributes = &attributes};
