@@ -5,7 +5,8 @@
  * client may have sent the object in other words; this comparison decides.
  *
  * Invariant: the time is in proportion to the values, though a client chooses them. A STRUCT is
- * searched only for fields of its schema, and a map by an index.
+ * searched only for fields of its schema, and a map by an index. Another program may have stored
+ * one of the values, so it can have any form: only members of objects have keys.
  */
 #include "server/schema/equal.h"
 
@@ -53,11 +54,18 @@ static bool is_pointer(const struct hfd_schema_field *field) {
         return (field->flags & HFD_FIELD_POINTER) != 0;
 }
 
+/* Whether the value of a STRUCT or a map is absent, or has the form of one. */
+static bool may_have_members(const struct hf__json *value) {
+        return !value || hf__json_is_object(value);
+}
+
 /* Compares the members of a with those of b; most often they have the same order. */
 static bool structs_equal(const struct hfd_schema *schema, const struct hf__json *a,
                           const struct hf__json *b, int *r) {
         const struct hf__json *y = hf__json_first(b), *other;
 
+        if (!may_have_members(a) || !may_have_members(b))
+                return false;
         for (const struct hf__json *x = hf__json_first(a); x; x = hf__json_next(x)) {
                 const struct hfd_schema_field *field = hfd_schema_field(schema, hf__json_key(x));
                 bool in_order = y && strcmp(hf__json_key(x), hf__json_key(y)) == 0;
@@ -82,6 +90,8 @@ static bool maps_equal(const struct hfd_schema *items, const struct hf__json *a,
                        const struct hf__json *b, int *r) {
         struct hf__json_index index;
 
+        if (!may_have_members(a) || !may_have_members(b))
+                return false;
         *r = hf__json_index_init(&index, b, NULL);
         bool same = *r == 0 && index.n == hf__json_count(a);
         for (const struct hf__json *x = hf__json_first(a); x && same; x = hf__json_next(x)) {

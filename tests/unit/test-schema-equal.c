@@ -109,6 +109,23 @@ static void test_quantities_are_compared_by_amount(void **state) {
         expect("{\"amount\":\"x\"}", "{\"amount\":\"0\"}", false);
 }
 
+/* Another program may have stored such values. */
+static void test_what_has_no_members_equals_nothing(void **state) {
+        static const char *const wrong[] = {"{\"inner\":[1]}",   "{\"inner\":[true]}",
+                                            "{\"inner\":\"a\"}", "{\"map\":[{}]}",
+                                            "{\"map\":[\"a\"]}", "{\"map\":1}"},
+                                 *const others[] = {"{}", "{\"inner\":{\"flag\":true}}",
+                                                    "{\"map\":{\"a\":{}}}"};
+
+        for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+                for (size_t k = 0; k < sizeof wrong / sizeof wrong[0]; k++)
+                        expect(wrong[i], wrong[k], false);
+                for (size_t k = 0; k < sizeof others / sizeof others[0]; k++)
+                        expect(wrong[i], others[k], false);
+        }
+        expect("[1]", "[1]", false);
+}
+
 static void test_a_member_has_the_flags_of_its_field(void **state) {
         struct hf__json *a = parse("{\"number\":0,\"pointer\":false,\"unknown\":1}"),
                         *b = parse("{\"unknown\":2}");
@@ -129,6 +146,7 @@ int main(void) {
                 cmocka_unit_test(test_zeros_equal_absent_members),
                 cmocka_unit_test(test_members_are_compared_in_any_order),
                 cmocka_unit_test(test_quantities_are_compared_by_amount),
+                cmocka_unit_test(test_what_has_no_members_equals_nothing),
                 cmocka_unit_test(test_a_member_has_the_flags_of_its_field),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -410,6 +410,11 @@ static void test_volumes_of_a_pod_are_refused(void **state) {
 #define DRIVEN  "'csi':{'driver':'d','volumeHandle':'h'}"
 #define OF_PV   "spec.nodeAffinity.required.nodeSelectorTerms"
 #define GA_ONLY "field is immutable, except for updating from beta label to GA\n"
+#define EXPANDED(secret)                                                                           \
+        "'csi':{'driver':'d','volumeHandle':'h','controllerExpandSecretRef':{" secret "}}"
+#define NO_OTHER_SOURCE                                                                            \
+        "spec.persistentvolumesource: Forbidden: spec.persistentvolumesource is immutable after "  \
+        "creation\n"
 
 static void test_a_volume_is_refused(void **state) {
         static const struct rule_case cases[] = {
@@ -532,12 +537,65 @@ static void test_what_a_volume_may_change(void **state) {
                 {hfd_persistent_volume_validate,
                  VOLUME(PATH "," IN_ZONE("zone", "-") ",'storageClassName':'c'"),
                  VOLUME(PATH "," IN_ZONE("zone", "-")), NULL},
+                /* So may nodes, and a class, which can be neither mended nor taken away. */
+                {hfd_persistent_volume_validate,
+                 VOLUME(PATH ",'nodeAffinity':{},'claimRef':{'name':'c'}"),
+                 VOLUME(PATH ",'nodeAffinity':{}"), NULL},
+                {hfd_persistent_volume_validate,
+                 VOLUME(PATH "," ON_NODES("") ",'claimRef':{'name':'c'}"),
+                 VOLUME(PATH "," ON_NODES("")), NULL},
+                {hfd_persistent_volume_validate,
+                 VOLUME(PATH ",'volumeAttributesClassName':'c','claimRef':{'name':'c'}"),
+                 VOLUME(PATH ",'volumeAttributesClassName':'c'"), NULL},
+                {hfd_persistent_volume_validate, VOLUME(PATH ",'nodeAffinity':{}"), VOLUME(PATH),
+                 "spec.nodeAffinity.required: Required value: must specify required node "
+                 "constraints\n"},
+                {hfd_persistent_volume_validate, VOLUME(PATH ",'volumeAttributesClassName':'c'"),
+                 VOLUME(PATH),
+                 "spec.csi: Required value: has to be specified when using "
+                 "volumeAttributesClassName\n"},
                 {hfd_persistent_volume_validate, VOLUME(DRIVEN),
                  VOLUME(DRIVEN ",'volumeAttributesClassName':'c'"),
                  "spec.volumeAttributesClassName: Forbidden: update from non-nil value to nil is "
                  "forbidden\n"},
                 {hfd_persistent_volume_validate, VOLUME(DRIVEN ",'volumeAttributesClassName':'d'"),
                  VOLUME(DRIVEN ",'volumeAttributesClassName':'c'"), NULL},
+        };
+
+        CHECK(cases);
+}
+
+static void test_a_volume_gets_a_secret_for_its_expansion(void **state) {
+        static const struct rule_case cases[] = {
+                {hfd_persistent_volume_validate, VOLUME(EXPANDED("'name':'s','namespace':'n'")),
+                 VOLUME(DRIVEN), NULL},
+                {hfd_persistent_volume_validate, VOLUME(EXPANDED("'name':''")), VOLUME(DRIVEN),
+                 "spec.csi.controllerExpandSecretRef.name: Required value\n"
+                 "spec.csi.controllerExpandSecretRef.namespace: Required value\n"},
+                {hfd_persistent_volume_validate, VOLUME(EXPANDED("'name':'s','namespace':'n'")),
+                 VOLUME(EXPANDED("'name':'t','namespace':'n'")), NO_OTHER_SOURCE},
+                {hfd_persistent_volume_validate, VOLUME(DRIVEN),
+                 VOLUME(EXPANDED("'name':'t','namespace':'n'")), NO_OTHER_SOURCE},
+                /* One that was stored before may stay. */
+                {hfd_persistent_volume_validate,
+                 VOLUME(EXPANDED("'name':''") ",'claimRef':{'name':'c'}"),
+                 VOLUME(EXPANDED("'name':''")), NULL},
+        };
+
+        CHECK(cases);
+}
+
+/* Another program may have stored such a spec. */
+static void test_an_old_spec_may_have_any_form(void **state) {
+        static const struct rule_case cases[] = {
+                {hfd_persistent_volume_validate, VOLUME(PATH), "{'spec':[1]}",
+                 NO_OTHER_SOURCE "volumeMode: Invalid value: \"Filesystem\": field is "
+                                 "immutable\n"},
+                {hfd_persistent_volume_validate, VOLUME("'claimRef':{'name':'c'}"), "{'spec':[1]}",
+                 "volumeMode: Invalid value: \"Filesystem\": field is immutable\n"},
+                {hfd_persistent_volume_validate, VOLUME(PATH), "{'spec':'a'}",
+                 NO_OTHER_SOURCE "volumeMode: Invalid value: \"Filesystem\": field is "
+                                 "immutable\n"},
         };
 
         CHECK(cases);
@@ -622,6 +680,8 @@ int main(void) {
                 cmocka_unit_test(test_a_volume_is_refused),
                 cmocka_unit_test(test_the_nodes_of_a_volume_are_refused),
                 cmocka_unit_test(test_what_a_volume_may_change),
+                cmocka_unit_test(test_a_volume_gets_a_secret_for_its_expansion),
+                cmocka_unit_test(test_an_old_spec_may_have_any_form),
                 cmocka_unit_test(test_where_a_claim_gets_its_data_from),
                 cmocka_unit_test(test_a_claim_keeps_a_class_of_attributes),
         };

@@ -190,9 +190,12 @@ static void validate_class(const struct hf__json *spec, struct hfd_causes *cause
 /* ---- what an update may change ---- */
 
 /* Whether `spec` has a source that differs in `other`. It does not see a source that only `other`
- * has, so the caller asks in both directions. */
+ * has, so the caller asks in both directions. Another program may have stored a spec that is no
+ * object; it has no source. */
 static bool changes_source(const struct hf__json *spec, const struct hf__json *other,
                            struct hfd_causes *causes) {
+        if (!hf__json_is_object(spec))
+                return false;
         for (const struct hf__json *m = hf__json_first(spec); m; m = hf__json_next(m))
                 if (hfd_is_persistent_source(hf__json_key(m)) &&
                     !hfd_causes_equal_member(causes, &hfd_persistent_volume_spec_schema, spec,
@@ -222,21 +225,25 @@ static struct hf__json *without_added_secret(const struct hf__json *spec,
         return copy;
 }
 
+enum source_change { SOURCE_IS_KEPT, SOURCE_GETS_SECRET, SOURCE_IS_OTHER };
+
 /* old: the old spec; NULL = a create. */
-static bool has_other_source(const struct hf__json *spec, const struct hf__json *old,
-                             struct hfd_causes *causes) {
+static enum source_change change_of_source(const struct hf__json *spec, const struct hf__json *old,
+                                           struct hfd_causes *causes) {
         HF__CLEANUP(hf__json_cleanup)
         struct hf__json *copy = without_added_secret(spec, old, causes);
         const struct hf__json *fixed = copy ? copy : spec;
 
-        return changes_source(fixed, old, causes) || changes_source(old, fixed, causes);
+        if (changes_source(fixed, old, causes) || changes_source(old, fixed, causes))
+                return SOURCE_IS_OTHER;
+        return copy ? SOURCE_GETS_SECRET : SOURCE_IS_KEPT;
 }
 
 static void validate_update(const struct hf__json *spec, const struct hf__json *was,
-                            bool other_source, struct hfd_causes *causes) {
+                            enum source_change change, struct hfd_causes *causes) {
         const char *mode = hfd_text_of(spec, "volumeMode");
 
-        if (other_source)
+        if (change == SOURCE_IS_OTHER)
                 hfd_cause_forbidden(causes, "spec.persistentvolumesource",
                                     "spec.persistentvolumesource is immutable after creation");
         if (strcmp(mode, hfd_text_of(was, "volumeMode")) != 0)
@@ -251,6 +258,15 @@ static void validate_update(const struct hf__json *spec, const struct hf__json *
 
 /* ---- rules ---- */
 
+/* Whether the member is not that of the old spec. was: NULL = a create. */
+static bool is_new(const struct hf__json *spec, const struct hf__json *was, const char *name,
+                   struct hfd_causes *causes) {
+        return !was || !hfd_causes_equal_member(causes, &hfd_persistent_volume_spec_schema, spec,
+                                                was, name);
+}
+
+/* What was stored before it had rules may stay, so that the volume can be bound: a source, a class
+ * and the nodes are checked only where they change. */
 void hfd_persistent_volume_validate(const struct hf__json *object, const struct hf__json *old,
                                     struct hfd_causes *causes) {
         static const char *const policies[] = {"Delete", "Recycle", "Retain", NULL},
@@ -260,24 +276,24 @@ void hfd_persistent_volume_validate(const struct hf__json *object, const struct 
 
         if (hfd_spec_is_kept(&hfd_persistent_volume_schema, object, old, causes))
                 return;
-        bool other_source = has_other_source(spec, was, causes);
+        enum source_change change = change_of_source(spec, was, causes);
         hfd_access_modes_validate(spec, "spec.accessModes", "", causes);
         validate_capacity(spec, causes);
         hfd_require_one_of(spec, "spec", "persistentVolumeReclaimPolicy", policies, causes);
-        validate_affinity(hf__json_get(spec, "nodeAffinity"), hf__json_get(was, "nodeAffinity"),
-                          causes);
-        /* A source that was stored before it had rules may stay, so that the volume can be bound.
-         */
-        if (other_source || !old)
+        if (is_new(spec, was, "nodeAffinity", causes))
+                validate_affinity(hf__json_get(spec, "nodeAffinity"),
+                                  hf__json_get(was, "nodeAffinity"), causes);
+        if (!was || change != SOURCE_IS_KEPT)
                 validate_source(spec, hf__json_string_or_empty(object, "metadata.name"), "spec",
                                 causes);
         if (*hfd_text_of(spec, "storageClassName"))
                 hfd_subdomain_validate(hfd_text_of(spec, "storageClassName"),
                                        "spec.storageClassName", causes);
         hfd_require_one_of(spec, "spec", "volumeMode", modes, causes);
-        validate_class(spec, causes);
+        if (change == SOURCE_IS_OTHER || is_new(spec, was, "volumeAttributesClassName", causes))
+                validate_class(spec, causes);
         if (old)
-                validate_update(spec, was, other_source, causes);
+                validate_update(spec, was, change, causes);
 }
 
 /* What is only meant for claims makes no sense in a volume that belongs to one pod. */
