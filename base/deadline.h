@@ -28,7 +28,8 @@ static inline struct hf__deadline hf__deadline_after(hf_nsec now, hf_nsec durati
         return (struct hf__deadline){.at = hf__nsec_after(now, duration)};
 }
 
-/* Whether the deadline is over. If not, it is in the future, perhaps because it has begun anew. */
+/* Whether the deadline is over. If not, it is in the future, perhaps because it has begun anew;
+ * then it ends `duration` after now. */
 static inline bool hf__deadline_is_over(struct hf__deadline *deadline, hf_nsec duration,
                                         hf_nsec now) {
         if (now - deadline->at >= 2 * HF_NSEC_PER_SEC && deadline->n_anew < HF__DEADLINE_ANEW_MAX) {

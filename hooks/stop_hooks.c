@@ -130,7 +130,8 @@ static bool is_start_late_locked(struct hf_hook_context *hook, hf_nsec now) {
 }
 
 /* Advances a hook in state WAITING. true: its state has changed. false: *ret_until is the deadline
- * at which its state changes even if nothing else does. */
+ * at which its state changes even if nothing else does; it is left as it is if there is none,
+ * because hooks that depend on this one have not ended. */
 static bool advance_waiting_locked(struct hf_hooks *hooks, struct hf_hook_context *hook,
                                    hf_nsec now, hf_nsec *ret_until) {
         hf__mutex_assert_held(&hooks->mu);

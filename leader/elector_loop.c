@@ -126,7 +126,8 @@ void hf__elector_loop_on_record(void *ctx, const struct hf__record *record) {
 
 /* ---- state that other threads read ---- */
 
-/* Copies the core's state into `info`, and counts changes of the holder. */
+/* Copies the core's state into `info`, and the time by which it stops into electors->stop_by, if it
+ * is the latest. Counts changes of the holder, and collisions. */
 static void publish_info(struct hf_elector *elector, hf_nsec now) {
         const struct hf__core *core = &elector->core;
         bool leads = core->state == HF_LEADING || core->state == HF_DRAINING;

@@ -167,8 +167,8 @@ static bool all_instances_joined(struct hf_electors *electors) {
 
 /* How long a stop waits for threads. */
 struct limit {
-        struct hf__deadline until;
-        hf_nsec duration;
+        struct hf__deadline until; /* its `at` may be moved (is_limit_over_locked) */
+        hf_nsec duration;          /* with which `until` began, and begins anew */
 };
 
 static struct limit begin_limit(struct hf_electors *electors, hf_nsec duration) {
@@ -177,8 +177,9 @@ static struct limit begin_limit(struct hf_electors *electors, hf_nsec duration) 
         return (struct limit){.until = hf__deadline_after(now, duration), .duration = duration};
 }
 
-/* Whether the limit is over. The cores know best how long they take: one may have noticed a pause
- * of which this thread knows nothing, or each of its deadlines a little late. */
+/* Whether the limit is over. It lasts at least until STOP_MARGIN after electors->stop_by, because
+ * the cores know best how long they take: one may have noticed a pause of which this thread knows
+ * nothing, or each of its deadlines a little late. */
 static bool is_limit_over_locked(struct hf_electors *electors, struct limit *limit, hf_nsec now) {
         hf__mutex_assert_held(&electors->mu);
         if (now < limit->until.at)
@@ -189,7 +190,8 @@ static bool is_limit_over_locked(struct hf_electors *electors, struct limit *lim
         return hf__deadline_is_over(&limit->until, limit->duration, now);
 }
 
-/* Waits for a change until the limit is over: then it returns false. */
+/* Waits once: until a change or until the limit. Then the caller looks what has changed. False: the
+ * limit is over, and it did not wait. */
 static bool await_change_locked(struct hf_electors *electors, struct limit *limit) {
         const struct hf_clock *clock = hf_host_clock(electors->host);
 
@@ -200,8 +202,8 @@ static bool await_change_locked(struct hf_electors *electors, struct limit *limi
         return true;
 }
 
-/* Waits for the controllers of class HF_EVERY_INSTANCE, as await_change_locked does. True: all have
- * returned. */
+/* Waits for the controllers of class HF_EVERY_INSTANCE. True: all have returned. False: the limit
+ * is over. */
 static bool wait_for_instances(struct hf_electors *electors, struct limit *limit) {
         pthread_mutex_lock(&electors->mu);
         bool joined = all_instances_joined(electors);
@@ -336,8 +338,8 @@ static hf_nsec stop_bound(const struct hf_electors *electors) {
 }
 
 /*
- * As await_change_locked does. What is waited for next has the same limit, so one pause moves it
- * once.
+ * Waits for the end of the loop. True: it is over. False: the limit is over. The wait that follows
+ * has the same limit, which one pause moves only once.
  *
  * If the limit ends shortly after a pause, this thread may come before the loop, whose cores do not
  * know of the pause yet. So the loop then gets a moment for a step. If the step moves the limit,

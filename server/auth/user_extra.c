@@ -14,9 +14,10 @@
 
 #include "base/strbuf.h"
 
-#define PAIRS_MAX (HFD_USER_EXTRA / 2) /* each has two NULs */
+#define PAIRS_MAX (HFD_USER_EXTRA / 2) /* each takes two bytes at least: its NULs */
 
-/* Equal keys have the order of the pairs, which is that of their addresses. */
+/* For qsort. Equal keys keep the order of their pairs: all are in one array, so that is the order
+ * of the addresses. */
 static int compare_keys(const void *a, const void *b) {
         const char *x = *(const char *const *)a, *y = *(const char *const *)b;
         int order = strcmp(x, y);
@@ -26,7 +27,8 @@ static int compare_keys(const void *a, const void *b) {
         return x < y ? -1 : 1;
 }
 
-/* Lists the keys in their order. The value of each follows it. Returns their number. */
+/* Sorts the keys, one for each pair, so a key may be there several times. Its value follows each in
+ * user->extra. Returns the number of pairs. */
 static size_t sort_keys(const struct hfd_requester *user, const char *keys[PAIRS_MAX]) {
         const char *end = user->extra + user->n_extra;
         size_t n = 0;

@@ -3,9 +3,9 @@
  * The alternative names of certificate requests, with OpenSSL.
  *
  * Invariant: whoever approves a request with a program in Go sees the names that its certificate
- * gets. So names are read only where Go reads them, and only if they are in DER: of another
- * encoding OpenSSL would read names that Go skips. The time is in proportion to the request, but
- * for a sort.
+ * gets. So names are read only where Go reads them, and only if they are in DER: in another
+ * encoding, OpenSSL would read names that Go skips. The time is in proportion to the request,
+ * except that the extensions are sorted (n log n).
  */
 #include "server/auth/pki/pki_names.h"
 
@@ -39,9 +39,10 @@ static bool has_duplicates(X509_EXTENSIONS *extensions) {
         return false;
 }
 
-/* Reads the extensions that the request asks for, in any order; the caller frees them. Go does not
- * know the attribute of Microsoft's that may have some, too. Returns why they cannot be read, "" =
- * they can; *ret_extensions NULL = there are none. */
+/* Reads the extensions that the request asks for, in any order; the caller frees them, also after a
+ * fault. X509_REQ_get_extensions would look into Microsoft's attribute for extensions, too, which
+ * Go does not know. Returns why they cannot be read, "" = they can. NULL in *ret_extensions without
+ * a fault: there are none. */
 static const char *read_extensions(const X509_REQ *request, X509_EXTENSIONS **ret_extensions) {
         static const char duplicate[] =
                 "x509: certificate request contains duplicate requested extensions";
@@ -76,7 +77,8 @@ static bool are_content_of(const GENERAL_NAMES *names, X509_EXTENSION *extension
         return equal;
 }
 
-/* Reads the names; the caller frees them. Returns as read_extensions does. */
+/* Reads the names; the caller frees them. Returns why they cannot be read, "" = they can. NULL in
+ * *ret_names without a fault: there are none. */
 static const char *read_names(const X509_REQ *request, GENERAL_NAMES **ret_names) {
         HF__CLEANUP(extensions_cleanup) X509_EXTENSIONS *extensions = NULL;
         const char *fault = read_extensions(request, &extensions);
@@ -102,6 +104,8 @@ static bool is_ascii(const ASN1_STRING *text) {
         return true;
 }
 
+/* Why Go would refuse the name, "" = it does not. Go ignores the other kinds. Of a URI only the
+ * characters are checked; Go also parses it. */
 static const char *name_fault(const GENERAL_NAME *name) {
         int n;
 
@@ -129,13 +133,14 @@ const char *hfd_pki_names_fault(const X509_REQ *request) {
         return fault;
 }
 
+/* The kinds that Kubernetes copies. */
 static bool is_copied(const GENERAL_NAME *name) {
         return name->type == GEN_DNS || name->type == GEN_IPADD || name->type == GEN_EMAIL ||
                name->type == GEN_URI;
 }
 
-/* Moves the others to the end first: the deletion of one from the middle would move all names
- * behind it. */
+/* Drops the names that are not copied; the order of those that are stays the same. It moves the
+ * former to the end first: the deletion of one from the middle would move all names behind it. */
 static void drop_others(GENERAL_NAMES *names) {
         int n_copied = 0;
 

@@ -8,9 +8,11 @@
 
 #include <openssl/x509.h>
 
-/* Why Go's library would not read the extensions of the request or its names; "" = it reads them.
- * Static storage. Without memory the result is any of these, and the error queue says so. */
+/* Why Go's library would not read the extensions of the request or its names; "" = it reads them,
+ * except perhaps a URI, of which only the characters are checked. Static storage. If memory runs
+ * out, the result is any of these, and the error queue says so. */
 const char *hfd_pki_names_fault(const X509_REQ *request);
-/* Copies the names of the kinds that Kubernetes copies. False: OpenSSL failed, or the request has a
- * fault. */
+/* Copies the names of the kinds that Kubernetes copies; without any, cert gets no such extension.
+ * False: OpenSSL failed, or the extensions or names cannot be read. Only
+ * hfd_pki_names_fault looks for faults of a single name. */
 bool hfd_pki_names_copy(X509 *cert, const X509_REQ *request);

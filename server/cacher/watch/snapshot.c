@@ -3,11 +3,11 @@
  * Snapshots of the current state and of earlier ones.
  *
  * A resource changes less often than the store, so a state is identified by the last change that
- * it contains. The state at a revision is the current one if the resource has not changed since;
- * one that is kept because a client pages through it; or the current one with the changes since
- * undone, newest first. They are read from the history a slice under each lock. What happens
- * between two slices does not matter, unless the history loses a change that was not read yet, or
- * is interrupted after it: then the state is not known any more.
+ * it contains. If the resource has not changed since a revision, the state at it is the current
+ * one. Otherwise it is either kept, because a client pages through it, or made: the current state
+ * with the changes since undone, newest first. These changes are read from the history in slices,
+ * each under the lock. What happens between two slices does not matter, unless the history loses a
+ * change that was not read yet, or is interrupted after it: then the state is not known any more.
  *
  * A state does not say which values are sealed (state/stored_value.h). Whenever that changes, the
  * history begins anew. So every state that the history reaches back to has the sealed values of the
@@ -27,12 +27,13 @@
 #include "server/cacher/state/cacher_state.h"
 #include "server/resources/rows/resource_table.h"
 
-#define UNDO_MAX  4096 /* changes; undoing more takes longer than a read from the store */
+#define UNDO_MAX  4096 /* changes; undoing more would take longer than a read from the store */
 #define SLICE_MAX 128  /* changes that are read under one lock */
 
 /*
- * References to n changes of the history, from the one with the number `first` on, for
- * undo_changes. False: the history has dropped some of them, or has been interrupted after them.
+ * Copies n changes of the history, from the one with the number `first` on, with references of
+ * their own, which undo_changes drops. False: nothing was copied, because the history has dropped
+ * some of them, or has been interrupted after them.
  */
 static bool copy_changes(struct hfd_cacher *cacher, size_t resource, uint64_t first, size_t n,
                          struct hfd_change changes[SLICE_MAX]) {
@@ -52,7 +53,7 @@ static bool copy_changes(struct hfd_cacher *cacher, size_t resource, uint64_t fi
         return there;
 }
 
-/* Undoes the changes, newest first, and drops their references. 0 or -ENOMEM. */
+/* Undoes the changes, newest first, and drops their references, also if it fails. 0 or -ENOMEM. */
 static int undo_changes(struct hfd_object_tree *tree, const struct hfd_change *changes, size_t n) {
         struct hfd_object *old;
         int r = 0;
@@ -71,9 +72,9 @@ static int undo_changes(struct hfd_object_tree *tree, const struct hfd_change *c
 }
 
 /*
- * Undoes the changes with the numbers from `first` to `end`, a slice at a time. Their numbers tell
- * them from later changes, and from those of another filling. False: memory ran out, or the history
- * has dropped some of them meanwhile.
+ * Undoes the changes with the numbers from `first` up to, not including, `end`, a slice at a time.
+ * Their numbers tell them from later changes, and from those of another filling. False: memory ran
+ * out, or the history has dropped some of them or was interrupted meanwhile.
  */
 static bool undo_between(struct hfd_cacher *cacher, size_t resource, struct hfd_object_tree *tree,
                          uint64_t first, uint64_t end) {
@@ -98,7 +99,8 @@ bool hfd_snapshot_take(struct hfd_cacher *cacher, const struct hfd_resource *res
         pthread_mutex_lock(&cacher->mu);
         const struct hfd_event_history *history = hfd_event_history_of(&cacher->histories, index);
         uint64_t revision = at ? at : cacher->revision;
-        /* After a replacement, a revision that a client names may be one of the new history. */
+        /* Once the store was replaced, say by a backup, a revision that a client names may be one
+         * of the new store. The cache, which still has the old state, cannot tell. */
         bool known = cacher->synced && revision <= cacher->revision && revision >= history->floor &&
                      !(at && hfd_store_identity_is_replaced_locked(cacher));
         if (known) {

@@ -2,16 +2,18 @@
 /*
  * The lists in which watches are, so that a change visits few that it does not concern.
  *
- * The watches of all objects of a resource have a list of their own. The others are narrow: they
- * are in lists by a hash of what they watch, which is a name, a value of the resource's trigger
- * (hfd_selectable_trigger), or a namespace. The trigger of pods is spec.nodeName, because each
- * kubelet watches the pods of its node; Kubernetes has the same one, and calls it so. A pod that
- * gets a node concerns the watches of two values: it is added for the one, deleted for the other.
+ * The watches of all objects of a resource have a list of their own, and so have those that are
+ * told of terms, whatever they select. The others are narrow: they are in lists by a hash of what
+ * they watch. That is the path (a namespace, a name or both), or, without a name, the value that
+ * they select of the resource's trigger (hfd_selectable_trigger). The trigger of pods is
+ * spec.nodeName, because each kubelet watches the pods of its node; Kubernetes has the same one,
+ * and calls it so. A pod that gets a node concerns the watches of two values: it is added for the
+ * one, deleted for the other.
  *
  * Invariant: a change visits all narrow watches that it concerns. Those with a value of the trigger
- * select no object with another value, so it visits the lists by the values before and after it. If
- * a value is not known, because the object was not parsed yet, it visits all narrow watches of its
- * resource.
+ * select no object with another value, so the change visits the lists by the values before and
+ * after it. If a value is not known, because the object was not parsed yet or memory ran out, the
+ * change visits all narrow watches of its resource.
  */
 #include <assert.h>
 #include <stdlib.h>
@@ -23,18 +25,22 @@
 #include "server/resources/objects/selectable_values.h"
 #include "server/resources/rows/resource_table.h"
 
+/* Fibonacci hashing: the factor is 2^64 divided by the golden ratio, and the bits from 40 on of the
+ * product depend on all lower bits of the key. */
 static struct hfd_watcher **list_at(struct hfd_watchers *watchers, uint64_t key) {
         key = (key + 1) * UINT64_C(0x9e3779b97f4a7c15);
         return &watchers->narrow[(key >> 40) % HFD_NARROW_BUCKETS];
 }
 
-/* The list of the watches with these hashes of their namespace and name; 0 = any. */
+/* The list of the watches with these hashes of their namespace and name; 0 = any. A text may have
+ * the hash 0, too: then a list only has more watches. */
 static struct hfd_watcher **list_by_path(struct hfd_watchers *watchers, size_t resource,
                                          uint16_t ns_tag, uint16_t name_tag) {
         return list_at(watchers, (uint64_t)resource << 32 | (uint64_t)ns_tag << 16 | name_tag);
 }
 
-/* The list of the watches with this hash of the trigger's value. */
+/* The list of the watches with this hash of the trigger's value. Bit 48, which no key of a path
+ * has, tells it from those. */
 static struct hfd_watcher **list_by_trigger(struct hfd_watchers *watchers, size_t resource,
                                             uint16_t tag) {
         return list_at(watchers, UINT64_C(1) << 48 | (uint64_t)resource << 32 | tag);
@@ -47,7 +53,7 @@ static bool is_narrow(const struct hfd_watcher *watcher) {
                (watcher->delivery.n_ns > 0 || watcher->delivery.name || watcher->by_trigger);
 }
 
-/* The list that changes of the watched objects visit. */
+/* The list of the watcher that a change visits: HFD_WATCHER_BY_OBJECTS. */
 static struct hfd_watcher **list_of(struct hfd_watcher *watcher) {
         struct hfd_watchers *watchers = watcher->cacher->watchers;
         const char *ns = watcher->delivery.ns, *name = watcher->delivery.name;
@@ -81,6 +87,7 @@ static void unlink_locked(struct hfd_watcher *watcher, enum hfd_watcher_list lis
                 next->in[list].link = watcher->in[list].link;
 }
 
+/* A watch of one name is found by its path: fewer changes visit that list than one by a value. */
 void hfd_watcher_choose_lists(struct hfd_watcher *watcher) {
         const char *value =
                 hfd_selector_trigger(&watcher->delivery.fields, watcher->delivery.resource);
@@ -95,6 +102,7 @@ void hfd_watcher_enter_lists_locked(struct hfd_watcher *watcher) {
         size_t resource = hfd_resource_index(watcher->delivery.resource);
 
         hf__mutex_assert_held(&watcher->cacher->mu);
+        /* Those that are told of terms stay in front (watcher_private.h). */
         while (!watcher->told_of_terms && *at && (*at)->told_of_terms)
                 at = &(*at)->in[HFD_WATCHER_BY_OBJECTS].next;
         link_locked(watcher, HFD_WATCHER_BY_OBJECTS, at);
@@ -118,19 +126,21 @@ void hfd_watcher_leave_lists_locked(struct hfd_watcher *watcher) {
 
 /* ---- the lists of a change ---- */
 
-/* A hash of the trigger's value. False: the object was not parsed yet. */
+/* A hash of the trigger's value. False: the object was not parsed yet. Nothing is parsed here,
+ * because the cacher's lock is held. */
 static bool find_trigger_tag(const struct hfd_object *object, uint16_t *ret_tag) {
         const struct hf__json *selectable = hfd_object_selectable_made(object);
 
         if (!selectable)
                 return false;
         const char *value = hf__json_string(selectable, hfd_selectable_trigger(object->resource));
-        /* As for selectors, a missing field equals the empty string. */
+        /* As for selectors, a missing field equals the empty string, whose hash is 0. */
         *ret_tag = value ? hfd_history_tag(value, strlen(value)) : 0;
         return true;
 }
 
-/* Adds a list that is not empty, unless it is there. */
+/* Adds a list that is not empty, unless it is there: no watcher may be visited twice. The first
+ * watcher tells lists apart, because each is in one list of changes only. */
 static void add_list(struct hfd_watcher *lists[HFD_NARROW_LISTS_MAX], size_t *n,
                      struct hfd_watcher *first) {
         if (!first)
@@ -147,7 +157,7 @@ static void add_list(struct hfd_watcher *lists[HFD_NARROW_LISTS_MAX], size_t *n,
 static bool add_lists_by_trigger(struct hfd_watchers *watchers, const struct hfd_change *change,
                                  struct hfd_watcher *lists[HFD_NARROW_LISTS_MAX], size_t *n) {
         size_t resource = hfd_resource_index(change->object->resource);
-        /* A deleted object has its last value. */
+        /* The object of a deletion is the last state again, so `before` has its value. */
         const struct hfd_object *const versions[] = {change->before,
                                                      change->type == HF_EVENT_DELETED
                                                              ? NULL

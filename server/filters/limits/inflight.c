@@ -2,9 +2,9 @@
 /*
  * Counts requests in progress.
  *
- * Invariant: every request that was admitted is released exactly once, when its response is
- * finished (on_finished in filters.c). A missing release would make a shutdown wait until its
- * deadline.
+ * Invariant: every request that was counted leaves the count exactly once, when its response is
+ * finished or its client has gone (on_finished in filters.c). Without that, a shutdown would wait
+ * until its deadline.
  */
 #include "server/filters/limits/inflight.h"
 

@@ -12,8 +12,9 @@
  * A list that runs may become an unread response at any moment. So it reserves what it may hold,
  * until it is charged or finished. Reservations count against the limits of lists once half of the
  * limit is charged: many lists at a time are no reason to refuse one while their clients read them.
- * An account exceeds the limit only if the lists that run at one moment may hold more than half of
- * it, or by one list for each worker: two workers may admit a list before one of them reserves.
+ * Lists take an account beyond its limit in two ways only: the lists that run at one moment may
+ * hold more than half of it, and two workers may admit a list before one of them reserves. The
+ * second way exceeds it by one list for each worker at most.
  *
  * Watches. The bytes that wait for the client of a watch are charged too, if there are at least
  * HFD_UNSENT_WATCH: the pieces in its response, and the changes in its watcher with the objects
@@ -28,8 +29,8 @@
  * account has more than an equal share. The bytes may exceed the limits for HFD_UNSENT_STALL.
  *
  * Lock: one mutex guards all accounts. Requests are cut, and watches ended, after it was released.
- * `measure` runs under it. Thread: the request's worker for hfd_unsent_add and hfd_unsent_remove;
- * any for the other functions.
+ * `measure` runs under it. Thread: the request's worker for hfd_unsent_reserve, hfd_unsent_add and
+ * hfd_unsent_remove, so an entry has one user; any for the other functions.
  */
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -48,9 +49,9 @@ struct hfd_unsent_account;
 struct hfd_unsent_entry {
         struct hfd_unsent_account *account; /* borrowed; NULL = nothing charged or reserved */
         bool reserved;                      /* HFD_UNSENT_STREAM is reserved, nothing is charged */
-        struct hfd_http_request *request;   /* borrowed: it contains this */
-        struct hfd_unsent_entry *older, *newer;
-        size_t bytes;
+        struct hfd_http_request *request;   /* borrowed: it contains this; NULL if reserved */
+        struct hfd_unsent_entry *older, *newer; /* in the account's list, if charged */
+        size_t bytes;                           /* charged */
 };
 
 /* A watch with fewer waiting bytes is not charged. So a watch whose client reads as fast as the
@@ -85,8 +86,8 @@ struct hfd_unsent_watch {
         struct hfd_unsent_watch *older, *newer; /* while it has been behind for a short time */
         struct hf__timer by_bytes;              /* afterwards */
         size_t bytes;
-        hf_nsec since; /* boot time; it has been behind from then on, or it was ended then */
-        bool ended;
+        hf_nsec since; /* boot time; it has been behind from then on, or it was chosen then */
+        bool ended;    /* it was chosen, so `end` is not called again; never false again */
 };
 
 struct hfd_unsent_limits {
@@ -113,7 +114,7 @@ struct hfd_unsent_limits {
 /* limits NULL = the constants above. host is borrowed. 0 or -errno. */
 int hfd_unsent_new(const struct hf_host *host, const struct hfd_unsent_limits *limits,
                    struct hfd_unsent **ret_unsent);
-/* Requires that no entry is charged or reserved. Accepts NULL; returns NULL. */
+/* Requires that nothing is charged or reserved, also for watches. Accepts NULL; returns NULL. */
 struct hfd_unsent *hfd_unsent_free(struct hfd_unsent *unsent);
 
 /*
@@ -137,7 +138,8 @@ void hfd_unsent_reserve(struct hfd_unsent *unsent, struct hfd_unsent_entry *entr
  */
 void hfd_unsent_add(struct hfd_unsent *unsent, struct hfd_unsent_entry *entry, const char *user,
                     struct hfd_http_request *request, size_t bytes);
-/* Ends the charge or the reservation. Harmless if there is neither. */
+/* Ends the charge or the reservation, and frees the account if it was the last. Harmless if there
+ * is neither. */
 void hfd_unsent_remove(struct hfd_unsent *unsent, struct hfd_unsent_entry *entry);
 
 /*
@@ -149,7 +151,8 @@ void hfd_unsent_watch_charge(struct hfd_unsent_watch *watch);
 /* Measures a charged watch again; for a watch that is not charged it does nothing and takes no
  * lock. Call it when fewer bytes wait. Ends no watch. */
 void hfd_unsent_watch_update(struct hfd_unsent_watch *watch);
-/* Harmless if the watch is not charged. */
+/* Charges the watch no longer. Call it when no thread measures the watch any more. Harmless if it
+ * is not charged. */
 void hfd_unsent_watch_remove(struct hfd_unsent_watch *watch);
 
 /* The bytes that are charged to all accounts; for metrics and tests. */

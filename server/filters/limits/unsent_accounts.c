@@ -95,7 +95,7 @@ struct hfd_unsent_account *hfd_unsent_find(struct hfd_unsent *unsent, const char
         return find_account(unsent, user, hash_of(user));
 }
 
-/* The name is copied, because the account outlives the request that it was made for. */
+/* The name is copied, because the account may outlive the request that it was made for. */
 struct hfd_unsent_account *hfd_unsent_get(struct hfd_unsent *unsent, const char *user) {
         uint64_t hash = hash_of(user);
         size_t n = strlen(user) + 1;

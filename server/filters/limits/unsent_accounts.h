@@ -24,9 +24,9 @@
 struct hfd_unsent_account {
         struct hfd_unsent_account *next; /* in its bucket */
         uint64_t hash;
-        size_t bytes, n;                          /* of the unread responses */
+        size_t bytes, n;                          /* of the charged responses */
         size_t n_reserved;                        /* lists with a reservation */
-        bool charged;                             /* it has bytes */
+        bool charged;                             /* bytes or watch_bytes is not 0 */
         struct hfd_unsent_entry *oldest, *newest; /* an examined entry becomes the newest */
         size_t watch_bytes, n_watches;
         /* The list of watches that have just fallen behind, in the order of since; and the order by
@@ -49,18 +49,20 @@ struct hfd_unsent {
         /* guarded by mu */
         pthread_mutex_t mu;
         struct hfd_unsent_account *buckets[HFD_UNSENT_BUCKETS]; /* owned */
-        size_t bytes, watch_bytes;
+        size_t bytes, watch_bytes;                              /* the sums over all accounts */
+        /* All accounts; those whose `charged` is true; those with charged responses. */
         size_t n_accounts, n_charged, n_with_responses;
         size_t n_reserved;                    /* the sum over all accounts */
         struct hf__timer_heap by_bytes;       /* accounts with responses */
         struct hf__timer_heap by_watch_bytes; /* accounts with watches */
 };
 
-/* Finds the account. NULL: nothing is charged to the user. */
+/* Finds the account. NULL: nothing is charged to the user or reserved. */
 struct hfd_unsent_account *hfd_unsent_find(struct hfd_unsent *unsent, const char *user);
-/* Finds or makes the account. NULL: memory has run out. */
+/* Finds or makes the account. NULL: memory has run out. A new account is empty, so the caller
+ * charges or reserves something under the same lock: otherwise nobody would drop it. */
 struct hfd_unsent_account *hfd_unsent_get(struct hfd_unsent *unsent, const char *user);
-/* Frees the account, unless something is charged to it. */
+/* Frees the account, unless something is charged to it or reserved. */
 void hfd_unsent_drop(struct hfd_unsent *unsent, struct hfd_unsent_account *account);
 /* Call it after bytes or watch_bytes have changed, of the account and of unsent. Puts the account
  * in its new place, and updates the metric of all bytes. */
@@ -68,5 +70,5 @@ void hfd_unsent_changed(struct hfd_unsent *unsent, struct hfd_unsent_account *ac
 /* The account with the most bytes of responses, or of watches. NULL: there is none. */
 struct hfd_unsent_account *hfd_unsent_largest(struct hfd_unsent *unsent);
 struct hfd_unsent_account *hfd_unsent_largest_of_watches(struct hfd_unsent *unsent);
-/* Sets the place in an order by bytes; 0 bytes = no place. */
+/* Sets the place of an account or a watch in an order by bytes; 0 bytes = no place. */
 void hfd_unsent_place(struct hf__timer_heap *order, struct hf__timer *place, size_t bytes);

@@ -144,7 +144,8 @@ static size_t counted(size_t bytes, size_t n_reserved, size_t limit) {
         return bytes + (bytes >= limit / 2 ? n_reserved * HFD_UNSENT_STREAM : 0);
 }
 
-/* The account that must shrink before the user may begin another request. NULL: there is room. */
+/* The account that must shrink before the user may begin another request. NULL: there is room. Only
+ * bytes of responses count, because watches make no request fail (unsent.h). */
 static struct hfd_unsent_account *full_locked(struct hfd_unsent *unsent, const char *user,
                                               bool list) {
         struct hfd_unsent_account *account = hfd_unsent_find(unsent, user);
@@ -174,7 +175,8 @@ bool hfd_unsent_admit(struct hfd_unsent *unsent, const char *user, bool list) {
         bool room = true;
 
         /* Usually all responses have been read, and the lock is not needed. A charge that another
-         * thread makes meanwhile is missed; the next request sees it. */
+         * thread makes meanwhile may be missed; a later request sees it. Relaxed,
+         * because what the count stands for is read under the lock. */
         if (atomic_load_explicit(&unsent->n, memory_order_relaxed) == 0)
                 return true;
         pthread_mutex_lock(&unsent->mu);

@@ -6,8 +6,9 @@
  * A watch that has just fallen behind is in its account's list, in the order of `since`. A charge
  * that finds an account over its limit moves a few watches of that account, which have been behind
  * for HFD_UNSENT_STALL, from the list to the order by bytes, whose first watch ends. It moves few,
- * so that its work does not grow with the number of watches; but more than the two that it may add
- * to the list, so no watch stays there for long while the account is over its limit.
+ * so that its work does not grow with the number of watches. But it moves more than the two that it
+ * may add to the list (its own watch, and the one that ends), so no watch stays there for long
+ * while the account is over its limit.
  *
  * `charged` spares most updates the lock. A measurement, which runs under the lock, sets `charged`
  * and then reads the bytes. Code that takes bytes away does that first and then reads `charged`. So
@@ -175,6 +176,8 @@ void hfd_unsent_watch_charge(struct hfd_unsent_watch *watch) {
         pthread_mutex_unlock(&unsent->mu);
         if (!largest)
                 return;
+        /* The watch lives as long as its request, which has the reference of take_largest_locked.
+         */
         struct hfd_http_request *request = largest->request;
         if (again) {
                 (void)hfd_http_request_cut_stalled(request, now - HFD_UNSENT_STALL);
@@ -202,6 +205,6 @@ void hfd_unsent_watch_remove(struct hfd_unsent_watch *watch) {
         if (!atomic_load(&watch->charged))
                 return;
         pthread_mutex_lock(&unsent->mu);
-        set_watch_locked(watch, 0, 0);
+        set_watch_locked(watch, 0, 0); /* no time is needed: it enters no list */
         pthread_mutex_unlock(&unsent->mu);
 }

@@ -7,8 +7,8 @@
  */
 #include "server/resources/custom/rules/values/decimal.h"
 
-#define GROUP_DIGITS 9 /* as many as there are after the point */
-#define GROUP        1000000000U
+#define GROUP_DIGITS 9           /* as many as there are after the point */
+#define GROUP        1000000000U /* 10^GROUP_DIGITS; two groups and a carry fit into uint32_t */
 #define PRINT_STEPS  4 /* of work for a group: for its digits, and for those who read them */
 
 /* Leaves out the groups that are 0 at the end. */
@@ -31,15 +31,15 @@ static void round_up(uint32_t *groups) {
                 *groups++ = 0;
 }
 
-/* A number costs no more than a call, however long it is, so its groups count as work. NULL: the
- * run has failed. */
+/* CEL's cost of a call does not depend on the length of a number, so the groups count as work of
+ * the run. NULL: the run has failed. */
 static uint32_t *alloc_groups(struct hf__cel_run *run, size_t n) {
         return hf__cel_work(run, n) ? hf__cel_alloc(run, n * sizeof(uint32_t)) : NULL;
 }
 
 bool hfd_decimal_read(struct hf__cel_run *run, bool negative, const char *digits, size_t n,
                       int exponent, struct hfd_decimal *ret_decimal) {
-        size_t n_zeros = 0, n_dropped = 0; /* behind the digits; of the digits */
+        size_t n_zeros = 0, n_dropped = 0; /* zeros to add; digits that are rounded away */
         bool rounds;
 
         if (exponent >= -GROUP_DIGITS)
@@ -82,7 +82,8 @@ int hfd_decimal_compare(const struct hfd_decimal *a, const struct hfd_decimal *b
         return a->negative ? compare_amounts(b, a) : compare_amounts(a, b);
 }
 
-/* a is not smaller than b, and both count without their signs. groups has one more than a. */
+/* a is not smaller than b, and both count without their signs. groups has room for one more than a
+ * has. The same holds for subtract_amounts. */
 static void add_amounts(const struct hfd_decimal *a, const struct hfd_decimal *b,
                         uint32_t *groups) {
         uint32_t carry = 0;

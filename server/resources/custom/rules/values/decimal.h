@@ -21,7 +21,8 @@ struct hfd_decimal {
 };
 
 /* The number digits * 10^exponent, rounded away from zero to nine digits after the point. n: of
- * digits. False: the run has failed. */
+ * digits, which may begin with zeros. The caller limits the exponent, because memory and work grow
+ * with it. False: the run has failed. */
 bool hfd_decimal_read(struct hf__cel_run *run, bool negative, const char *digits, size_t n,
                       int exponent, struct hfd_decimal *ret_decimal);
 /* < 0: a is less than b; 0: they are equal; > 0: a is greater. Takes time for the groups of one,
@@ -31,5 +32,5 @@ int hfd_decimal_compare(const struct hfd_decimal *a, const struct hfd_decimal *b
 bool hfd_decimal_add(struct hf__cel_run *run, const struct hfd_decimal *a,
                      const struct hfd_decimal *b, struct hfd_decimal *ret_sum);
 /* All digits, also the nine after the point, without the point and without a sign; "" for zero.
- * NULL: the run has failed. */
+ * They may begin with zeros. In the memory of the run. NULL: the run has failed. */
 char *hfd_decimal_digits(struct hf__cel_run *run, const struct hfd_decimal *decimal);

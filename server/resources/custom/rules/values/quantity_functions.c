@@ -4,7 +4,7 @@
  *
  * As in Go, a quantity is a number of 64 bits and a power of ten if it was short enough, and so are
  * sums that do not overflow; otherwise it is a decimal of any length. isInteger(), asInteger() and
- * asApproximateFloat() tell which (struct amount). Its values are immutable, so a sum is a new
+ * asApproximateFloat() tell which (struct amount). Quantities are immutable, so a sum is a new
  * value.
  *
  * Invariant: a quantity has a decimal in any case, for comparisons and sums.
@@ -67,7 +67,7 @@ static struct hf__cel_value keep_quantity(struct hf__cel_run *run, struct hfd_de
         return hf__cel_opaque_value(&held->opaque);
 }
 
-/* The decimal of an amount that is kept. */
+/* The decimal of an amount that is kept. False: the run has failed. */
 static bool decimal_of(struct hf__cel_run *run, struct amount amount,
                        struct hfd_decimal *ret_decimal) {
         char digits[24];
@@ -180,9 +180,10 @@ static const char *parse_text(struct hf__cel_value value, struct text *text) {
         return NULL;
 }
 
-/* The decimal of a quantity that is not kept. It is rounded to billionths. Go leaves more zeros to
- * a zero, but they do not change what it is. Only a quantity with a binary suffix has a bound, and
- * that has no digits after the point. */
+/* The decimal of a quantity that is not kept. It is rounded to billionths, so its scale becomes -9.
+ * Go leaves a zero more digits after the point, but they do not change what it is. Only a quantity
+ * with a binary suffix is bounded, by INT64_MAX, and the bound has the scale 0. False: the run has
+ * failed. */
 static bool read_decimal(struct hf__cel_run *run, struct text *text,
                          struct hfd_decimal *ret_decimal) {
         const struct hfd_quantity *parsed = &text->parsed;

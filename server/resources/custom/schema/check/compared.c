@@ -51,6 +51,7 @@ void hfd_compared_init(struct hfd_compared *compared, struct hf__arena *arena) {
         *compared = (struct hfd_compared){.arena = arena};
 }
 
+/* A node of <search.h> begins with the pointer that was added. The pairs are in the arena. */
 void hfd_compared_done(struct hfd_compared *compared) {
         while (compared->tree)
                 (void)tdelete(*(struct pair **)compared->tree, &compared->tree, compare_pairs);

@@ -17,6 +17,7 @@ struct hfd_compared {
 
 /* The arena, and all values that are compared, must stay until hfd_compared_done. */
 void hfd_compared_init(struct hfd_compared *compared, struct hf__arena *arena);
+/* Frees the tree. Its pairs stay in the arena, which frees them. */
 void hfd_compared_done(struct hfd_compared *compared);
 /* Whether value and old are equal. If memory runs out, the causes note that, and the result is
  * false. */

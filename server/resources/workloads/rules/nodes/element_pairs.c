@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Finds elements of a list of which two members are those of an earlier element.
+ * Finds the elements of a list that have the same values of two members as an earlier element.
  *
- * Invariant: no element is compared with all others, because clients choose how many there are.
+ * Invariant: no element is compared with all others, because clients choose how many there are. So
+ * each pair becomes one text, and an index of the texts finds the first element with it.
  */
 #include "server/resources/workloads/rules/nodes/element_pairs.h"
 

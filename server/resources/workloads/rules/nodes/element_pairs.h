@@ -12,14 +12,14 @@ struct hfd_causes;
 struct hfd_schema;
 
 struct hfd_element_pairs {
-        struct hf__json *texts; /* owned: an array with a text for each element */
-        const struct hf__json *next;
+        struct hf__json *texts;      /* owned: an array with a text for each element */
+        const struct hf__json *next; /* the text of the next element; NULL = no more */
         struct hf__json_index by_text;
-        size_t n_seen;
+        size_t n_seen; /* elements before `next` */
 };
 
-/* first, second: the members, which are texts. An absent one counts as "". 0 or -ENOMEM; after
- * success the caller calls hfd_element_pairs_done. */
+/* first, second: the members, which are texts. An absent one counts as "". The list may be freed
+ * afterwards. 0 or -ENOMEM; after success the caller calls hfd_element_pairs_done. */
 int hfd_element_pairs_init(struct hfd_element_pairs *pairs, const struct hf__json *list,
                            const char *first, const char *second);
 void hfd_element_pairs_done(struct hfd_element_pairs *pairs);

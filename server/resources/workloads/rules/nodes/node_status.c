@@ -3,8 +3,8 @@
  * The rules of the statuses of Nodes, which kubelets report.
  *
  * Invariants: the texts of the causes, their fields and their order are those of kube-apiserver,
- * because clients show them and tests compare them; so the field of the swap begins with
- * "metadata". A write that does not change the status is not checked (hfd_status_is_kept).
+ * because clients show them and tests compare them. So the field of the swap begins with
+ * "metadata". A write of the status that does not change it is not checked (hfd_status_is_kept).
  */
 #include <ctype.h>
 #include <stdint.h>
@@ -60,7 +60,8 @@ static void validate_feature(const char *name, const char *field, struct hfd_cau
         hfd_cause_invalid_text(causes, field, name, why);
 }
 
-/* The list is sorted, so that nodes with the same features have the same list. */
+/* The list must be sorted, so that nodes with the same features have the same list. If two
+ * neighbours are in the wrong order, the cause names the second. */
 static void validate_features(const struct hf__json *features, struct hfd_causes *causes) {
         static const char list[] = "status.declaredFeatures";
         char path[HFD_FIELD_PATH_MAX];
@@ -106,7 +107,7 @@ void hfd_node_first_status_validate(const struct hf__json *node, struct hfd_caus
         validate_features(hf__json_get(status, "declaredFeatures"), causes);
 }
 
-/* Here Kubernetes does not look at the swap. */
+/* Kubernetes checks the swap only when a node is created, and the addresses only here. */
 void hfd_node_validate_status(const struct hf__json *object, const struct hf__json *old,
                               struct hfd_causes *causes) {
         const struct hf__json *status = hf__json_get(object, "status");

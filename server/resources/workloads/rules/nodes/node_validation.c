@@ -3,7 +3,7 @@
  * The rules of Nodes, except those of their statuses (node_status.c).
  *
  * Invariants: the texts of the causes, their fields and their order are those of kube-apiserver,
- * because clients show them and tests compare them; so the fields of taints begin with
+ * because clients show them and tests compare them. So the fields of taints begin with
  * "metadata". An update checks only what it changes: a node that was stored before these rules
  * existed can still be cordoned.
  *
@@ -94,8 +94,8 @@ int hfd_node_set_cidrs(struct hf__json *node) {
         return r;
 }
 
-/* The causes if one of several texts is no CIDR, and whether that is so. i: its position. Go shows
- * an address that could not be parsed as <nil>. */
+/* Adds the cause for a text, one of several, that is no CIDR; i is its position. Returns true, for
+ * is_unknown. Go shows an address that could not be parsed as <nil>. */
 static bool refuse_unknown_family(size_t i, const char *text, struct hfd_causes *causes) {
         char why[400];
 
@@ -136,7 +136,8 @@ static void validate_cidrs(const struct hf__json *cidrs, struct hfd_causes *caus
 
 /* ---- what an update may change ---- */
 
-/* A controller sets the ranges and the provider's id of a node once. */
+/* The ranges and the provider's id of a node are set once, by controllers. externalID, which is
+ * obsolete, never changes. */
 static void refuse_changes(const struct hf__json *spec, const struct hf__json *was,
                            struct hfd_causes *causes) {
         if (hf__json_first(hf__json_get(was, "podCIDRs")) &&
