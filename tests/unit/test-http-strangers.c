@@ -674,6 +674,7 @@ static void test_without_descriptors_connections_are_closed_and_reported(void **
  * X509_verify_cert here. Only the last verification is counted, and each test makes one at a time.
  */
 static atomic_int n_failures, n_checked;
+static atomic_bool is_short; /* there is no memory for it */
 static int (*own_verify_cb)(int ok, X509_STORE_CTX *store);
 
 static int count_step(int ok, X509_STORE_CTX *store) {
@@ -686,9 +687,41 @@ int __wrap_X509_verify_cert(X509_STORE_CTX *store);
 int __wrap_X509_verify_cert(X509_STORE_CTX *store) {
         atomic_store(&n_failures, 0);
         atomic_store(&n_checked, 0);
+        if (atomic_load(&is_short)) {
+                X509_STORE_CTX_set_error(store, X509_V_ERR_OUT_OF_MEM);
+                return -1;
+        }
         own_verify_cb = X509_STORE_CTX_get_verify_cb(store);
         X509_STORE_CTX_set_verify_cb(store, count_step);
         return __real_X509_verify_cert(store);
+}
+
+/* A shortage is not the client's fault, so the client loses neither its certificate nor its place.
+ */
+static void test_a_shortage_of_memory_makes_nobody_a_stranger(void **state) {
+        struct x509_identity id = x509_identity_make("alice", NULL, &f.ca, false, 3600);
+        struct hf_status status = {0};
+        struct tls_client c[4], late;
+
+        start(4);
+        for (int i = 0; i < 3; i++) {
+                c[i] = open_client();
+                assert_true(says(&c[i], KNOWN, "hello"));
+        }
+        assert_int_equal(tls_client_open(&c[3], hfd_http_port(f.http), NULL, &id, 0), 0);
+        assert_true(says(&c[3], HELLO, "hello"));
+        assert_int_equal(hfd_http_reload(f.http, f.server.cert_pem, f.server.key_pem, f.ca.cert_pem,
+                                         &status),
+                         0);
+        atomic_store(&is_short, true);
+        assert_true(says(&c[3], HELLO, "HTTP/1.1 503"));
+        assert_int_equal(tls_client_open(&late, hfd_http_port(f.http), NULL, NULL, 0), -1);
+        atomic_store(&is_short, false);
+        assert_true(says(&c[3], HELLO, "hello"));
+        for (int i = 0; i < 4; i++)
+                tls_client_close(&c[i]);
+        tls_client_close(&late);
+        x509_identity_deinit(&id);
 }
 
 static int connect_with_chain(const struct x509_identity *leaf, struct x509_identity *issuers,
@@ -858,6 +891,8 @@ int main(void) {
                                                 setup, teardown),
                 cmocka_unit_test_setup_teardown(test_a_refused_sender_is_a_stranger_again, setup,
                                                 teardown),
+                cmocka_unit_test_setup_teardown(test_a_shortage_of_memory_makes_nobody_a_stranger,
+                                                setup, teardown),
                 cmocka_unit_test_setup_teardown(test_a_reload_decides_whose_certificate_is_known,
                                                 setup, teardown),
                 cmocka_unit_test_setup_teardown(test_silent_connections_make_room, setup, teardown),

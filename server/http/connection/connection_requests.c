@@ -77,7 +77,11 @@ bool hfd_connection_decide(struct hfd_connection *connection, struct hfd_http_re
 
         assert(!request->dispatched && !request->response.refused);
         hfd_strangers_touch(&connection->stranger, connection->worker->now);
-        hfd_connection_verify_again(connection);
+        if (hfd_connection_verify_again(connection) != 0) {
+                /* A 401 would make the client throw its certificate away. */
+                hfd_connection_refuse(connection, request, 503);
+                return false;
+        }
         enum hfd_http_verdict verdict =
                 http->on_head ? http->on_head(http->ctx, request) : HFD_HTTP_READ_BODY;
         if (verdict == HFD_HTTP_IGNORE_BODY || verdict == HFD_HTTP_REFUSED_STRANGER)
