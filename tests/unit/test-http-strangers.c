@@ -23,6 +23,7 @@
 #include <openssl/core_names.h>
 #include <openssl/param_build.h>
 
+#include "h2_client.h"
 #include "http_fixture.h"
 #include "patience.h"
 #include "server/http/connection/http_private.h"
@@ -337,6 +338,43 @@ static void test_a_refused_sender_is_a_stranger_again(void **state) {
                         assert_true(says(&known[i], KNOWN, "hello"));
                 tls_client_close(&known[i]);
         }
+        tls_client_close(&late);
+}
+
+/* Whoever has lost a token cannot keep the place by requests of nobody that overlap. */
+static void test_requests_of_nobody_keep_no_place(void **state) {
+        struct hfd_http_request *held[3];
+        struct tls_client known[3], late;
+        int32_t first = 0;
+
+        start(4);
+        for (int i = 0; i < 3; i++) {
+                known[i] = open_client();
+                assert_true(says(&known[i], KNOWN, "hello"));
+        }
+        struct h2_client *h = h2_client_open(hfd_http_port(f.http), 0, 0);
+        const nghttp2_nv token = h2_client_header("authorization", "known");
+        for (int i = 0; i < 3; i++) {
+                int32_t id = h2_client_ask_with(h, "GET", "/hold", &token, i == 0, NULL, 0);
+                held[i] = http_fixture_take_held(&f);
+                first = i == 0 ? id : first;
+                if (i == 1) { /* the first one keeps the place, but only until its end */
+                        assert_int_equal(tls_client_open(&late, hfd_http_port(f.http), NULL, NULL,
+                                                         0),
+                                         -1);
+                        tls_client_close(&late);
+                        http_fixture_respond(held[0], 200, "late");
+                        assert_int_equal(h2_client_await(h, first)->code, 200);
+                }
+        }
+        late = open_client();
+        assert_true(tls_client_is_closed(&h->tls));
+        assert_true(says(&late, KNOWN, "hello"));
+        for (int i = 0; i < 3; i++) {
+                hfd_http_request_unref(held[i]);
+                tls_client_close(&known[i]);
+        }
+        h2_client_close(h);
         tls_client_close(&late);
 }
 
@@ -890,6 +928,8 @@ int main(void) {
                 cmocka_unit_test_setup_teardown(test_known_senders_are_never_closed_for_others,
                                                 setup, teardown),
                 cmocka_unit_test_setup_teardown(test_a_refused_sender_is_a_stranger_again, setup,
+                                                teardown),
+                cmocka_unit_test_setup_teardown(test_requests_of_nobody_keep_no_place, setup,
                                                 teardown),
                 cmocka_unit_test_setup_teardown(test_a_shortage_of_memory_makes_nobody_a_stranger,
                                                 setup, teardown),

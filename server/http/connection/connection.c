@@ -22,8 +22,8 @@
  * chooses the connection to close. Their sockets are in an epoll of their own, of which the worker
  * serves one in each iteration, after all known senders. A sender becomes known by a client
  * certificate that verifies, or by the first request that on_head accepts for reading. It becomes a
- * stranger again by a request that names nobody, unless others are still under way: one whose token
- * or certificate was revoked must not keep a place for ever.
+ * stranger again by a request that names nobody, unless accepted ones are still under way: one
+ * whose token or certificate was revoked must not keep a place for ever.
  *
  * Output. The protocol fills the worker's output buffer, and TLS writes what the socket accepts.
  * The rest, at most the size of that buffer, is copied to `unsent`. While bytes are unsent, nothing
@@ -376,11 +376,12 @@ static void settle_stranger(struct hfd_connection *connection) {
                 connection->dead = true;
 }
 
-/* With another request under way the sender stays known: the connection may be that of a proxy for
- * many users, and a stranger's can be closed at any time. The protocols also rely on it that no
- * body is being read for a stranger. */
+/* With an accepted request under way the sender stays known: the connection may be that of a proxy
+ * for many users, and a stranger's can be closed at any time. The protocols also rely on it that no
+ * body is being read for a stranger. Other requests do not count. Otherwise somebody whose token
+ * was revoked could keep the place by requests that overlap. */
 void hfd_connection_forget_sender(struct hfd_connection *connection) {
-        if (!connection->share.known || connection->n_requests > 1 || has_good_cert(connection))
+        if (!connection->share.known || connection->n_accepted > 0 || has_good_cert(connection))
                 return;
         set_known(connection, false);
         settle_stranger(connection);
