@@ -159,14 +159,20 @@ static void put_object_ref(struct hf__strbuf *out, const struct hfd_audit_record
         hf__strbuf_putc(out, '}');
 }
 
-/* body: of the response. If it is a Status, its fields are copied. But kube-apiserver logs a
- * request that is not authenticated before it makes the response. */
+/* Whether the request was refused because nobody could be authenticated. kube-apiserver logs such a
+ * request before it makes the response. Without a user the request may also have met a fault of the
+ * server, such as a shortage of memory, which says nothing about the attempts. */
+static bool has_failed_attempts(const struct hfd_audit_record *record, int code) {
+        return record->attempts[0] && code == 401;
+}
+
+/* body: of the response. If it is a Status, its fields are copied. */
 static void put_status(struct hf__strbuf *out, const struct hfd_audit_record *record, int code,
                        const struct hf__json *body) {
         const struct hf__json *details = NULL;
 
         hf__strbuf_puts(out, ",\"responseStatus\":{\"metadata\":{}");
-        if (record->attempts[0]) {
+        if (has_failed_attempts(record, code)) {
                 put_member(out, "message", record->attempts);
         } else if (code == 0) {
                 /* The client has closed the connection early. The words are kube-apiserver's. */
@@ -264,7 +270,7 @@ void hfd_audit_event_print(const struct hfd_audit_event *event, struct hf__strbu
                 put_status(out, record, event->code, response);
         if (record->is_resource && record->decision.level >= HFD_AUDIT_REQUEST)
                 put_object(out, record, "requestObject", request);
-        if (record->is_resource && !record->attempts[0] &&
+        if (record->is_resource && !has_failed_attempts(record, event->code) &&
             record->decision.level >= HFD_AUDIT_REQUEST_RESPONSE)
                 put_object(out, record, "responseObject", response);
         put_time(out, "requestReceivedTimestamp", record->received_at);

@@ -42,14 +42,15 @@ static bool first_value(const char *header, char *value, size_t max) {
         return next_value(&at, value, max);
 }
 
-/* header: NULL = there is none. False: there are too many groups, or one is too long. */
+/* header: NULL = there is none. As in Kubernetes, a group may be empty, and then needs a right like
+ * any other. False: there are too many groups, or one is too long. */
 static bool add_groups(struct hfd_user *user, const char *header) {
         char group[sizeof user->groups[0]];
 
         for (const char *at = header; at;) {
                 if (!next_value(&at, group, sizeof group))
                         return false;
-                if (group[0] && !hfd_user_in_group(user, group) && !hfd_user_add_group(user, group))
+                if (!hfd_user_in_group(user, group) && !hfd_user_add_group(user, group))
                         return false;
         }
         return true;
@@ -106,16 +107,17 @@ int hfd_impersonation_parse(struct hfd_http_request *request, struct hfd_user *r
         const char *uid = hfd_http_request_header(request, "impersonate-uid");
         const char *value = hfd_http_request_header_like(request, EXTRA_PREFIX, 0, &key);
 
-        /* As in Kubernetes, an empty name or uid is as good as none. */
-        *ret_asked = (user && user[0]) || groups || (uid && uid[0]) || value;
+        /* As in Kubernetes, an empty name or uid is as good as none, also in front of others. */
+        *ret_user = (struct hfd_user){0};
+        bool fits = first_value(user, name, sizeof name) &&
+                    first_value(uid, ret_user->uid, sizeof ret_user->uid);
+        *ret_asked = !fits || name[0] || ret_user->uid[0] || groups || value;
         if (!*ret_asked)
                 return 0;
-        *ret_user = (struct hfd_user){0};
         *ret_fault = "the headers of the impersonation name no user, too many groups or extra "
                      "values, or a name that is too long";
-        if (!first_value(user, name, sizeof name) || !name[0] ||
-            !hfd_user_set_name(ret_user, name) || !add_groups(ret_user, groups) ||
-            !first_value(uid, ret_user->uid, sizeof ret_user->uid))
+        if (!fits || !name[0] || !hfd_user_set_name(ret_user, name) ||
+            !add_groups(ret_user, groups))
                 return HF_E_INVALID;
         *ret_n_groups = ret_user->n_groups;
         for (size_t i = 0; value;

@@ -133,16 +133,26 @@ static bool refuse(const struct trial *t, const char *resource, const char *name
         return false;
 }
 
+/* Whether the headers name the group. */
+static bool names_group(const struct hfd_impersonation *asked, const char *group) {
+        for (size_t i = 0; i < asked->n_groups; i++)
+                if (strcmp(asked->requested->subject.groups[i], group) == 0)
+                        return true;
+        return false;
+}
+
 static bool may_have_groups(const struct trial *t) {
         const struct hfd_impersonation *asked = t->asked;
         const char *const *groups = asked->requested->subject.groups;
         bool is_legacy = t->mode == HFD_IMPERSONATE_LEGACY;
         const char *api = is_legacy ? "" : IDENTITY_API;
 
-        for (size_t i = 0; i < asked->n_groups && !is_legacy; i++)
-                if (strcmp(groups[i], HFD_GROUP_MASTERS) == 0)
-                        return refuse(t, "groups", groups[i],
-                                      "impersonating the system:masters group is not allowed");
+        if (!is_legacy && names_group(asked, ""))
+                return refuse(t, "groups", "",
+                              "impersonating the empty string group is not allowed");
+        if (!is_legacy && names_group(asked, HFD_GROUP_MASTERS))
+                return refuse(t, "groups", HFD_GROUP_MASTERS,
+                              "impersonating the system:masters group is not allowed");
         if (!is_legacy && asked->n_groups >= MANY && has_right(t, api, "groups", "", "", "*"))
                 return true;
         for (size_t i = 0; i < asked->n_groups; i++)

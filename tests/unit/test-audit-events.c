@@ -184,6 +184,27 @@ static void test_a_status_explains_the_code(void **state) {
         free(line);
 }
 
+/* Without a user a request may also have met a fault of the server, such as a shortage of memory.
+ */
+static void test_attempts_explain_a_401_only(void **state) {
+        static const char attempts[] = "Authentication failed, attempted: bearer";
+        static const char body[] = "{\"kind\":\"Status\",\"message\":\"no memory\"}";
+        (void)state;
+
+        for (int code = 401; code <= 503; code += 503 - 401) {
+                struct hfd_audit_head head = make_head(HFD_AUDIT_REQUEST_RESPONSE, NULL);
+                head.attempts = attempts;
+                struct hfd_audit_record *record = make_record(&head);
+                add_response(record, body);
+                char *line = print(record, HFD_AUDIT_RESPONSE_COMPLETE, code);
+                assert_int_equal(strstr(line, attempts) != NULL, code == 401);
+                assert_int_equal(strstr(line, "responseObject") != NULL, code == 503);
+                assert_int_equal(strstr(line, "\"message\":\"no memory\",\"code\":503") != NULL,
+                                 code == 503);
+                free(line);
+        }
+}
+
 static void test_tokens_are_never_logged(void **state) {
         static const struct {
                 const char *resource, *subresource;
@@ -369,6 +390,7 @@ int main(void) {
                 cmocka_unit_test(test_the_first_event_says_nothing_of_the_response),
                 cmocka_unit_test(test_objects_depend_on_the_level),
                 cmocka_unit_test(test_a_status_explains_the_code),
+                cmocka_unit_test(test_attempts_explain_a_401_only),
                 cmocka_unit_test(test_tokens_are_never_logged),
                 cmocka_unit_test(test_a_token_is_not_logged_where_it_occurs_twice),
                 cmocka_unit_test(test_managed_fields_are_left_out_of_objects_lists_and_tables),

@@ -173,6 +173,15 @@ static void test_each_part_needs_a_right(void **state) {
                   INFO "groups - system:masters"},
                  INFO "groups - system:masters",
                  "impersonating the system:masters group is not allowed"},
+                {"joe g:system:masters g:",
+                 {ON("user-info"), INFO "users - joe", INFO "groups - -"},
+                 INFO "groups - -",
+                 "impersonating the empty string group is not allowed"},
+                {ACCOUNT " g:",
+                 {ON("serviceaccount"), "impersonate:serviceaccount" API "serviceaccounts shop x",
+                  "impersonate - serviceaccounts shop x"},
+                 "impersonate - groups - -",
+                 NULL},
                 {"joe e:a.b/K=v",
                  {ON("user-info"), INFO "users - joe"},
                  INFO "userextras - -",
@@ -260,12 +269,65 @@ static void test_each_value_of_a_header_is_one_name(void **state) {
         free(request);
 }
 
+static int parse(const char *user, const char *group, const char *uid, struct hfd_user *ret_user,
+                 bool *ret_asked, size_t *ret_n_groups) {
+        const struct hfd_header given[] = {{"impersonate-user", user},
+                                           {"impersonate-group", group},
+                                           {"impersonate-uid", uid}};
+        struct hfd_http_request *request = fake_request_new("GET", "/", "");
+        const char *fault;
+        size_t n = 0;
+
+        for (size_t i = 0; i < sizeof given / sizeof given[0]; i++)
+                if (given[i].value)
+                        request->given[n++] = given[i];
+        int r = hfd_impersonation_parse(request, ret_user, ret_asked, ret_n_groups, &fault);
+        free(request);
+        return r;
+}
+
+/* As in Go, the first value of a header counts, and an empty one is as good as none. */
+static void test_an_empty_name_in_front_asks_for_nobody(void **state) {
+        static const char then_joe[] = HFD_HTTP_VALUE_SEPARATOR "joe";
+        struct hfd_user user;
+        bool asked = true;
+        size_t n_groups;
+
+        assert_int_equal(parse(then_joe, NULL, NULL, &user, &asked, &n_groups), 0);
+        assert_false(asked);
+        asked = true;
+        assert_int_equal(parse(NULL, NULL, then_joe, &user, &asked, &n_groups), 0);
+        assert_false(asked);
+        assert_int_equal(parse(then_joe, "g", NULL, &user, &asked, &n_groups), HF_E_INVALID);
+        assert_int_equal(parse(then_joe, NULL, "7", &user, &asked, &n_groups), HF_E_INVALID);
+        assert_int_equal(parse("joe", NULL, then_joe, &user, &asked, &n_groups), 0);
+        assert_true(asked);
+        assert_string_equal(user.uid, "");
+}
+
+/* An empty group is a named one, so an account gets no groups of accounts beside it. */
+static void test_an_empty_group_is_a_group(void **state) {
+        struct hfd_user user;
+        bool asked = false;
+        size_t n_groups = 0;
+
+        assert_int_equal(parse(ACCOUNT, "", NULL, &user, &asked, &n_groups), 0);
+        assert_true(asked);
+        assert_int_equal(n_groups, 1);
+        assert_int_equal(user.n_groups, 2);
+        assert_string_equal(user.groups[0], "");
+        assert_string_equal(user.groups[1], HFD_GROUP_AUTHENTICATED);
+        assert_int_equal(parse(NULL, "", NULL, &user, &asked, &n_groups), HF_E_INVALID);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_the_first_mode_with_all_rights_counts),
                 cmocka_unit_test(test_each_part_needs_a_right),
                 cmocka_unit_test(test_each_value_of_a_header_is_one_name),
                 cmocka_unit_test(test_only_names_of_objects_make_a_service_account),
+                cmocka_unit_test(test_an_empty_name_in_front_asks_for_nobody),
+                cmocka_unit_test(test_an_empty_group_is_a_group),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -280,6 +280,16 @@ static void test_everybody_may_read_health_and_version(void **state) {
         assert_false(may("x", "get", "/version/x"));
 }
 
+/* Whoever may impersonate somebody may do so for a probe, as in Kubernetes. */
+static void test_health_may_be_read_as_somebody_else(void **state) {
+        assert_true(may("x", "impersonate-on:user-info:get", "/healthz"));
+        assert_true(may("x", "impersonate-on:serviceaccount:head", "/livez"));
+        assert_true(may("x", "impersonate-on:arbitrary-node:get", "/readyz"));
+        assert_false(may("x", "impersonate-on:user-info:get", "/readyz/ping"));
+        assert_false(may("x", "impersonate-on:user-info:get", "/version"));
+        assert_false(may("x", "impersonate:user-info", "/healthz"));
+}
+
 /* As Go prints a map. */
 static void test_extra_values_are_sorted_by_their_keys(void **state) {
         static const char *const pairs[][2] = {{"b", "2"}, {"a\"", "3"}, {"b", "1"},
@@ -321,6 +331,7 @@ int main(void) {
                 cmocka_unit_test(test_extra_values_are_sorted_by_their_keys),
                 cmocka_unit_test(test_only_system_masters_may_do_everything),
                 cmocka_unit_test(test_everybody_may_read_health_and_version),
+                cmocka_unit_test(test_health_may_be_read_as_somebody_else),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

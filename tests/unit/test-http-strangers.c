@@ -23,6 +23,7 @@
 #include <openssl/core_names.h>
 #include <openssl/param_build.h>
 
+#include "h2_client.h"
 #include "http_fixture.h"
 #include "patience.h"
 #include "server/http/connection/http_private.h"
@@ -337,6 +338,43 @@ static void test_a_refused_sender_is_a_stranger_again(void **state) {
                         assert_true(says(&known[i], KNOWN, "hello"));
                 tls_client_close(&known[i]);
         }
+        tls_client_close(&late);
+}
+
+/* Whoever has lost a token cannot keep the place by requests of nobody that overlap. */
+static void test_requests_of_nobody_keep_no_place(void **state) {
+        struct hfd_http_request *held[3];
+        struct tls_client known[3], late;
+        int32_t first = 0;
+
+        start(4);
+        for (int i = 0; i < 3; i++) {
+                known[i] = open_client();
+                assert_true(says(&known[i], KNOWN, "hello"));
+        }
+        struct h2_client *h = h2_client_open(hfd_http_port(f.http), 0, 0);
+        const nghttp2_nv token = h2_client_header("authorization", "known");
+        for (int i = 0; i < 3; i++) {
+                int32_t id = h2_client_ask_with(h, "GET", "/hold", &token, i == 0, NULL, 0);
+                held[i] = http_fixture_take_held(&f);
+                first = i == 0 ? id : first;
+                if (i == 1) { /* the first one keeps the place, but only until its end */
+                        assert_int_equal(tls_client_open(&late, hfd_http_port(f.http), NULL, NULL,
+                                                         0),
+                                         -1);
+                        tls_client_close(&late);
+                        http_fixture_respond(held[0], 200, "late");
+                        assert_int_equal(h2_client_await(h, first)->code, 200);
+                }
+        }
+        late = open_client();
+        assert_true(tls_client_is_closed(&h->tls));
+        assert_true(says(&late, KNOWN, "hello"));
+        for (int i = 0; i < 3; i++) {
+                hfd_http_request_unref(held[i]);
+                tls_client_close(&known[i]);
+        }
+        h2_client_close(h);
         tls_client_close(&late);
 }
 
@@ -674,6 +712,7 @@ static void test_without_descriptors_connections_are_closed_and_reported(void **
  * X509_verify_cert here. Only the last verification is counted, and each test makes one at a time.
  */
 static atomic_int n_failures, n_checked;
+static atomic_bool is_short; /* there is no memory for it */
 static int (*own_verify_cb)(int ok, X509_STORE_CTX *store);
 
 static int count_step(int ok, X509_STORE_CTX *store) {
@@ -686,9 +725,41 @@ int __wrap_X509_verify_cert(X509_STORE_CTX *store);
 int __wrap_X509_verify_cert(X509_STORE_CTX *store) {
         atomic_store(&n_failures, 0);
         atomic_store(&n_checked, 0);
+        if (atomic_load(&is_short)) {
+                X509_STORE_CTX_set_error(store, X509_V_ERR_OUT_OF_MEM);
+                return -1;
+        }
         own_verify_cb = X509_STORE_CTX_get_verify_cb(store);
         X509_STORE_CTX_set_verify_cb(store, count_step);
         return __real_X509_verify_cert(store);
+}
+
+/* A shortage is not the client's fault, so the client loses neither its certificate nor its place.
+ */
+static void test_a_shortage_of_memory_makes_nobody_a_stranger(void **state) {
+        struct x509_identity id = x509_identity_make("alice", NULL, &f.ca, false, 3600);
+        struct hf_status status = {0};
+        struct tls_client c[4], late;
+
+        start(4);
+        for (int i = 0; i < 3; i++) {
+                c[i] = open_client();
+                assert_true(says(&c[i], KNOWN, "hello"));
+        }
+        assert_int_equal(tls_client_open(&c[3], hfd_http_port(f.http), NULL, &id, 0), 0);
+        assert_true(says(&c[3], HELLO, "hello"));
+        assert_int_equal(hfd_http_reload(f.http, f.server.cert_pem, f.server.key_pem, f.ca.cert_pem,
+                                         &status),
+                         0);
+        atomic_store(&is_short, true);
+        assert_true(says(&c[3], HELLO, "HTTP/1.1 503"));
+        assert_int_equal(tls_client_open(&late, hfd_http_port(f.http), NULL, NULL, 0), -1);
+        atomic_store(&is_short, false);
+        assert_true(says(&c[3], HELLO, "hello"));
+        for (int i = 0; i < 4; i++)
+                tls_client_close(&c[i]);
+        tls_client_close(&late);
+        x509_identity_deinit(&id);
 }
 
 static int connect_with_chain(const struct x509_identity *leaf, struct x509_identity *issuers,
@@ -858,6 +929,10 @@ int main(void) {
                                                 setup, teardown),
                 cmocka_unit_test_setup_teardown(test_a_refused_sender_is_a_stranger_again, setup,
                                                 teardown),
+                cmocka_unit_test_setup_teardown(test_requests_of_nobody_keep_no_place, setup,
+                                                teardown),
+                cmocka_unit_test_setup_teardown(test_a_shortage_of_memory_makes_nobody_a_stranger,
+                                                setup, teardown),
                 cmocka_unit_test_setup_teardown(test_a_reload_decides_whose_certificate_is_known,
                                                 setup, teardown),
                 cmocka_unit_test_setup_teardown(test_silent_connections_make_room, setup, teardown),

@@ -22,8 +22,8 @@
  * chooses the connection to close. Their sockets are in an epoll of their own, of which the worker
  * serves one in each iteration, after all known senders. A sender becomes known by a client
  * certificate that verifies, or by the first request that on_head accepts for reading. It becomes a
- * stranger again by a request that names nobody, unless others are still under way: one whose token
- * or certificate was revoked must not keep a place for ever.
+ * stranger again by a request that names nobody, unless accepted ones are still under way: one
+ * whose token or certificate was revoked must not keep a place for ever.
  *
  * Output. The protocol fills the worker's output buffer, and TLS writes what the socket accepts.
  * The rest, at most the size of that buffer, is copied to `unsent`. While bytes are unsent, nothing
@@ -103,9 +103,9 @@ static bool has_good_cert(const struct hfd_connection *connection) {
 
 /* As in kube-apiserver, a certificate of a CA that is trusted no more names no user, also on a
  * connection that is open already, and one whose CA was unknown in the handshake names its user
- * once the CA is trusted. A watch that has begun goes on. After a shortage of memory, the next
- * request verifies the certificate again. */
-void hfd_connection_verify_again(struct hfd_connection *connection) {
+ * once the CA is trusted. A watch that has begun goes on. After a shortage of memory, the old
+ * result stands for the requests under way, and the next one verifies the certificate again. */
+int hfd_connection_verify_again(struct hfd_connection *connection) {
         struct hfd_http *http = connection->worker->http;
         struct hfd_origin *origin = connection->origin;
         unsigned n = atomic_load(&http->n_reloads);
@@ -113,19 +113,20 @@ void hfd_connection_verify_again(struct hfd_connection *connection) {
 
         if (origin->kind != HFD_PEER_VERIFIED ||
             (connection->n_reloads == n && !is_due(connection)))
-                return;
+                return 0;
         SSL_CTX *tls = ref_tls(http); /* of reload n, or of a later one */
         int r = hfd_tls_verify_again(connection->ssl, tls, &expires);
         SSL_CTX_free(tls);
+        if (r == -ENOMEM)
+                return r;
         if (r == 0)
                 atomic_store(&origin->expires, expires);
         atomic_store(&origin->refused, r != 0);
-        if (r == -ENOMEM)
-                return;
         if (r == 0)
                 hfd_connection_make_known(connection);
         connection->n_reloads = n;
         connection->verify_at = connection->worker->now + VERIFY_INTERVAL;
+        return 0;
 }
 
 static void link_connection(struct hfd_worker *worker, struct hfd_connection *connection) {
@@ -375,11 +376,12 @@ static void settle_stranger(struct hfd_connection *connection) {
                 connection->dead = true;
 }
 
-/* With another request under way the sender stays known: the connection may be that of a proxy for
- * many users, and a stranger's can be closed at any time. The protocols also rely on it that no
- * body is being read for a stranger. */
+/* With an accepted request under way the sender stays known: the connection may be that of a proxy
+ * for many users, and a stranger's can be closed at any time. The protocols also rely on it that no
+ * body is being read for a stranger. Other requests do not count. Otherwise somebody whose token
+ * was revoked could keep the place by requests that overlap. */
 void hfd_connection_forget_sender(struct hfd_connection *connection) {
-        if (!connection->share.known || connection->n_requests > 1 || has_good_cert(connection))
+        if (!connection->share.known || connection->n_accepted > 0 || has_good_cert(connection))
                 return;
         set_known(connection, false);
         settle_stranger(connection);

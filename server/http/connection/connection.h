@@ -56,6 +56,7 @@ struct hfd_connection {
         struct hfd_stranger_key key;
         struct hfd_stranger stranger; /* in one of the worker's sets while the sender is unknown */
         size_t n_requests;            /* that are not detached yet */
+        size_t n_accepted;            /* of them those that make their sender known */
         /* List, with references: requests with on_unsent whose response waits for the connection's
          * turn. Empty after each turn. */
         struct hfd_http_request *responded;
@@ -94,11 +95,12 @@ void hfd_connection_unmark_dirty(struct hfd_connection *connection);
  * is only marked dirty, so the caller may walk the list of connections. */
 void hfd_connection_tick(struct hfd_connection *connection, hf_nsec now);
 
-/* Verifies the client certificate again if the server's certificates were reloaded since. Call it
- * before a request is authenticated. */
-void hfd_connection_verify_again(struct hfd_connection *connection);
-/* The newest request names nobody: the limits for strangers apply again, unless another request is
- * under way or the client certificate verifies. */
+/* Verifies the client certificate again if the server's certificates were reloaded since, or if
+ * time may have changed the result. Call it before a request is authenticated. 0, or -ENOMEM: then
+ * it is not known whose request it is, and the request must be refused. */
+int hfd_connection_verify_again(struct hfd_connection *connection);
+/* The newest request names nobody: the limits for strangers apply again, unless an accepted request
+ * is under way or the client certificate verifies. */
 void hfd_connection_forget_sender(struct hfd_connection *connection);
 
 /* The sender has become known: the limits for strangers do not apply any more. Idempotent. */

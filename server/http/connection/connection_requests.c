@@ -66,6 +66,11 @@ void hfd_connection_report_unsent(struct hfd_connection *connection) {
 void hfd_connection_detach(struct hfd_connection *connection, struct hfd_http_request *request) {
         assert(request->connection == connection && connection->n_requests > 0);
         connection->n_requests--;
+        if (request->accepted) {
+                assert(connection->n_accepted > 0);
+                connection->n_accepted--;
+                request->accepted = false;
+        }
         (void)hfd_account_change(&connection->worker->http->account, &connection->share,
                                  request->accounted, 0);
         request->accounted = 0;
@@ -77,13 +82,22 @@ bool hfd_connection_decide(struct hfd_connection *connection, struct hfd_http_re
 
         assert(!request->dispatched && !request->response.refused);
         hfd_strangers_touch(&connection->stranger, connection->worker->now);
-        hfd_connection_verify_again(connection);
+        if (hfd_connection_verify_again(connection) != 0) {
+                /* A 401 would make the client throw its certificate away. */
+                hfd_connection_refuse(connection, request, 503);
+                return false;
+        }
         enum hfd_http_verdict verdict =
                 http->on_head ? http->on_head(http->ctx, request) : HFD_HTTP_READ_BODY;
         if (verdict == HFD_HTTP_IGNORE_BODY || verdict == HFD_HTTP_REFUSED_STRANGER)
                 hfd_connection_forget_sender(connection);
         switch (verdict) {
-        case HFD_HTTP_READ_BODY: hfd_connection_make_known(connection); return true;
+        case HFD_HTTP_READ_BODY:
+                assert(!request->accepted);
+                request->accepted = true;
+                connection->n_accepted++;
+                hfd_connection_make_known(connection);
+                return true;
         case HFD_HTTP_IGNORE_BODY: hfd_connection_dispatch(connection, request); return false;
         case HFD_HTTP_REFUSED:
         case HFD_HTTP_REFUSED_STRANGER:

@@ -33,8 +33,9 @@ struct hfd_http_request;
 typedef void (*hfd_http_handler)(void *ctx, struct hfd_http_request *request);
 /* The server's decision about a request after its head, see hfd_http_on_head. */
 enum hfd_http_verdict {
-        HFD_HTTP_READ_BODY,   /* the sender is known: read the body, then call the handler */
-        HFD_HTTP_IGNORE_BODY, /* it is not: call the handler now, without a body; never read that */
+        HFD_HTTP_READ_BODY,   /* read the body, then call the handler; makes the sender known */
+        HFD_HTTP_IGNORE_BODY, /* call the handler now, without a body; never read that. The sender
+                               * is not known. */
         HFD_HTTP_REFUSED,     /* on_head has responded: the handler is not called */
         HFD_HTTP_REFUSED_STRANGER /* the same, and the sender is not known */
 };
@@ -43,10 +44,12 @@ enum hfd_http_verdict {
  * the context, headers of the response, on_finished and on_unsent, and respond. It must not keep
  * the request without a reference of its own. Thread: worker. Must not block.
  *
- * The first HFD_HTTP_READ_BODY on a connection also makes its sender known; so does a client
- * certificate that verifies. Until then the connection is a stranger's: it has small limits of its
- * own, and it is closed for others when places run out and soon after the server begins to drain. A
- * request whose sender is not known makes it a stranger's again if no other request is under way.
+ * The first HFD_HTTP_READ_BODY on a connection also makes its sender known, even if nobody knows
+ * its name: a body may be long, so its reading has the limits of known senders. A client
+ * certificate that verifies makes the sender known, too. Until then the connection is a stranger's:
+ * it has small limits of its own, and it is closed for others when places run out and soon after
+ * the server begins to drain. A request whose sender is not known makes it a stranger's again if no
+ * request with HFD_HTTP_READ_BODY is under way.
  */
 typedef enum hfd_http_verdict (*hfd_http_on_head)(void *ctx, struct hfd_http_request *request);
 
@@ -94,8 +97,8 @@ hf_nsec hfd_http_request_received_at(struct hfd_http_request *request);
 
 enum hfd_peer_cert {
         HFD_PEER_NONE,     /* the client sent no certificate */
-        HFD_PEER_VERIFIED, /* the client CA issued it, and it was valid at the handshake (expires)
-                            */
+        HFD_PEER_VERIFIED, /* it verified by a client CA, when it was last verified: in the
+                            * handshake, or for a later request (see expires) */
         HFD_PEER_BAD       /* not valid, for example expired, or of another CA: it names no user */
 };
 /* The client certificate. All texts are borrowed from the request, and "" if there are none. */

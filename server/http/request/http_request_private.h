@@ -65,6 +65,7 @@ struct hfd_http_request {
         hf_nsec progress_at; /* HTTP/2: start of its time limit (reset_stalled_streams) */
         bool head_done;      /* the head is complete; HTTP/1.1: and a body follows */
         bool received;       /* HTTP/2: the whole request is complete */
+        bool accepted;       /* on_head has chosen HFD_HTTP_READ_BODY */
         bool dispatched;     /* the handler was called */
         void (*on_gone)(void *ctx);
         void *on_gone_ctx;
