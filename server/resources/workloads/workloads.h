@@ -140,9 +140,9 @@ int hfd_pod_merge_node_selector(struct hf__json *spec, const struct hf__json *mo
 /* pods/pod_app_armor.c: sets the profiles of containers that only annotations name. 0 or -ENOMEM.
  */
 int hfd_pod_copy_app_armor(struct hf__json *object);
-/* pods/pod_label_keys.c: puts the values of the pod's labels into the selectors beside
- * matchLabelKeys and mismatchLabelKeys. A second call adds nothing. 0 or -ENOMEM. */
-int hfd_pod_merge_label_keys(struct hf__json *object);
+/* pods/pod_label_keys.c: hfd_resource.complete. Puts the values of the pod's labels into the
+ * selectors beside matchLabelKeys and mismatchLabelKeys. */
+int hfd_pod_complete(struct hf__json *object);
 /* pods/pod_annotations.c: those that kubelets and controllers read. old NULL: a create. */
 void hfd_pod_validate_annotations(const struct hf__json *object, const struct hf__json *old,
                                   struct hfd_causes *causes);
