@@ -165,6 +165,7 @@ struct hfd_resource {
         /* The strategy; see strategies/strategies.h. Each of these may be NULL. */
         int (*normalize)(struct hf__json *object);
         int (*prepare)(struct hf__json *object, const struct hf__json *old);
+        int (*complete)(struct hf__json *object);
         void (*validate)(const struct hf__json *object, const struct hf__json *old,
                          struct hfd_causes *causes);
         void (*validate_status)(const struct hf__json *object, const struct hf__json *old,

@@ -23,7 +23,7 @@ RULE = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE", "UPDA
 
 @pytest.fixture(scope="module")
 def server():
-    with MemoryServer("--max-mutating-requests-inflight=64") as it:
+    with MemoryServer("--max-mutating-requests-inflight=64", "--runtime-config=api/workloads=true") as it:
         yield it
 
 
@@ -153,6 +153,26 @@ def test_mutating_webhooks_change_what_is_stored(server, hooks):
         assert server.ask("POST", MAPS, config_map("spoiled", on="label")).code == 422  # the changed object is validated like a client's
         hooks.answers["/label"] = lambda _: {}
         assert server.ask("DELETE", MAPS + "/labelled").code == 200
+
+
+def test_a_changed_label_of_a_pod_becomes_a_term_of_its_selectors(server, hooks):
+    """The labels that admission leaves count, not those that the client has sent."""
+    pods, rule = "/api/v1/namespaces/default/pods", {**RULE, "resources": ["configmaps", "pods"]}
+    account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "default"}}
+    assert server.ask("POST", "/api/v1/namespaces/default/serviceaccounts", account).code in (201, 409)
+    hooks.answers["/version"] = lambda _: patch({"op": "replace", "path": "/metadata/labels/version", "value": "v2"})
+    spread = {"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule", "labelSelector": {}, "matchLabelKeys": ["version", "on"]}
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "versioned", "labels": {"on": "version", "version": "v1"}},
+           "spec": {"containers": [{"name": "c", "image": "i"}], "topologySpreadConstraints": [spread]}}
+    with Configured(server, hooks, "version", hooks.client("/version"), mutating=True, rules=[rule]):
+        reply = server.ask("POST", pods, pod)
+    assert reply.code == 201, reply.text
+    assert reply.json["spec"]["topologySpreadConstraints"][0]["labelSelector"]["matchExpressions"] == [
+        {"key": "version", "operator": "In", "values": ["v2"]}, {"key": "on", "operator": "In", "values": ["version"]}]
+    # An update leaves the selector alone.
+    reply.json["metadata"]["labels"]["version"] = "v3"
+    updated = server.ask("PUT", f"{pods}/versioned", reply.json)
+    assert updated.code == 200 and updated.json["spec"] == reply.json["spec"], updated.text
 
 
 def test_the_writer_of_a_changed_part_owns_its_fields(server, hooks):

@@ -184,7 +184,7 @@ static void check_pod(const struct hf__json *json) {
         assert_int_equal(causes.error, 0);
 }
 
-/* json: a pod with labels, which become terms of an affinity, twice. */
+/* json: a pod with labels, which become terms of a spread constraint. */
 static void merge_labels(const struct hf__json *json) {
         static const char text[] =
                 "{\"spec\":{\"topologySpreadConstraints\":[{\"labelSelector\":{},"
@@ -201,11 +201,31 @@ static void merge_labels(const struct hf__json *json) {
                 assert_int_equal(hf__json_append_string(hf__json_get(constraint, "matchLabelKeys"),
                                                         hf__json_key(m)),
                                  0);
-        for (int i = 0; i < 2; i++)
-                assert_int_equal(hfd_pod_merge_label_keys(pod), 0);
+        assert_int_equal(hfd_pod_complete(pod), 0);
         assert_int_equal(hf__json_count(hf__json_path(constraint, "labelSelector."
                                                                   "matchExpressions")),
                          hf__json_count(hf__json_path(json, "metadata.labels")));
+        check_pod(pod);
+        hf__json_free(pod);
+}
+
+/* json: a pod with a key that a list has many times. The pod has it as a label, and the selector
+ * has as many terms of it, as if a client had written them. */
+static void check_repeated_keys(const struct hf__json *json) {
+        struct hf__json *pod = hf__json_dup(json), *keys, *terms;
+        struct hf__json *constraint =
+                hf__json_first(hf__json_path(pod, "spec.topologySpreadConstraints"));
+
+        assert_int_equal(hf__json_set_string(pod, "metadata.labels.k", "v"), 0);
+        terms = hf__json_path(constraint, "labelSelector.matchExpressions");
+        keys = hf__json_get(constraint, "matchLabelKeys");
+        assert_int_equal(hfd_pod_complete(pod), 0);
+        assert_int_equal(hf__json_count(terms), 2);
+        for (size_t n = hf__json_count(keys); n > 0; n--) {
+                struct hf__json *term = hf__json_object();
+                assert_int_equal(hf__json_add_string(term, "key", "k"), 0);
+                assert_int_equal(hf__json_append(terms, term), 0);
+        }
         check_pod(pod);
         hf__json_free(pod);
 }
@@ -268,6 +288,9 @@ static void test_rules_grow_as_their_lists_do(void **state) {
                  "]}}"},
                 {"label keys", merge_labels, "{\"metadata\":{\"labels\":{", "\"k", "\":\"v\"",
                  "}}}"},
+                {"repeated keys", check_repeated_keys,
+                 "{\"spec\":{\"topologySpreadConstraints\":[{\"matchLabelKeys\":[", "\"k\",\"a",
+                 "\"", "],\"labelSelector\":{\"matchExpressions\":[]}}]}}"},
                 {"devices", check_pod, "{\"spec\":{\"resourceClaims\":[", "{\"name\":\"c", "\"}",
                  "]}}"},
                 {"uses of devices", check_pod,

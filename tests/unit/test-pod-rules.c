@@ -15,6 +15,7 @@
 #include "base/json.h"
 #include "base/strbuf.h"
 #include "pod_spec_fixture.h"
+#include "server/resources/resource.h"
 #include "server/resources/strategies/strategies.h"
 #include "server/resources/workloads/workloads.h"
 
@@ -718,6 +719,67 @@ static void test_annotations_of_certificates_have_a_limit(void **state) {
         free(value);
 }
 
+/* ---- specs that are older than a rule ---- */
+
+#define IMAGE(image, more)                                                                         \
+        "'containers':[{'name':'c','image':'" image "','imagePullPolicy':'Always',"                \
+        "'terminationMessagePolicy':'File'" more "}],"
+#define SAME IMAGE("i", "")
+#define REST                                                                                       \
+        "'restartPolicy':'Always','dnsPolicy':'Default',"                                          \
+        "'terminationGracePeriodSeconds':30"
+#define LIMIT(cpu)   IMAGE("i", ",'resources':{'limits':{'cpu':'" cpu "'}}")
+#define ALIAS        "'hostAliases':[{'ip':'a'}],"
+#define GATE         "'schedulingGates':[{'name':'g'}],"
+#define TOLERATE(it) "'tolerations':[" it "],"
+#define WRONG        "{'key':'a b','operator':'Exists'}"
+#define DEBUG(it)    "'ephemeralContainers':[" it "],"
+
+static const struct {
+        enum hfd_subresource part;
+        const char *old, *object, *field; /* field: of the only cause; NULL = there is none */
+} old_specs[] = {
+        {HFD_SUB_NONE, ALIAS SAME, ALIAS IMAGE("j", ""), NULL},
+        {HFD_SUB_NONE, ALIAS SAME GATE, ALIAS SAME, NULL},
+        {HFD_SUB_NONE, SAME TOLERATE(WRONG),
+         SAME TOLERATE(WRONG ",{'key':'k','operator':'Exists'}"), NULL},
+        {HFD_SUB_EPHEMERAL_CONTAINERS, ALIAS SAME, ALIAS SAME DEBUG(CONTAINER("d", "")), NULL},
+        {HFD_SUB_RESIZE, ALIAS LIMIT("1"), ALIAS LIMIT("2"), NULL},
+        /* What the write itself brings is checked. */
+        {HFD_SUB_NONE, ALIAS SAME, ALIAS IMAGE(" j", ""), "spec.containers[0].image"},
+        {HFD_SUB_NONE, SAME TOLERATE(WRONG), SAME TOLERATE(WRONG "," WRONG),
+         "spec.tolerations[1].key"},
+        {HFD_SUB_EPHEMERAL_CONTAINERS, ALIAS SAME, ALIAS SAME DEBUG(CONTAINER("D", "")),
+         "spec.ephemeralContainers[0].name"},
+        {HFD_SUB_EPHEMERAL_CONTAINERS, SAME DEBUG(CONTAINER("D", "")),
+         SAME DEBUG(CONTAINER("D", "") "," CONTAINER("E", "")), "spec.ephemeralContainers[1].name"},
+        {HFD_SUB_RESIZE, ALIAS LIMIT("2"),
+         ALIAS IMAGE("i", ",'resources':{'limits':{'cpu':'2'},'requests':{'cpu':'3'}}"),
+         "spec.containers[0].resources.requests"},
+};
+
+static void test_a_mistake_that_was_stored_refuses_no_other_change(void **state) {
+        for (size_t i = 0; i < sizeof old_specs / sizeof old_specs[0]; i++) {
+                struct hf__json *old = pod_spec_parse("{'spec':{", old_specs[i].old, REST "}}"),
+                                *object =
+                                        pod_spec_parse("{'spec':{", old_specs[i].object, REST "}}");
+                struct hfd_causes causes;
+                hfd_causes_init(&causes);
+                if (old_specs[i].part == HFD_SUB_NONE)
+                        hfd_pod_validate(object, old, &causes);
+                else
+                        hfd_pod_part_rules.validate(old_specs[i].part, object, old, &causes);
+                assert_int_equal(causes.error, 0);
+                if (causes.n != (old_specs[i].field != NULL) ||
+                    (causes.n > 0 && strcmp(causes.items[0].field, old_specs[i].field) != 0))
+                        fail_msg("%zu: %zu causes, %s: %s", i, causes.n,
+                                 causes.n > 0 ? causes.items[0].field : "",
+                                 causes.n > 0 ? causes.items[0].text : "");
+                hf__json_free(old);
+                hf__json_free(object);
+        }
+}
+
 /* ---- kinds ---- */
 
 typedef void (*validate)(const struct hf__json *object, const struct hf__json *old,
@@ -784,6 +846,7 @@ int main(void) {
                 cmocka_unit_test(test_certificates_of_pods_are_validated),
                 cmocka_unit_test(test_names_of_trust_bundles_have_a_limit),
                 cmocka_unit_test(test_annotations_of_certificates_have_a_limit),
+                cmocka_unit_test(test_a_mistake_that_was_stored_refuses_no_other_change),
                 cmocka_unit_test(test_all_kinds_with_a_template_have_the_rules),
         };
 

@@ -164,6 +164,7 @@ static const struct hfd_resource rows[] = {
                                        {"Readiness Gates", "string", "", "@pod:gates", true}),
                 .schema = &hfd_pod_schema,
                 .prepare = hfd_pod_prepare,
+                .complete = hfd_pod_complete,
                 .validate = hfd_pod_validate,
                 .validate_status = hfd_pod_validate_status,
         },

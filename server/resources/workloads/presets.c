@@ -180,8 +180,6 @@ int hfd_pod_prepare(struct hf__json *object, const struct hf__json *old) {
                 r = set_gated(object);
         if (r == 0 && !old)
                 r = hfd_pod_copy_app_armor(object);
-        if (r == 0 && !old)
-                r = hfd_pod_merge_label_keys(object);
         for (size_t i = 0; i < 2 && r == 0; i++)
                 r = keep_preset(object, old, kept[i]);
         /* The class never changes, and old kubelets leave it out. */

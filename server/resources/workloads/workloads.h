@@ -140,9 +140,9 @@ int hfd_pod_merge_node_selector(struct hf__json *spec, const struct hf__json *mo
 /* pods/pod_app_armor.c: sets the profiles of containers that only annotations name. 0 or -ENOMEM.
  */
 int hfd_pod_copy_app_armor(struct hf__json *object);
-/* pods/pod_label_keys.c: puts the values of the pod's labels into the selectors beside
- * matchLabelKeys and mismatchLabelKeys. A second call adds nothing. 0 or -ENOMEM. */
-int hfd_pod_merge_label_keys(struct hf__json *object);
+/* pods/pod_label_keys.c: hfd_resource.complete. Puts the values of the pod's labels into the
+ * selectors beside matchLabelKeys and mismatchLabelKeys. */
+int hfd_pod_complete(struct hf__json *object);
 /* pods/pod_annotations.c: those that kubelets and controllers read. old NULL: a create. */
 void hfd_pod_validate_annotations(const struct hf__json *object, const struct hf__json *old,
                                   struct hfd_causes *causes);
@@ -152,8 +152,10 @@ extern const struct hfd_part_rules hfd_pod_part_rules;
 void hfd_pod_validate(const struct hf__json *object, const struct hf__json *old,
                       struct hfd_causes *causes);
 /* The rules of a pod's spec for each write that changes it, also by a subresource, except
- * .../binding. */
-void hfd_pod_validate_spec(const struct hf__json *spec, struct hfd_causes *causes);
+ * .../binding. was: the old spec. It may be older than a rule, so a cause that it has, too, does
+ * not count, unless there are more causes than are kept: then all count. */
+void hfd_pod_validate_changed_spec(const struct hf__json *spec, const struct hf__json *was,
+                                   struct hfd_causes *causes);
 /* pods/pod_affinity_update.c: how an update may change the node affinity of a pod that gates hold
  * back. spec, old: the new and the old spec. */
 void hfd_pod_validate_affinity_update(const struct hf__json *spec, const struct hf__json *old,

@@ -527,9 +527,14 @@ static void finish_object(struct hfd_write *w) {
                 finish_update(w);
 }
 
-/* The object is complete: it is validated, passes admission and is stored. */
+/* Nothing changes the object any more, except that the kind completes a new one: it is validated,
+ * passes admission and is stored. */
 static void store_object(struct hfd_write *w) {
-        if (make_stored(w) && hfd_write_admit_validate(w, finish_object))
+        const struct hfd_resource *resource = w->request->resource;
+
+        if (w->created && resource->complete && resource->complete(w->object) != 0)
+                hfd_write_reply_no_memory(w);
+        else if (make_stored(w) && hfd_write_admit_validate(w, finish_object))
                 finish_object(w);
 }
 

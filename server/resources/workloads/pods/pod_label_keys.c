@@ -4,19 +4,18 @@
  * for each of matchLabelKeys the labelSelector gets a term that the label has this value, and for
  * each of mismatchLabelKeys a term that it has another one. Schedulers read the selector only.
  *
- * Invariants: the terms and their order are those of kube-apiserver. A second call for the same pod
- * adds nothing: the pod is prepared again when admission has changed it. Terms are found in an
- * index, because a client chooses how many keys and terms there are.
+ * Invariants: the terms and their order are those of kube-apiserver, for each pod that is valid.
+ * This comes before the validation, and a client chooses how many keys there are and how long the
+ * labels are: so a label that the validation refuses becomes no term, and a key that a list repeats
+ * becomes two, which are enough for the validation to find it. Keys are found in indexes.
  */
 #include <errno.h>
+#include <string.h>
 
-#include "base/cleanup.h"
 #include "base/json.h"
 #include "base/json_index.h"
-#include "base/strbuf.h"
+#include "server/resources/validation/names.h"
 #include "server/resources/workloads/workloads.h"
-
-/* ---- terms ---- */
 
 /* A term of a selector. NULL: memory ran out. */
 static struct hf__json *new_term(const char *key, const char *operator, const char * value) {
@@ -35,52 +34,32 @@ static struct hf__json *new_term(const char *key, const char *operator, const ch
         return r == 0 ? term : hf__json_free(term);
 }
 
-/* A text by which a term with one value is found. The caller frees ret_text. 0 or -ENOMEM. */
-static int print_term(const char *key, const char *operator, const char * value,
-                      struct hf__strbuf *ret_text) {
-        hf__strbuf_printf(ret_text, "%s\n%s\n%s", operator, key, value);
-        return ret_text->error;
+/* Whether the list has the key twice before this position. */
+static bool is_listed_twice(const struct hf__json_index *keys, const char *key, size_t position) {
+        const struct hf__json_index_entry *first = hf__json_index_find(keys, key);
+        const struct hf__json_index_entry *end = keys->entries + keys->n;
+
+        return first && first + 1 < end && first[1].position < position &&
+               strcmp(first[1].text, key) == 0;
 }
 
-/* Appends a text for each term with one value. texts NULL counts as out of memory. */
-static int list_terms(const struct hf__json *terms, struct hf__json *texts) {
-        int r = texts ? 0 : -ENOMEM;
-
-        for (const struct hf__json *m = hf__json_first(terms); m && r == 0; m = hf__json_next(m)) {
-                const struct hf__json *value = hf__json_first(hf__json_get(m, "values"));
-                struct hf__strbuf text = {0};
-                if (!value || hf__json_next(value))
-                        continue;
-                r = print_term(hf__json_string_or_empty(m, "key"),
-                               hf__json_string_or_empty(m, "operator"),
-                               hf__json_text_or_empty(value), &text);
-                if (r == 0)
-                        r = hf__json_append_string(texts, text.data);
-                hf__strbuf_done(&text);
-        }
-        return r;
-}
-
-/* ---- merge ---- */
-
-/* Appends a term for each key that is one of the pod's labels, unless it is among `had`, the terms
- * of a pass before. 0 or -ENOMEM. */
+/* Appends a term for each key that is one of the pod's labels. labels: without the items of those
+ * that the validation refuses. 0 or -ENOMEM. */
 static int append_terms(struct hf__json *terms, const struct hf__json *keys, const char *operator,
-                        const struct hf__json_index * labels, const struct hf__json_index *had) {
-        int r = 0;
+                        const struct hf__json_index * labels) {
+        struct hf__json_index listed;
+        size_t i = 0;
+        int r = hf__json_index_init(&listed, keys, NULL);
 
-        for (const struct hf__json *m = hf__json_first(keys); m && r == 0; m = hf__json_next(m)) {
-                const struct hf__json_index_entry *label =
-                        hf__json_index_find(labels, hf__json_text_or_empty(m));
-                struct hf__strbuf text = {0};
-                if (!label)
-                        continue;
-                const char *value = hf__json_text_or_empty(label->item);
-                r = print_term(label->text, operator, value, &text);
-                if (r == 0 && !hf__json_index_find(had, text.data))
-                        r = hf__json_append(terms, new_term(label->text, operator, value));
-                hf__strbuf_done(&text);
+        for (const struct hf__json *m = hf__json_first(keys); m && r == 0;
+             m = hf__json_next(m), i++) {
+                const char *key = hf__json_text_or_empty(m);
+                const struct hf__json_index_entry *label = hf__json_index_find(labels, key);
+                if (label && label->item && !is_listed_twice(&listed, key, i))
+                        r = hf__json_append(terms, new_term(key, operator,
+                                                            hf__json_text_or_empty(label->item)));
         }
+        hf__json_index_done(&listed);
         return r;
 }
 
@@ -90,8 +69,6 @@ static int merge_term(struct hf__json *term, const struct hf__json_index *labels
         const struct hf__json *match = hf__json_get(term, "matchLabelKeys"),
                               *mismatch = hf__json_get(term, "mismatchLabelKeys");
         struct hf__json *selector = hf__json_get(term, "labelSelector");
-        HF__CLEANUP(hf__json_cleanup) struct hf__json *texts = NULL;
-        struct hf__json_index had = {0};
         int r = 0;
 
         if (!hf__json_is_object(selector) || (!hf__json_first(match) && !hf__json_first(mismatch)))
@@ -99,16 +76,10 @@ static int merge_term(struct hf__json *term, const struct hf__json_index *labels
         if (!hf__json_get(selector, "matchExpressions"))
                 r = hf__json_put(selector, "matchExpressions", hf__json_array());
         struct hf__json *terms = hf__json_get(selector, "matchExpressions");
-        texts = hf__json_array();
         if (r == 0)
-                r = list_terms(terms, texts);
+                r = append_terms(terms, match, "In", labels);
         if (r == 0)
-                r = hf__json_index_init(&had, texts, NULL);
-        if (r == 0)
-                r = append_terms(terms, match, "In", labels, &had);
-        if (r == 0)
-                r = append_terms(terms, mismatch, "NotIn", labels, &had);
-        hf__json_index_done(&had);
+                r = append_terms(terms, mismatch, "NotIn", labels);
         if (r == 0 && !hf__json_first(terms))
                 hf__json_drop(selector, "matchExpressions");
         return r;
@@ -126,7 +97,17 @@ static int merge_list(struct hf__json *list, const char *member,
         return r;
 }
 
-int hfd_pod_merge_label_keys(struct hf__json *object) {
+/* Each label is checked once, because many lists may name a long one. */
+static void drop_refused(struct hf__json_index *labels) {
+        for (size_t i = 0; i < labels->n; i++) {
+                struct hf__json_index_entry *label = &labels->entries[i];
+                if (!hfd_is_qualified_name(label->text) ||
+                    !hfd_is_label_value(hf__json_text_or_empty(label->item)))
+                        label->item = NULL;
+        }
+}
+
+int hfd_pod_complete(struct hf__json *object) {
         static const struct {
                 const char *list, *member;
         } lists[] = {{"affinity.podAffinity.preferredDuringSchedulingIgnoredDuringExecution",
@@ -144,6 +125,8 @@ int hfd_pod_merge_label_keys(struct hf__json *object) {
         if (!hf__json_get(spec, "affinity") && !hf__json_get(spec, "topologySpreadConstraints"))
                 return 0;
         r = hf__json_index_init(&labels, hf__json_path(object, "metadata.labels"), NULL);
+        if (r == 0)
+                drop_refused(&labels);
         for (size_t i = 0; i < sizeof lists / sizeof lists[0] && r == 0; i++)
                 r = merge_list(hf__json_path(spec, lists[i].list), lists[i].member, &labels);
         hf__json_index_done(&labels);

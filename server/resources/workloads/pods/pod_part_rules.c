@@ -161,7 +161,8 @@ static void validate_part(enum hfd_subresource part, const struct hf__json *obje
 
         if (part == HFD_SUB_BINDING)
                 return; /* the server made the change from a Binding, which it has validated */
-        hfd_pod_validate_spec(hf__json_get(object, "spec"), causes);
+        hfd_pod_validate_changed_spec(hf__json_get(object, "spec"), hf__json_get(old, "spec"),
+                                      causes);
         if (hfd_pod_is_mirror(old)) {
                 /* The kubelet runs the pod from a file, so a change of the object would have no
                  * effect. Kubernetes reports only this cause. */

@@ -29,27 +29,29 @@ static void validate_keys(const struct hf__json *keys, const struct hf__json *se
                                             hfd_field_index(path, field, i++), causes);
 }
 
-/* The position of the last element with this text. entry: the first one. */
-static size_t last_position(const struct hf__json_index *index,
-                            const struct hf__json_index_entry *entry) {
-        const struct hf__json_index_entry *end = index->entries + index->n;
-
-        while (entry + 1 < end && strcmp(entry[1].text, entry->text) == 0)
-                entry++;
-        return entry->position;
-}
-
 /* The keys of one constraint or term. The indexes borrow from it. */
 struct keys {
-        struct hf__json_index match;         /* matchLabelKeys */
+        struct hf__json_index match;         /* matchLabelKeys; see share_last */
         struct hf__json_index labels, terms; /* the keys of the selector */
 };
+
+/* Gives all entries of the same text the position of the last one: in kube-apiserver it is the
+ * position of the key. */
+static void share_last(struct hf__json_index *index) {
+        struct hf__json_index_entry *entries = index->entries;
+
+        for (size_t i = index->n; i > 1; i--)
+                if (strcmp(entries[i - 2].text, entries[i - 1].text) == 0)
+                        entries[i - 2].position = entries[i - 1].position;
+}
 
 /* done_keys frees the indexes, also after a failure. 0 or -ENOMEM. */
 static int init_keys(struct keys *keys, const struct hf__json *match,
                      const struct hf__json *selector) {
         *keys = (struct keys){0};
         int r = hf__json_index_init(&keys->match, match, NULL);
+        if (r == 0)
+                share_last(&keys->match);
         if (r == 0)
                 r = hf__json_index_init(&keys->labels, hf__json_get(selector, "matchLabels"), NULL);
         return r == 0 ? hf__json_index_init(&keys->terms,
@@ -65,9 +67,8 @@ static void done_keys(struct keys *keys) {
 
 /*
  * Refuses a term whose key is a match key and occurs before it in the selector. In a new pod the
- * last terms were made from the match keys (hfd_pod_merge_label_keys), so the one before it was
- * written by the client. As in kube-apiserver, the path is that of an element of the constraint
- * itself.
+ * last terms were made from the match keys (pod_label_keys.c), so the one before it was written by
+ * the client. As in kube-apiserver, the path is that of an element of the constraint itself.
  */
 static void refuse_selected(const struct hf__json *match, const struct hf__json *selector,
                             const char *field, struct hfd_causes *causes) {
@@ -77,15 +78,15 @@ static void refuse_selected(const struct hf__json *match, const struct hf__json 
         size_t i = 0;
 
         if (hfd_causes_check(causes, init_keys(&keys, match, selector)))
-                for (const struct hf__json *m = hf__json_first(terms); m;
-                     m = hf__json_next(m), i++) {
+                for (const struct hf__json *m = hf__json_first(terms);
+                     m && causes->n < HFD_CAUSES_MAX; m = hf__json_next(m), i++) {
                         const char *key = hfd_text_of(m, "key");
                         const struct hf__json_index_entry *same =
                                 hf__json_index_find(&keys.match, key);
                         if (!same || (!hf__json_index_find(&keys.labels, key) &&
                                       !hfd_is_repeated(&keys.terms, key, i)))
                                 continue;
-                        hfd_field_index(path, field, last_position(&keys.match, same));
+                        hfd_field_index(path, field, same->position);
                         hfd_cause_invalid_text(causes, path, key,
                                                "exists in both matchLabelKeys and labelSelector");
                 }
