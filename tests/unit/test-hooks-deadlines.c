@@ -144,10 +144,11 @@ static struct hf_hooks *hooks_of(const struct hf_hook *list, size_t n) {
 
 /* Referenced here, because hooks that are stuck are never freed. Nothing reads the array: without
  * volatile the compiler would leave it out. */
-static struct hf_hooks *volatile stuck[8];
+static struct hf_hooks *volatile stuck[16];
 static size_t n_stuck;
 
 static void leave_stuck(struct hf_hooks *hooks) {
+        assert_true(n_stuck < sizeof stuck / sizeof stuck[0]);
         stuck[n_stuck++] = hooks;
         assert_null(hf_hooks_free(hooks));
 }

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include <cmocka.h>
+#include <holdfast/error.h>
 
 #include "base/json.h"
 #include "base/strbuf.h"
@@ -87,6 +88,42 @@ static void test_labels_become_terms_of_selectors(void **state) {
 
         for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
                 expect_spec(cases[i][0], cases[i][1]);
+}
+
+#define MANY_LABELS      50
+#define MANY_CONSTRAINTS 2000
+
+/* Many lists name the same labels. The terms may not take many times the bytes of the body. */
+static void test_the_terms_of_a_pod_have_a_limit(void **state) {
+        struct hf__json *pod = parse("{'metadata':{'labels':{}},'spec':{}}");
+        struct hf__json *constraints = hf__json_array();
+        struct hf__strbuf shown = {0};
+        char name[16];
+
+        for (int i = 0; i < MANY_LABELS; i++) {
+                (void)snprintf(name, sizeof name, "label-%d", i);
+                assert_int_equal(hf__json_add_string(hf__json_path(pod, "metadata.labels"), name,
+                                                     "value"),
+                                 0);
+        }
+        for (int i = 0; i < MANY_CONSTRAINTS; i++) {
+                struct hf__json *constraint = parse("{'labelSelector':{},'matchLabelKeys':[]}");
+                struct hf__json *keys = hf__json_get(constraint, "matchLabelKeys");
+                for (int k = 0; k < MANY_LABELS; k++) {
+                        (void)snprintf(name, sizeof name, "label-%d", k);
+                        assert_int_equal(hf__json_append_string(keys, name), 0);
+                }
+                assert_int_equal(hf__json_append(constraints, constraint), 0);
+        }
+        assert_int_equal(hf__json_put(hf__json_get(pod, "spec"), "topologySpreadConstraints",
+                                      constraints),
+                         0);
+        assert_int_equal(hfd_pod_complete(pod), HF_E_TOO_LARGE);
+        hf__json_print(pod, &shown);
+        assert_true(shown.n < (size_t)6
+                                      << 20); /* the body has 1.3 MB, all terms would take 5.4 MB */
+        hf__strbuf_done(&shown);
+        hf__json_free(pod);
 }
 
 /* All lists of terms of an affinity. */
@@ -191,6 +228,7 @@ static void test_a_gated_pod_gets_only_fewer_nodes(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_labels_become_terms_of_selectors),
+                cmocka_unit_test(test_the_terms_of_a_pod_have_a_limit),
                 cmocka_unit_test(test_affinities_get_terms),
                 cmocka_unit_test(test_a_gated_pod_gets_only_fewer_nodes),
         };

@@ -10,7 +10,7 @@
  *    as both arguments, for defaults that are newer than the object; in the store values may have
  *    wrong types. 0, or -ENOMEM; -EINVAL only of a value of a wrong type.
  *  - complete sets in a new object what is computed from the rest of it, such as its labels. It
- *    gets the object once, after all changes by admission. 0 or -ENOMEM.
+ *    gets the object once, after all changes by admission. 0, -ENOMEM or HF_E_TOO_LARGE (413).
  *  - validate adds a cause for each mistake in the object (422). It gets the object after prepare,
  *    in the version of the row, not in the version that is stored (conversion.h). old: the stored
  *    object with its defaults; NULL on create. For a write of .../status a kind may have

@@ -531,9 +531,10 @@ static void finish_object(struct hfd_write *w) {
  * passes admission and is stored. */
 static void store_object(struct hfd_write *w) {
         const struct hfd_resource *resource = w->request->resource;
+        int r = w->created && resource->complete ? resource->complete(w->object) : 0;
 
-        if (w->created && resource->complete && resource->complete(w->object) != 0)
-                hfd_write_reply_no_memory(w);
+        if (r != 0)
+                hfd_write_reply_store_error(w, r, NULL);
         else if (make_stored(w) && hfd_write_admit_validate(w, finish_object))
                 finish_object(w);
 }

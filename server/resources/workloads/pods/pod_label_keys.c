@@ -7,15 +7,21 @@
  * Invariants: the terms and their order are those of kube-apiserver, for each pod that is valid.
  * This comes before the validation, and a client chooses how many keys there are and how long the
  * labels are: so a label that the validation refuses becomes no term, and a key that a list repeats
- * becomes two, which are enough for the validation to find it. Keys are found in indexes.
+ * becomes two, which are enough for the validation to find it. Keys are found in indexes. Many
+ * lists may name the same labels, so the terms may not take more bytes than a body.
  */
 #include <errno.h>
 #include <string.h>
+
+#include <holdfast/error.h>
 
 #include "base/json.h"
 #include "base/json_index.h"
 #include "server/resources/validation/names.h"
 #include "server/resources/workloads/workloads.h"
+
+#define TERMS_MAX ((size_t)3 << 20) /* bytes of all terms of a pod as JSON; as of a body */
+#define TERM_SIZE 41                /* of one with an empty key and value */
 
 /* A term of a selector. NULL: memory ran out. */
 static struct hf__json *new_term(const char *key, const char *operator, const char * value) {
@@ -43,10 +49,18 @@ static bool is_listed_twice(const struct hf__json_index *keys, const char *key, 
                strcmp(first[1].text, key) == 0;
 }
 
+/* Takes what the term needs. False: there is not as much. */
+static bool take_room(size_t *room, const char *key, const char *value) {
+        size_t n = TERM_SIZE + strlen(key) + strlen(value);
+
+        *room = n <= *room ? *room - n : 0;
+        return *room > 0;
+}
+
 /* Appends a term for each key that is one of the pod's labels. labels: without the items of those
- * that the validation refuses. 0 or -ENOMEM. */
+ * that the validation refuses. 0, -ENOMEM or HF_E_TOO_LARGE. */
 static int append_terms(struct hf__json *terms, const struct hf__json *keys, const char *operator,
-                        const struct hf__json_index * labels) {
+                        const struct hf__json_index * labels, size_t *room) {
         struct hf__json_index listed;
         size_t i = 0;
         int r = hf__json_index_init(&listed, keys, NULL);
@@ -55,17 +69,20 @@ static int append_terms(struct hf__json *terms, const struct hf__json *keys, con
              m = hf__json_next(m), i++) {
                 const char *key = hf__json_text_or_empty(m);
                 const struct hf__json_index_entry *label = hf__json_index_find(labels, key);
-                if (label && label->item && !is_listed_twice(&listed, key, i))
-                        r = hf__json_append(terms, new_term(key, operator,
-                                                            hf__json_text_or_empty(label->item)));
+                if (!label || !label->item || is_listed_twice(&listed, key, i))
+                        continue;
+                const char *value = hf__json_text_or_empty(label->item);
+                r = take_room(room, key, value)
+                            ? hf__json_append(terms, new_term(key, operator, value))
+                            : HF_E_TOO_LARGE;
         }
         hf__json_index_done(&listed);
         return r;
 }
 
 /* term: a spread constraint, or a term of an affinity to pods. Without a selector it selects no
- * pods, and keeps none. 0 or -ENOMEM. */
-static int merge_term(struct hf__json *term, const struct hf__json_index *labels) {
+ * pods, and keeps none. As append_terms. */
+static int merge_term(struct hf__json *term, const struct hf__json_index *labels, size_t *room) {
         const struct hf__json *match = hf__json_get(term, "matchLabelKeys"),
                               *mismatch = hf__json_get(term, "mismatchLabelKeys");
         struct hf__json *selector = hf__json_get(term, "labelSelector");
@@ -77,9 +94,9 @@ static int merge_term(struct hf__json *term, const struct hf__json_index *labels
                 r = hf__json_put(selector, "matchExpressions", hf__json_array());
         struct hf__json *terms = hf__json_get(selector, "matchExpressions");
         if (r == 0)
-                r = append_terms(terms, match, "In", labels);
+                r = append_terms(terms, match, "In", labels, room);
         if (r == 0)
-                r = append_terms(terms, mismatch, "NotIn", labels);
+                r = append_terms(terms, mismatch, "NotIn", labels, room);
         if (r == 0 && !hf__json_first(terms))
                 hf__json_drop(selector, "matchExpressions");
         return r;
@@ -89,11 +106,11 @@ static int merge_term(struct hf__json *term, const struct hf__json_index *labels
 
 /* member: that of an element which is the term; NULL: the element itself is one. */
 static int merge_list(struct hf__json *list, const char *member,
-                      const struct hf__json_index *labels) {
+                      const struct hf__json_index *labels, size_t *room) {
         int r = 0;
 
         for (struct hf__json *m = hf__json_first(list); m && r == 0; m = hf__json_next(m))
-                r = merge_term(member ? hf__json_get(m, member) : m, labels);
+                r = merge_term(member ? hf__json_get(m, member) : m, labels, room);
         return r;
 }
 
@@ -120,6 +137,7 @@ int hfd_pod_complete(struct hf__json *object) {
                      {"topologySpreadConstraints", NULL}};
         struct hf__json *spec = hf__json_get(object, "spec");
         struct hf__json_index labels;
+        size_t room = TERMS_MAX;
         int r;
 
         if (!hf__json_get(spec, "affinity") && !hf__json_get(spec, "topologySpreadConstraints"))
@@ -128,7 +146,7 @@ int hfd_pod_complete(struct hf__json *object) {
         if (r == 0)
                 drop_refused(&labels);
         for (size_t i = 0; i < sizeof lists / sizeof lists[0] && r == 0; i++)
-                r = merge_list(hf__json_path(spec, lists[i].list), lists[i].member, &labels);
+                r = merge_list(hf__json_path(spec, lists[i].list), lists[i].member, &labels, &room);
         hf__json_index_done(&labels);
         return r;
 }
