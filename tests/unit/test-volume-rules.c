@@ -231,7 +231,7 @@ static void test_names_of_targets(void **state) {
                                            "iqn iqn.2001-04.a:b",
                                            "iqn.2001-04.iqn.2001-04.a:b",
                                            "iqn;iqn.2001-04.a:b",
-                                           "eui." X16,
+                                           ("eui." X16),
                                            "euiX" X16,
                                            "eui\xc3\xa4" X16,
                                            "naa." X16 X16},
@@ -246,10 +246,10 @@ static void test_names_of_targets(void **state) {
                                                  "iqn.2001-04.a:b;c",
                                                  "iqn.2001-04.a:b|iqn.2001-04.c",
                                                  "eui",
-                                                 "eui." X16 "x",
+                                                 ("eui." X16 "x"),
                                                  "eui.xxxxxxxxxxxxxxx",
                                                  "eui.xxxxxxxxxxxxxxx-",
-                                                 "naa." X16,
+                                                 ("naa." X16),
                                                  "Iqn.2001-04.a:b"};
         struct hf__json *volume = parse_quoted_json("{'iscsi':{'targetPortal':'p'}}");
         size_t n_good = sizeof good / sizeof good[0], n_bad = sizeof bad / sizeof bad[0];

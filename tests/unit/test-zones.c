@@ -184,8 +184,8 @@ static void test_a_zone_is_known_by_its_file(void **state) {
                                                      "zone.tab",
                                                      "europe/berlin",
                                                      "Europe/Berlin/x",
-                                                     "Europe/Berlin-Berlin-Berlin-Berlin-Berlin-"
-                                                     "Berlin-Berlin-Berlin-Berlin"};
+                                                     ("Europe/Berlin-Berlin-Berlin-Berlin-Berlin-"
+                                                      "Berlin-Berlin-Berlin-Berlin")};
         struct stat st;
         bool is_complete = stat("/usr/share/zoneinfo/US/Eastern", &st) == 0;
 
