@@ -6,7 +6,6 @@
  * show them and tests compare them.
  */
 #include <stdint.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/json.h"
@@ -14,21 +13,6 @@
 #include "server/resources/workloads/workloads.h"
 
 static const char id_range[] = "must be between 0 and 2147483647, inclusive";
-
-static void validate_groups(const struct hf__json *list, const char *field,
-                            struct hfd_causes *causes) {
-        char path[HFD_FIELD_PATH_MAX], shown[24];
-        size_t i = 0;
-
-        for (const struct hf__json *m = hf__json_first(list); m; m = hf__json_next(m), i++) {
-                int64_t group = 0;
-                (void)hf__json_integer(m, &group);
-                if (group >= 0 && group <= INT32_MAX)
-                        continue;
-                (void)snprintf(shown, sizeof shown, "%lld", (long long)group);
-                hfd_cause_invalid(causes, hfd_field_index(path, field, i), shown, id_range);
-        }
-}
 
 /* user: of Linux. A pod that names no system, runs on Linux. */
 static void validate_user(const struct hf__json *user, const char *field, const char *system,
@@ -40,8 +24,8 @@ static void validate_user(const struct hf__json *user, const char *field, const 
         } else if (strcmp(system, "linux") == 0) {
                 hfd_require_range(user, field, "uid", 0, INT32_MAX, id_range, causes);
                 hfd_require_range(user, field, "gid", 0, INT32_MAX, id_range, causes);
-                validate_groups(hf__json_get(user, "supplementalGroups"),
-                                hfd_field_path(path, field, "supplementalGroups"), causes);
+                hfd_groups_validate(hf__json_get(user, "supplementalGroups"),
+                                    hfd_field_path(path, field, "supplementalGroups"), causes);
         }
 }
 

@@ -120,6 +120,8 @@ void hfd_container_restart_validate(const struct hf__json *container, const char
 /* security/pod_security.c: spec.securityContext. field: the path of the spec. */
 void hfd_pod_security_validate(const struct hf__json *spec, const char *field,
                                struct hfd_causes *causes);
+/* A list of the numbers of groups. field: its path. */
+void hfd_groups_validate(const struct hf__json *list, const char *field, struct hfd_causes *causes);
 /* Users and groups of a security context. */
 void hfd_security_ids_validate(const struct hf__json *context, const char *field,
                                struct hfd_causes *causes);

@@ -103,8 +103,8 @@ static void validate_sysctls(const struct hf__json *spec, const struct hf__json 
         hf__json_index_done(&names);
 }
 
-static void validate_groups(const struct hf__json *list, const char *field,
-                            struct hfd_causes *causes) {
+void hfd_groups_validate(const struct hf__json *list, const char *field,
+                         struct hfd_causes *causes) {
         char path[HFD_FIELD_PATH_MAX], shown[24];
         size_t i = 0;
 
@@ -145,8 +145,8 @@ void hfd_pod_security_validate(const struct hf__json *spec, const char *field,
         hfd_field_path(of_context, field, "securityContext");
         hfd_require_range(context, of_context, "fsGroup", 0, INT32_MAX, id_range, causes);
         hfd_security_ids_validate(context, of_context, causes);
-        validate_groups(hf__json_get(context, "supplementalGroups"),
-                        hfd_field_path(path, of_context, "supplementalGroups"), causes);
+        hfd_groups_validate(hf__json_get(context, "supplementalGroups"),
+                            hfd_field_path(path, of_context, "supplementalGroups"), causes);
         /* In kube-apiserver this member belongs to the context. */
         if (hf__json_bool(spec, "shareProcessNamespace", false) &&
             hf__json_bool(spec, "hostPID", false))

@@ -72,9 +72,11 @@ void hfd_key_file_validate(const struct hf__json *item, const char *field,
         validate_file_path(item, field, causes);
 }
 
-/* The keys of a ConfigMap or Secret that become files. */
-static void validate_keys(const struct hf__json *source, const char *field,
-                          struct hfd_causes *causes) {
+/* The mode of the files of a volume, and its items, which become files. */
+static void validate_items(const struct hf__json *source, const char *field,
+                           void (*validate)(const struct hf__json *item, const char *field,
+                                            struct hfd_causes *causes),
+                           struct hfd_causes *causes) {
         char items[HFD_FIELD_PATH_MAX], path[HFD_FIELD_PATH_MAX];
         size_t i = 0;
 
@@ -82,7 +84,7 @@ static void validate_keys(const struct hf__json *source, const char *field,
         hfd_field_path(items, field, "items");
         for (const struct hf__json *m = hf__json_first(hf__json_get(source, "items")); m;
              m = hf__json_next(m))
-                hfd_key_file_validate(m, hfd_field_index(path, items, i++), causes);
+                validate(m, hfd_field_index(path, items, i++), causes);
 }
 
 /* ---- fields of the pod ---- */
@@ -144,14 +146,7 @@ void hfd_downward_file_validate(const struct hf__json *file, const char *field,
 
 void hfd_downward_source_validate(const struct hf__json *source, const char *field, bool persistent,
                                   struct hfd_causes *causes) {
-        char items[HFD_FIELD_PATH_MAX], path[HFD_FIELD_PATH_MAX];
-        size_t i = 0;
-
-        hfd_require_range(source, field, "defaultMode", 0, 0777, MODE_RULE, causes);
-        hfd_field_path(items, field, "items");
-        for (const struct hf__json *m = hf__json_first(hf__json_get(source, "items")); m;
-             m = hf__json_next(m))
-                hfd_downward_file_validate(m, hfd_field_index(path, items, i++), causes);
+        validate_items(source, field, hfd_downward_file_validate, causes);
 }
 
 /* ---- sources of the API ---- */
@@ -159,13 +154,13 @@ void hfd_downward_source_validate(const struct hf__json *source, const char *fie
 void hfd_secret_source_validate(const struct hf__json *source, const char *field, bool persistent,
                                 struct hfd_causes *causes) {
         (void)hfd_require_text(source, field, "secretName", causes);
-        validate_keys(source, field, causes);
+        validate_items(source, field, hfd_key_file_validate, causes);
 }
 
 void hfd_config_map_source_validate(const struct hf__json *source, const char *field,
                                     bool persistent, struct hfd_causes *causes) {
         (void)hfd_require_text(source, field, "name", causes);
-        validate_keys(source, field, causes);
+        validate_items(source, field, hfd_key_file_validate, causes);
 }
 
 /* Whether a member of metadata is set, and not only there with the zero of its type. */
