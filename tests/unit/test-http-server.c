@@ -389,6 +389,37 @@ static void test_http1_requests_finish_after_accepting_stops(void **state) {
         assert_int_equal(hfd_http_wait_closed(f.http, HF_NSEC_NEVER), 0);
 }
 
+/* Like the fixture's handler, and /stop stops accepting. */
+static void handle_stop(void *ctx, struct hfd_http_request *request) {
+        if (strcmp(hfd_http_request_path(request), "/stop") != 0) {
+                http_fixture_handle(ctx, request);
+                return;
+        }
+        hfd_http_stop_accepting(f.http);
+        http_fixture_respond(request, 200, "stopped");
+}
+
+/* The worker has not noticed the stop yet when it writes the head of the response. */
+static void test_a_response_just_after_accepting_stops_closes_the_connection(void **state) {
+        struct hfd_http_config config = http_fixture_config(&f);
+        struct hf_status status = {0};
+        struct hfd_http *mine = f.http;
+        struct tls_client client;
+
+        config.handler = handle_stop;
+        assert_int_equal(hfd_http_new(&f.host, &config, &f.http, &status), 0);
+        assert_int_equal(hfd_http_start(f.http), 0);
+        assert_int_equal(tls_client_open(&client, hfd_http_port(f.http), NULL, NULL, 0), 0);
+        tls_client_puts(&client, "GET /stop HTTP/1.1\r\nHost: a\r\n\r\n");
+        assert_non_null(tls_client_await(&client, "connection: close\r\n"));
+        assert_non_null(tls_client_await(&client, "stopped"));
+        assert_true(tls_client_is_closed(&client));
+        tls_client_close(&client);
+        assert_int_equal(hfd_http_wait_closed(f.http, HF_NSEC_NEVER), 0);
+        hfd_http_free(f.http);
+        f.http = mine;
+}
+
 static void test_a_response_may_close_the_connection(void **state) {
         const struct hfd_header headers[] = {{"connection", "close"}};
         struct hfd_http_request *held;
@@ -664,6 +695,9 @@ int main(void) {
                                                 teardown),
                 cmocka_unit_test_setup_teardown(test_http1_requests_finish_after_accepting_stops,
                                                 setup, teardown),
+                cmocka_unit_test_setup_teardown(
+                        test_a_response_just_after_accepting_stops_closes_the_connection, setup,
+                        teardown),
                 cmocka_unit_test_setup_teardown(test_a_response_may_close_the_connection, setup,
                                                 teardown),
                 cmocka_unit_test_setup_teardown(test_http2_requests_finish_after_accepting_stops,

@@ -21,6 +21,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -190,7 +191,10 @@ static bool h1_wants_input(const struct hfd_connection *connection) {
 
 /* ---- output ---- */
 
-static void make_head(struct h1 *h1, const struct hfd_http_response_state *state) {
+/* A response that was posted after hfd_http_stop_accepting says that its connection closes. The
+ * worker may get here before it notices the stop, so this reads the server's flag. */
+static void make_head(struct hfd_connection *connection, struct h1 *h1,
+                      const struct hfd_http_response_state *state) {
         struct hfd_http_request *request = h1->request;
         const struct hfd_http_response *response = &request->response;
         struct hfd_checked_header header;
@@ -199,7 +203,9 @@ static void make_head(struct h1 *h1, const struct hfd_http_response_state *state
 
         assert(h1->responding && state->started && !h1->head_made);
         h1->head_made = true;
-        h1->closing |= response->close_after;
+        h1->closing |=
+                response->close_after ||
+                atomic_load_explicit(&connection->worker->http->draining, memory_order_acquire);
         hf__strbuf_printf(&h1->head, "HTTP/1.1 %d %s\r\n", response->code,
                           hfd_reason_phrase(response->code));
         while (hfd_http_response_next_header(request, &cursor, &header))
@@ -306,7 +312,7 @@ static size_t h1_fill(struct hfd_connection *connection, char *out) {
         if (h1->responding && h1->request)
                 hfd_http_response_get_state(h1->request, &state);
         if (state.started && !h1->head_made)
-                make_head(h1, &state);
+                make_head(connection, h1, &state);
         if (state.cut || h1->head.error) {
                 connection->dead = true;
                 return 0;
