@@ -3,7 +3,8 @@
  * Compares JSON values, and finds keys that occur twice. The functions are declared in json.h.
  *
  * Invariant: the time is not quadratic in the number of members, because a client chooses this
- * number. So many members are sorted, and only few are compared pair by pair.
+ * number. So the functions sort the members instead of comparing each with each, unless there are
+ * few.
  */
 #include "base/json.h"
 
@@ -32,8 +33,8 @@ static const char *find_duplicate(const cJSON *object) {
         return NULL;
 }
 
-/* Like find_duplicate, but sorts the keys, so that many members do not take quadratic time. 0 or
- * -ENOMEM. */
+/* Like find_duplicate, but sorts the keys, so that many members do not take quadratic time.
+ * *ret_key must be NULL before, and stays NULL if all keys differ. 0 or -ENOMEM. */
 static int find_duplicate_of_many(const cJSON *object, size_t n, const char **ret_key) {
         const char **keys = malloc(n * sizeof *keys);
         size_t i = 0;

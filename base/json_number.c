@@ -25,8 +25,8 @@
 
 #include "base/json_item.h"
 
-/* Bytes of a number. cJSON before 1.7.19 reports a syntax error within a longer number; later
- * versions read it. This file refuses it with the same error, whatever the version. */
+/* The most bytes of a number. In a longer number cJSON before 1.7.19 reports a syntax error, and
+ * later versions read the number. With every version hf__json_parse returns HF_E_TOO_LARGE. */
 #define NUMBER_MAX 63
 
 /* The text, and how far it has been searched for numbers. */
@@ -53,8 +53,8 @@ static void skip_string(struct scan *s) {
         s->at = quote ? (size_t)(quote - s->data) : s->n;
 }
 
-/* Finds the next number outside of strings. In text that cJSON has parsed, there are besides
- * numbers only the words true, false and null, which contain no digit or sign. */
+/* Finds the next number outside of strings, and moves to its end. The text must be one that cJSON
+ * has parsed: then the only other words are true, false and null, which have no digit or sign. */
 static bool find_number(struct scan *s, size_t *ret_begin) {
         for (; s->at < s->n; s->at++) {
                 char c = s->data[s->at];
@@ -177,7 +177,7 @@ size_t hf__json_number_too_long(const char *data, size_t n, size_t at) {
         struct scan scan = {.data = data, .n = n};
         size_t begin;
 
-        /* cJSON has refused the text at `at`, but up to there it has parsed it. */
+        /* find_number may search up to `at`, because cJSON has parsed the text up to there. */
         while (find_number(&scan, &begin) && begin < at)
                 if (scan.at >= at && scan.at - begin > NUMBER_MAX)
                         return begin;

@@ -13,7 +13,8 @@
 #include "base/text.h"
 #include "base/utf8.h"
 
-/* Whether the character is ASCII and stands for itself, unless a '+' is a space. */
+/* Whether the character is ASCII, not NUL, and stands for itself. Not for text in which '+' is a
+ * space. */
 static bool is_plain(char c) { return (signed char)c > 0 && c != '%'; }
 
 /* The same for eight characters at once. A subtraction sets the high bit of a zero byte. It may

@@ -5,8 +5,9 @@
 #include <stddef.h>
 
 /*
- * Decodes n bytes of text into ret_text, which has room for max bytes, and appends a NUL.
- * plus_is_space: '+' is a space, as in a query. Returns the decoded length, without the NUL.
+ * Decodes n bytes of text into ret_text, and appends a NUL. ret_text has room for max bytes, the
+ * NUL included; max > 0. plus_is_space: '+' is a space, as in a query. Returns the decoded length,
+ * without the NUL.
  *
  * -1: the text is badly encoded, too long, contains a NUL (raw or as "%00"), or is not UTF-8 after
  * decoding. Text that is not UTF-8 is refused because responses repeat it, and they are JSON.

@@ -238,7 +238,8 @@ static int add_check(struct hf_hook_context *hook, struct hf_status *reterr_stat
 }
 
 /* Adds the health check first and the hook last, because a hook in the list may start at once. The
- * registration is also checked before, so that the error about a duplicate names both callers. */
+ * registration is also checked before the health check is added, so that the error about a
+ * duplicate names both callers: hf_health_add knows no callers. */
 int hf_hooks_add(struct hf_hooks *hooks, const struct hf_hook *given, const char *caller,
                  struct hf_status *reterr_status) {
         struct hf_hook from;
@@ -286,7 +287,9 @@ struct hf_client *hf_hook_client(struct hf_hook_context *context) {
 void hf_hook_set_stop_deadline(struct hf_hook_context *context, hf_nsec deadline) {
         assert(deadline > 0);
         pthread_mutex_lock(&context->hooks->mu);
-        if (!context->stop_begun) /* later, the deadline may begin anew, as long as before */
+        /* Not once the stop has begun: if its deadline began anew (base/deadline.h), the new value
+         * would count. */
+        if (!context->stop_begun)
                 context->hook.stop_deadline = deadline;
         pthread_mutex_unlock(&context->hooks->mu);
 }

@@ -23,7 +23,8 @@ enum hf__hook_start_state {
 };
 
 enum hf__hook_stop_state {
-        /* waits for the hooks that depend on it, then for its own start to return */
+        /* waits for the hooks that depend on it, then for its own start to return or to miss its
+         * deadline */
         HF__STOP_WAITING,
         HF__STOP_RUNNING, /* its stop function runs */
         /* its stop function has returned or is missing, and not all of its threads are joined */
@@ -51,7 +52,7 @@ struct hf_hook_context {
 
         /* guarded by hooks->mu */
         enum hf__hook_start_state start_state;
-        bool start_begun;    /* start_thread was created; a stop skips a hook without it */
+        bool start_begun;    /* start_thread was created; false: a stop skips the hook */
         bool start_returned; /* the start thread will not access the registry again */
         bool start_joined;
         bool start_awaited; /* the stop coordinator waits for the start function */
@@ -77,7 +78,9 @@ struct hf_hooks {
         struct hf_cancel *shutting_down; /* owned; child of stopped */
 
         pthread_mutex_t mu;
-        pthread_cond_t changed; /* used with mu; signalled when a flag below or in a hook changes */
+        /* used with mu; signalled whenever something changes that a coordinator, or another caller
+         * of hf_hooks_stop, waits for */
+        pthread_cond_t changed;
         /* guarded by mu */
         struct hf_hook_context **list; /* owned; in the order of registration, fixed once closed */
         size_t n;

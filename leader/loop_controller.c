@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A controller in the host's event loop. Its thread does nothing but wait: for the tokens of the
- * term, which it passes on to the loop, and for the end of the run.
+ * A controller whose functions run in the host's event loop. The thread that a term has for such a
+ * controller only waits: for the drain and the abort token of the term, each of which makes the
+ * thread queue a task in the loop, and for the end of the run.
  *
  * Invariant: the thread returns only after the host has ended the run. So nothing of a term runs in
- * the loop when the next one begins. `begin` is called even if the term ends before the loop has
- * dispatched it; `drain` follows.
+ * the loop when the next term begins. If the term ends before the loop has dispatched `begin`, the
+ * loop still calls `begin`, and then `drain` unless `begin` has ended the run.
  */
 #include <holdfast/loop_controller.h>
 
@@ -57,9 +58,10 @@ struct hf_term *hf_loop_run_term(struct hf_loop_run *run) {
         return run->term;
 }
 
-/* Removes the tasks on the loop's thread, so none of them can be running, except the one that calls
- * this function. `begin` has been called already, or there would be no run to end. Once `done` is
- * set, the controller's thread queues no more. */
+/* Removes the tasks that are queued. None of them can be running, except the one that calls this
+ * function, because all of them run on the thread of the loop, and so does this function. `begin`
+ * is not queued any more, because the host gets the run by the call of `begin`. Once `done` is set,
+ * the controller's thread queues no task. */
 void hf_loop_run_done(struct hf_loop_run *run, int result) {
         pthread_mutex_lock(&run->mu);
         run->done = true;

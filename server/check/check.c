@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `holdfastd --check`. Each function checks what some flags name, with the code that uses it at
- * the start, and reports its faults; the next function runs in any case.
+ * `holdfastd --check`. Each function checks the files, directories or addresses that some flags
+ * name, and reports the faults. Most functions call the code that a start runs, or a check that
+ * belongs to this code. A fault does not keep the next function from running.
  *
  * Invariant: nothing is written (check.h). A file that the start would create is checked if it
  * exists already.
@@ -183,7 +184,8 @@ static void check_tokens(struct check *check) {
         hfd_auth_free(auth);
 }
 
-/* Checks the keys that sign tokens of service accounts; check_cert_dir checks the generated key. */
+/* Checks the keys that sign and verify tokens of service accounts. check_cert_dir checks the
+ * generated key. */
 static void check_account_keys(struct check *check) {
         struct hf_status status = {0};
         struct hfd_jwt_key_set *keys = NULL;
@@ -221,8 +223,8 @@ static void check_audit(struct check *check) {
                       "flag --audit-log-path: %s", status.message);
 }
 
-/* Creates the store for etcd, which sends nothing before its first operation; or reads the header
- * of the file. */
+/* For etcd, creates the store, which sends nothing before its first operation. For a file, reads
+ * the header. */
 static void check_store(struct check *check) {
         const struct hfd_config *config = check->config;
         struct hf_status status = {0};
@@ -247,7 +249,7 @@ static void check_store(struct check *check) {
                       "flag --store: %s", status.message);
 }
 
-/* Prints the same message as the start would: only about the first fault in a manifest. */
+/* Prints the same message as the start would: only about the first fault that is found. */
 static void check_manifests(struct check *check, const struct hfd_extra *extra) {
         struct hfd_server server;
         struct hf_status status = {0};

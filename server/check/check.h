@@ -3,8 +3,9 @@
 /*
  * `holdfastd --check`: checks what the flags name, as the start of the server would. It writes no
  * file, takes no lock, accepts no connection and sends the store no request, so it may run beside a
- * server with the same flags. It does not check what only a running server can find out: whether
- * the port is free, whether the store responds, whether another process uses the data directory.
+ * server with the same flags. It checks neither the files of --admission-plugin nor what only a
+ * running server can find out: whether the port is free, whether the store responds, whether
+ * another process uses the data directory.
  *
  * Thread: main, before there are others. Blocks on files.
  */
@@ -12,6 +13,6 @@ struct hfd_config;
 struct hfd_extra;
 
 /* Prints "ok" to stdout, or a line to stderr for each fault. Returns the exit status: 0; 2: there
- * is a fault; 1: the output cannot be written. config is checked already (hfd_flags_parse). Both
- * are borrowed until the call returns. */
+ * is a fault; 1: "ok" cannot be written. config is checked already (hfd_flags_parse). Both
+ * arguments are borrowed until the call returns. */
 int hfd_check_main(const struct hfd_config *config, const struct hfd_extra *extra);

@@ -7,7 +7,7 @@
 
 #define HFD_GROUP_MASTERS         "system:masters"
 #define HFD_GROUP_UNAUTHENTICATED "system:unauthenticated"    /* of requests without credentials */
-#define HFD_RBAC_API              "rbac.authorization.k8s.io" /* the group of roles and bindings */
+#define HFD_RBAC_API              "rbac.authorization.k8s.io" /* API group of roles and bindings */
 
 /* The parts of a user that decide about rights. */
 struct hfd_subject {
@@ -20,8 +20,8 @@ struct hfd_subject {
  * apply. */
 struct hfd_attributes {
         const char *verb; /* "get", "list", "watch", "create", "update", "patch", "delete",
-                             "deletecollection", or a right such as "impersonate" or "bind"; if not
-                             for a resource, the method in lower case */
+                             "deletecollection", or a right such as "impersonate" or "bind"; if the
+                             request is not for a resource, the HTTP method in lower case */
         const char *group, *resource, *subresource, *ns, *name;
         const char *path; /* the URL path; used only if the request is not for a resource */
         bool is_resource;

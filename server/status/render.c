@@ -28,9 +28,8 @@ void hfd_status_render_age(int64_t age_us, char text[HFD_STATUS_AGE_MAX]) {
         hf__age_format(age_us / 1000000, text);
 }
 
-/* A planned hand-over leaves the Lease without a holder for a few milliseconds, a take-over after a
- * crash for many seconds. Ages have no unit below a second, so short gaps have a format of their
- * own. */
+/* In a planned hand-over nobody leads for a few milliseconds, in a take-over after a crash for many
+ * seconds. Ages have no unit below a second, so short gaps have a format of their own. */
 static void format_gap(int64_t ms, char text[HFD_STATUS_AGE_MAX]) {
         if (ms < 1000)
                 (void)snprintf(text, HFD_STATUS_AGE_MAX, "%" PRId64 "ms", ms);
@@ -103,7 +102,8 @@ static void add_age(struct hf__strbuf *rows, int64_t then_us, int64_t now_us, co
         hf__strbuf_printf(rows, "%s%s", age, then_us > 0 ? after : "");
 }
 
-/* An empty identity is a Lease without a holder. */
+/* An empty identity: the Lease has no holder, or in a hand-over the previous holder is not known or
+ * there was none. */
 static void add_identity(struct hf__strbuf *rows, const char *identity) {
         char text[HFD_STATUS_IDENTITY_MAX];
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Applies a change of a MutatingAdmissionPolicy to an object: a configuration, which is merged as
- * server-side apply does, or a JSON patch. The messages are those of kube-apiserver.
+ * server-side apply does, or a JSON patch. The messages are those of kube-apiserver where they
+ * are known.
  *
  * Invariant: after a failure, and after a JSON patch whose test fails, the object is as it was,
  * because changes are made to a copy. With the failurePolicy Ignore the request goes on with that
@@ -30,10 +31,10 @@
 
 /* ---- ApplyConfiguration ---- */
 
-/* Appends the paths of atomic values, which apply replaces as a whole. A policy must not do that,
- * as in Kubernetes: it would replace what it does not know. As there, only declared fields and the
- * elements of lists are searched, not the values of maps. The path is as before afterwards, unless
- * memory ran out. */
+/* Appends to `found` the paths of the atomic values in json. Server-side apply replaces such a
+ * value as a whole, so a policy would drop members that it does not know. Kubernetes refuses that,
+ * too, and also searches only declared fields and the elements of lists, not the values of maps.
+ * path: where json is; it is the same afterwards, unless memory ran out. */
 static void find_atomic(const struct hfd_schema *schema, const struct hf__json *json,
                         struct hf__strbuf *path, struct hf__strbuf *found) {
         size_t n = path->n;
@@ -122,7 +123,7 @@ static int check_config(const struct hfd_resource *kind, struct hf__json *config
         return r;
 }
 
-/* The expression makes an Object without apiVersion and kind. A configuration has both, so they are
+/* The expression makes an Object without apiVersion and kind, but a configuration needs both. Adds
  * those of the version that the policy sees. */
 static int merge_configuration(const struct hfd_resource *kind, struct hf__cel_value value,
                                struct hfd_value_room *room, struct hf__json **object,
@@ -247,10 +248,11 @@ static int make_patch(struct hf__cel_value value, struct hfd_value_room *room,
         return r;
 }
 
-/* Why the patch cannot be applied. A test that fails is no error: a policy uses it as a condition
- * for the other operations. The reason of hfd_json_patch_apply then ends with test_failed. The
- * limit of copies is that of Kubernetes; it has none of steps or of levels. 0, HF_E_INVALID or
- * HF_E_TOO_MANY. */
+/* Returns the result for a patch that could not be applied, and sets the message unless the result
+ * is 0. A test that fails is no error (0), because a policy uses tests as conditions for the other
+ * operations; outcome->why then ends with test_failed. HF_E_TOO_MANY: the limit of steps or of
+ * levels is exceeded, which Kubernetes does not have. HF_E_INVALID: all other reasons, also the
+ * limit of copies, which Kubernetes has too. */
 static int judge_failure(const struct hfd_patch_outcome *outcome, struct hf__strbuf *message) {
         static const char test_failed[] = "test failed";
         size_t n = strlen(outcome->why);
@@ -299,8 +301,8 @@ static int apply_patch(struct hf__cel_value value, struct hfd_value_room *room, 
         return r;
 }
 
-/* The compiler has checked the type of the expression. In CEL null is assignable to the type of any
- * object, so the value may still be null. */
+/* The compiler has checked the type of the expression. But in CEL null is assignable to the type of
+ * any object, so the value may be null instead of an Object. */
 int hfd_mutation_apply(const struct hfd_resource *kind, bool apply, struct hf__cel_value value,
                        struct hfd_mutation_room *room, struct hf__json **object,
                        struct hf__strbuf *reterr_message) {

@@ -14,18 +14,19 @@
 #define HFD_IDENTITY_VALUE "holdfastd"
 
 #define HFD_IDENTITY_SECONDS       40 /* leaseDurationSeconds of an identity Lease */
-#define HFD_IDENTITY_RENEW_SECONDS 10 /* up to three renewals in a row may fail */
+#define HFD_IDENTITY_RENEW_SECONDS 10 /* leaves 30 s in which a failing renewal is repeated */
 
 struct hfd_identity {
         char identity[HF_IDENTITY_MAX + 1]; /* <host>_<instance>_<boot>_<16 hex digits> */
         char lease_name[64];                /* name of the identity Lease; also unique */
         char host[128], instance[64];
-        char endpoint[160]; /* the URL of this instance: https://127.0.0.1:6443 */
+        char endpoint[160]; /* the URL of this instance, such as https://127.0.0.1:6443 */
 };
 
 /*
  * Fills identity, lease_name, host and instance from the instance's name, the machine's host name,
- * its boot id and random bytes. Replaces characters that object names must not have by '-'.
- * endpoint stays empty: the caller sets it once it listens. 0 or -errno. Thread: any.
+ * its boot id and random bytes. In host and instance capital letters become small ones, and
+ * characters other than ASCII letters and digits become '-'. endpoint is empty: the caller sets it
+ * once the server listens. 0 or -errno. Thread: any.
  */
 int hfd_identity_make(const char *instance, struct hfd_identity *ret_identity);
