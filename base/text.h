@@ -33,9 +33,9 @@ static inline int hf__text_compare(const void *a, const void *b) {
         return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* For a block with several texts: copies text with its NUL to *at, and advances *at past the copy,
- * which it returns. The block has room for it. text NULL: there is no copy, and the result is NULL.
- */
+/* For a block of memory with several texts. Copies text with its NUL to *at, moves *at behind the
+ * copy, and returns the copy. The caller has made the block large enough. text NULL: copies nothing
+ * and returns NULL. */
 static inline char *hf__text_copy(char **at, const char *text) {
         char *copy = *at;
 

@@ -5,8 +5,8 @@
  * manifest states, without the fields that the server manages. Pure.
  *
  * An object that bootstrap writes has the annotation HF__STAMP with the hash of the manifest's
- * content. It serves one purpose: if a write has no record, because of a crash or a lost response,
- * the next attempt recognises the write as bootstrap's own.
+ * content. The stamp serves one purpose: if the ledger (ledger.h) has no record of a write, because
+ * of a crash or a lost response, the next attempt recognises the write as bootstrap's own.
  */
 #include <stddef.h>
 

@@ -4,10 +4,10 @@
  *
  * A waiting thread adds a waiter to the informer's list, with the revision that the thread needs
  * and the number of consistent lists begun so far. The wait ends when the informer has seen that
- * revision. If the server does not use one revision counter for all collections, a consistent list
- * that begins after the call is sufficient too: it contains everything that was written before the
- * call. If a thread still waits at probe_at, the reflector sends a list request in parallel to the
- * watch; reflector_list.c calls it a probe.
+ * revision. If the server does not use one revision counter for all collections (one_revision is
+ * false), a consistent list that begins after the call is sufficient too: it contains everything
+ * that was written before the call. If a thread still waits at probe_at, the reflector sends a list
+ * request in parallel to the watch; reflector_list.c calls it a probe.
  *
  * At the beginning of a term the revision comes from the Lease. Without one_revision the informer's
  * collection may have another counter, which may be far ahead of the Lease's. Then its revisions

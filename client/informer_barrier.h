@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The barrier of an informer: threads wait here until the informer has seen a revision. If no watch
- * event reaches that revision, the reflector lists for them. Thread: the reflector's, for every
- * function here; the waiting threads call hf_informer_wait. The _locked functions need the
- * informer's mu. Nothing here blocks.
+ * The barrier of an informer: threads wait here until the informer has seen a revision. In parallel
+ * to the watch the reflector requests a list for them, at once or after a short delay, because an
+ * idle collection has no event that would reach the revision. one_revision: see struct
+ * hf_informer_config. A list is consistent if the server answers it with its newest state.
+ *
+ * Thread: the reflector's, for every function here; the waiting threads call hf_informer_wait. The
+ * _locked functions need the informer's mu. Nothing here blocks.
  */
 #include <stdbool.h>
 #include <stdint.h>

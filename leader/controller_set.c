@@ -96,9 +96,9 @@ static size_t find_unplaced_dependency(const struct hf_controller *set, size_t n
         return n;
 }
 
-/* Writes a cycle to text: "a" after "b" after "a". Each controller without a place waits for
- * another one without a place. This chain must reach a cycle within n steps, because there are
- * only n controllers. */
+/* Writes a cycle to text: "a" after "b" after "a". A longer text is cut. Each controller without a
+ * place waits for one without a place, perhaps for itself. This chain must reach a cycle within n
+ * steps, because there are only n controllers. */
 static void describe_cycle(const struct hf_controller *set, size_t n, const bool *placed, size_t at,
                            char *text, size_t max_text) {
         for (size_t i = 0; i < n; i++)

@@ -71,8 +71,8 @@ static void on_watch_lost(struct hf__core *core, hf_nsec now) {
 }
 
 /* Whether this process may hold the Lease without knowing it: the known record may be outdated, or
- * one of two Leases is held without the other. While the very first read is under way it cannot,
- * because it has written nothing. */
+ * one of two Leases is held without the other. While the very first read is under way the answer is
+ * no, because this process has written nothing yet. */
 static bool is_holder_uncertain(const struct hf__core *core) {
         return core->observed.unsettled || core->must_read ||
                (core->op_kind == HF__OP_READ && core->op_is_required && core->observed_once);
@@ -88,8 +88,8 @@ static void on_stop(struct hf__core *core, hf_nsec now, struct hf__core_actions 
                 core->deadline = hf__deadline_after(now, hf__core_state_limit(core));
         } else if (core->state == HF_FOLLOWING) {
                 /* The Lease may name this process, or a late acquire may yet be applied. Then the
-                 * other processes would have to wait until it expires, so release it first (rule
-                 * 11). */
+                 * other processes would have to wait until the Lease expires, so release it first
+                 * (rule 11). */
                 if (core->op_kind == HF__OP_ACQUIRE || core->in_doubt ||
                     is_holder_uncertain(core) || hf__core_is_written_by_us(core, &core->observed))
                         hf__core_enter_releasing(core, now);
@@ -231,15 +231,17 @@ static void run_timers(struct hf__core *core, bool joins, struct hf__core_time n
                 hf__core_end_release(core, now.boot, actions);
 }
 
-/* Whether the last write of the elector is under way. Nothing depends on an event then: the write
- * is conditional, and if it fails, the Lease is read. */
+/* Whether the release of a stop is under way: the last write of the elector, if it succeeds.
+ * Nothing depends on an event then: the write is conditional, and if it fails, the Lease is
+ * read. */
 static bool is_last_write(const struct hf__core *core) {
         return core->op_kind == HF__OP_RELEASE && core->stop_requested;
 }
 
 /* Opens the watch if it is not open, at most once per retry period. Returns the boot time at which
- * that will be due, or HF_NSEC_NEVER. Closes it in the step that sends the last write: when a
- * process with ten thousand electors stops, each release would come back to it as an event. */
+ * that will be due, or HF_NSEC_NEVER. While the last write is under way the watch is closed. If it
+ * were open when a process with ten thousand electors stops, the server would send each release
+ * back to the process as an event. */
 static hf_nsec update_watch(struct hf__core *core, hf_nsec now, struct hf__core_actions *actions) {
         if (has_ended(core))
                 return HF_NSEC_NEVER;
@@ -317,7 +319,7 @@ static void assert_invariants(const struct hf__core *core) {
 void hf__core_step(struct hf__core *core, const struct hf__core_event *event,
                    struct hf__core_time now, struct hf__core_actions *ret_actions) {
         enum hf_leader_state old_state = core->state;
-        const char *old_holder = core->observed.holder; /* its owner keeps it during the step */
+        const char *old_holder = core->observed.holder; /* exists until the step has ended */
         hf_nsec due_at;
 
         ret_actions->n = 0;

@@ -30,7 +30,7 @@
  *      LEADING, DRAINING   Lease lost, not renewed in time, term stale   ABORTING
  *      DRAINING            drain deadline passed                         ABORTING
  *      DRAINING, ABORTING  controllers returned, a request is pending    RELEASING
- *      ABORTING            controllers returned, no request is pending   FOLLOWING, after a backoff
+ *      ABORTING            controllers returned, no request is pending   FOLLOWING (see rule 9)
  *      ABORTING            stop_grace passed                             STUCK
  *      RELEASING           released or given up, stop requested          STOPPED
  *      RELEASING           released or given up, hand-over requested     FOLLOWING
@@ -223,7 +223,8 @@ struct hf__core_actions {
  *
  * copy returns the copy of a text of the event that the core is handling, or of a text that the
  * core has already. It cannot fail: the owner of the core makes the copies of an event before the
- * step, and keeps each while hf__core_texts lists it.
+ * step. The owner keeps each copy while hf__core_texts lists it, and until the end of the step in
+ * which the core drops it.
  */
 struct hf__core_texts_port {
         const char *(*copy)(struct hf__core_texts_port *self, const char *text);
@@ -287,8 +288,8 @@ struct hf__core {
         bool observed_once;
         bool must_read;                /* `observed` may be wrong: read before the next write */
         struct hf__core_seen observed; /* the newest record seen; its texts are copies */
-        hf_nsec observed_at;           /* boot time at which a field of `observed` that a holder
-                                          changes last changed: hf__record_same_fields */
+        hf_nsec observed_at;           /* boot time of the last change in the fields of `observed`
+                                          that a holder changes (hf__record_same_fields) */
         hf_nsec heard_at;              /* boot time of the last read, write or watch event of the
                                           Lease, even if it showed no change. What is discarded as
                                           older than `observed` does not count */
@@ -352,8 +353,8 @@ struct hf__core {
 void hf__core_texts(const struct hf__core *core, const char *ret_texts[HF__CORE_N_TEXTS]);
 /* Rebuilds the newest record seen. */
 void hf__core_observed(const struct hf__core *core, struct hf__record *ret_record);
-/* Rebuilds the record of the write under way. Call it in the step that requested the write, because
- * the next event may change `observed`. */
+/* Rebuilds the record of the write under way. Call it after the step that requested the write, and
+ * before the next one, because an event may change `observed`. */
 void hf__core_op_record(const struct hf__core *core, struct hf__record *ret_record);
 
 /* Copies config, except for the text of identity. The core is then FOLLOWING. There is nothing to
@@ -367,6 +368,7 @@ void hf__core_init(struct hf__core *core, const struct hf__core_config *config,
  */
 void hf__core_step(struct hf__core *core, const struct hf__core_event *event,
                    struct hf__core_time now, struct hf__core_actions *ret_actions);
-/* The boot time by which a stopped core ends, if it notices no deadline late: that of its state,
- * and the whole time of the states that may follow. 0 unless DRAINING, ABORTING or RELEASING. */
+/* The boot time by which a core that was told to stop has ended, if it notices no deadline late:
+ * the deadline of its state plus the time limits of the states that may follow. 0 unless DRAINING,
+ * ABORTING or RELEASING. */
 hf_nsec hf__core_stops_by(const struct hf__core *core);

@@ -212,7 +212,8 @@ static void trim_quantity(const char *text, char trimmed[HFD_QUANTITY_INPUT_MAX 
  * HF_E_INVALID with the reason. */
 static int parse_quantity(struct decoder *d, const struct hf__json *value,
                           struct hfd_quantity *ret_quantity) {
-        /* One byte more than is allowed, so that a text that is too long stays so. */
+        /* Only an object or an array can be longer. The part of its text that is printed is no
+         * quantity either. */
         struct hf__strbuf printed = {.max = HFD_QUANTITY_INPUT_MAX + 1};
         const char *text = hf__json_text(value), *wrong = NULL;
         char trimmed[HFD_QUANTITY_INPUT_MAX + 2];
@@ -326,8 +327,8 @@ static int decode_struct(struct decoder *d, const struct hfd_schema *schema,
                         continue;
                 }
                 r = decode_member(d, field->schema, object, m, &member);
-                /* Of the types QUANTITY and EITHER, m may be freed now. counts_as_absent looks at m
-                 * only if the field is a LIST or a MAP. */
+                /* If the field is a QUANTITY or an EITHER, m may be freed now. counts_as_absent
+                 * looks at m only if the field is a LIST or a MAP. */
                 if (r == 0 && counts_as_absent(d, field, m))
                         hf__json_free(hf__json_detach(object, m));
         }
@@ -335,7 +336,7 @@ static int decode_struct(struct decoder *d, const struct hfd_schema *schema,
 }
 
 /* The value that Go's decoder stores for a null in a map or a list: the zero of its type, which is
- * null for maps, lists and times. NULL = out of memory. */
+ * null for maps, lists, times and an EITHER. NULL = out of memory. */
 static struct hf__json *make_zero(const struct hfd_schema *schema) {
         static const char *const zeros[] = {
                 [HFD_SCHEMA_STRUCT] = "{}",      [HFD_SCHEMA_TEXT] = "\"\"",

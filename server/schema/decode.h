@@ -8,11 +8,12 @@
  *    keeps them, and nothing is changed below a value of type ANY.
  *  - Fields that are null are removed: null means absent. A null in a list, or under a key of a
  *    map, becomes the zero value of its type.
- *  - Lists and maps that are empty are removed: in Kubernetes' store they look like absent ones.
- *    Exceptions, which stay: fields that are required, fields with HFD_FIELD_KEEPS_EMPTY, and
- *    fields that are not in protobuf.
+ *  - Fields whose list or map is empty are removed: in Kubernetes' store they look like absent
+ *    ones. Exceptions, which stay: fields that are required, fields with HFD_FIELD_KEEPS_EMPTY, and
+ *    fields that are not in protobuf. An empty list or map within a list or a map stays too.
  *  - Each value must have the type of its field.
- *  - Times and quantities get the one form in which this server stores them.
+ *  - Times and quantities get the one form in which this server stores them. Line breaks in base64
+ *    are removed.
  *
  * Typed clients fail to decode a whole list if one value in one of its objects has a wrong type. So
  * every object is checked before it is stored. Pure. Thread: owner of the object.

@@ -30,14 +30,16 @@ extern "C" {
 
 enum hf_error {
         HF_OK = 0,
-        /* 409 Conflict: the object changed since it was read. */
+        /* 409 that is neither AlreadyExists nor a refusal by the fence. Mostly the object changed
+         * since it was read. */
         HF_E_CONFLICT = 1,
-        /* 409 AlreadyExists. */
+        /* 409 AlreadyExists, or a name that must be unique is taken. */
         HF_E_EXISTS = 2,
-        /* 404 NotFound. */
+        /* 404 NotFound, or something else that the function looked for does not exist. */
         HF_E_NOT_FOUND = 3,
         /* 400, 422 or another code below 500 that no other error names: the request is wrong. Do
-         * not send it again unchanged. */
+         * not send it again unchanged. Also a mistake in data that somebody wrote: a configuration,
+         * a file, a manifest, a name. */
         HF_E_INVALID = 4,
         /* 401 Unauthorized, or a TLS certificate was refused. */
         HF_E_UNAUTHORIZED = 5,
@@ -48,13 +50,14 @@ enum hf_error {
         /* 429 TooManyRequests: try again after hf_status.retry_after_s. */
         HF_E_TOO_MANY = 8,
         /* There was no connection, or holdfastd did not process the request: nothing was written.
-         * For a read, any 5xx but 504. */
+         * For a read, any 5xx but 504. Also: a library that is loaded on demand is missing. */
         HF_E_UNAVAILABLE = 9,
         /* The deadline passed, the connection broke after the request was sent, or the response was
          * 504, 408 or, to a write, a 5xx that proves nothing. It is unknown whether the server
          * processed the request. */
         HF_E_TIMEOUT = 10,
-        /* A token fired, or the client or the store was stopped. */
+        /* A token fired, or the client or the store was stopped. A write that was under way may
+         * have been applied, or may still be, unless hf_response.not_sent is set. */
         HF_E_CANCELED = 11,
         /* The fence rejected the write, because its leader term is not in force. Nothing was
          * written. Never retry. */
@@ -70,9 +73,10 @@ enum hf_error {
         /* 413, or another limit on size or count was reached. If the response of a write was too
          * long, the write may have been done. */
         HF_E_TOO_LARGE = 16,
-        /* Another process holds the resource (a lock file, a port). */
+        /* Another process holds the resource (a lock file, a port), or what was begun is not over
+         * yet (hf_electors_stop_poll). */
         HF_E_BUSY = 17,
-        /* Registration is closed, or the object was stopped already. */
+        /* Registration is closed, or the object was started or stopped already. */
         HF_E_CLOSED = 18,
         _HF_E_MAX
 };

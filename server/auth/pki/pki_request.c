@@ -68,8 +68,8 @@ static BIO *open_text(const char *pem, size_t n) {
 }
 
 /* Whether one of the errors in OpenSSL's queue is a lack of memory. Clears the queue, so a function
- * calls this before it returns even where the answer does not matter. The errors are then those of
- * the function itself. */
+ * calls this before it returns even where the answer does not matter. Because all functions do so,
+ * the queue has only errors of the function that calls this. */
 static bool ran_out_of_memory(void) {
         bool found = false;
 
@@ -128,7 +128,7 @@ static bool is_usual_curve(EVP_PKEY *key) {
         return false;
 }
 
-/* Whether the request has its EC key as a whole point. Go's libraries read no other form. */
+/* Whether the EC key of the request is an uncompressed point. Go's libraries read no other form. */
 static bool is_whole_point(X509_REQ *request) {
         const unsigned char *point = NULL;
         int n = 0;
@@ -278,8 +278,9 @@ const char *hfd_pki_certificates_fault(const char *pem, size_t n) {
                 if (*fault)
                         break;
         }
-        /* A block that cannot be read ends the list. A lack of memory must not end it. Without a
-         * bio the error queue is emptied, too. */
+        /* A block that cannot be read ends the list, unless memory ran out: then the fault of the
+         * text is unknown. ran_out_of_memory comes first in the condition, because it must empty
+         * the error queue even without a bio. */
         return ran_out_of_memory() || !bio ? NULL : fault;
 }
 
@@ -300,8 +301,9 @@ static bool is_copied(const X509_NAME_ENTRY *entry) {
 }
 
 /* Copies the attributes of the subject that Kubernetes copies, as far as a program in Go can read
- * them. An approver does not see the others, one of which is the uid of the user. The others are
- * not deleted from a copy: a deletion moves and renumbers all entries behind it. */
+ * them. An approver does not see the others, one of which is the uid of the user. Builds a new
+ * name: to delete the others from a copy of the subject would take quadratic time, because each
+ * deletion moves and renumbers all entries behind it. */
 static bool copy_subject(X509 *cert, const X509_REQ *request) {
         const X509_NAME *from = X509_REQ_get_subject_name(request);
         HF__CLEANUP(name_cleanup) X509_NAME *subject = X509_NAME_new();
@@ -311,7 +313,7 @@ static bool copy_subject(X509 *cert, const X509_REQ *request) {
                 const X509_NAME_ENTRY *entry = X509_NAME_get_entry(from, i);
                 if (!is_copied(entry))
                         continue;
-                /* At the end: -1 = into the set of the entry before, 0 = into a new one. */
+                /* The first -1 appends: to the RDN of the entry before (-1) or as a new RDN (0). */
                 int set = X509_NAME_ENTRY_set(entry);
                 if (X509_NAME_add_entry(subject, entry, -1, set == last_set ? -1 : 0) != 1)
                         return false;

@@ -5,7 +5,8 @@
  * PEM text of n bytes, which needs no NUL at the end. It comes from clients, so it may be anything.
  * Apart from random numbers, results depend on the arguments only.
  *
- * Threads: any, no lock. A check takes as long as the verification of one signature.
+ * Threads: any, no lock. hfd_pki_request_fault verifies one signature, and hfd_pki_issue also makes
+ * one. The other functions only parse.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -17,11 +18,12 @@
  * alternative names are not accepted; "" when all is well; NULL = out of memory. Static storage.
  * The words are those of Go's libraries where these have a fixed text. */
 const char *hfd_pki_request_fault(const char *pem, size_t n);
-/* The same for the subject of a request that this server is to sign: a program in Go shows whoever
- * approves it one common name only. Requests to other signers may have any subject. */
+/* The same for the subject of a request that this server is to sign. The approver may read the
+ * request with a program in Go, which shows one common name only, and no string of an unusual type.
+ * Requests to other signers may have any subject. */
 const char *hfd_pki_request_subject_fault(const char *pem, size_t n);
 /* Whether the subject of the request has that organisation, compared as in the certificate of a
- * client: 1, or 0, also if the text is not a request; or -ENOMEM. */
+ * client. 1: it has; 0: it has not, or the text is not a request; or -ENOMEM. */
 int hfd_pki_request_in(const char *pem, size_t n, const char *organisation);
 /* Why the PEM blocks of the text are not one or more certificates and nothing else; "" when they
  * are; NULL = out of memory. As in Kubernetes, text outside the blocks is ignored. Static
@@ -35,13 +37,13 @@ struct hfd_pki_issue {
         size_t n_request;
         bool digital_signature, key_encipherment; /* the usages of the key */
         int64_t now;     /* seconds since 1970; the certificate is valid from 5 minutes before */
-        int64_t seconds; /* the lifetime; if it is 8 hours or more, it includes these 5 minutes */
+        int64_t seconds; /* the lifetime, above 0; from 8 hours on it includes these 5 minutes */
 };
 /*
  * Issues a certificate for a client, with the subject and the names of the request as far as
  * Kubernetes copies them. It is valid for the lifetime, or until the CA expires if that is sooner.
- * 0, -ENOMEM, -EIO (OpenSSL failed), HF_E_UNAVAILABLE: the CA has expired or cannot be used, or
- * HF_E_INVALID: no certificate is issued for the request, and *ret_fault (static storage) is the
- * reason.
+ * The caller frees *ret_cert_pem. 0; -ENOMEM; -EIO (OpenSSL failed); HF_E_UNAVAILABLE: the CA has
+ * expired or cannot be used; or HF_E_INVALID: no certificate is issued for the request, and
+ * *ret_fault (static storage) is the reason.
  */
 int hfd_pki_issue(const struct hfd_pki_issue *issue, char **ret_cert_pem, const char **ret_fault);

@@ -14,8 +14,8 @@
  *    that resourceVersion. After an error the object is dropped. The next attempt then tries a
  *    create, and reads and updates the Lease if it exists.
  *  - Each write sets again everything that the Lease says about this instance, because another
- *    client may have changed it and clients use the address in it. Members that other clients have
- *    added stay.
+ *    client may have changed the Lease, and clients use the address in it. Members that other
+ *    clients have added stay.
  *  - Each request has its own deadline: a store that does not respond must not delay the shutdown.
  *  - Requests use the ungated client, because an instance that does not lead has a Lease too.
  */

@@ -7,12 +7,12 @@
  * schema of the value, the number of the field in protobuf (protobuf_tag), and flags.
  * HFD_FIELD_POINTER stands for a Go pointer, HFD_FIELD_MERGE and merge_key for the struct tags
  * patchStrategy and patchMergeKey, and list_type and list_keys for the markers +listType and
- * +listMapKey. A schema named *_text is a Go string type with a name of its own; error messages
- * show this name.
+ * +listMapKey. A schema of this file named *_text is a Go string type with a name of its own; error
+ * messages show this name.
  *
- * Invariants: the rows of a table are sorted by name (strcmp), because look-ups bisect it. The
- * number and the type of a field never change: clients that use protobuf find a field by its number
- * alone.
+ * Invariants: the rows of a table are sorted by name (strcmp), because look-ups bisect the table.
+ * The number and the type of a field never change: clients that use protobuf find a field by its
+ * number alone.
  */
 #include "server/resources/workloads/workloads.h"
 
@@ -42,7 +42,8 @@ static const struct hfd_schema persistent_volume_claim_retention_policy_type_tex
 static const struct hfd_schema stateful_set_condition_type_text =
         {.type = HFD_SCHEMA_TEXT, .definition = "io.k8s.api.apps.v1.StatefulSetConditionType"};
 
-/* The controllers of DaemonSets and StatefulSets decide what is in `data`: Go's RawExtension. */
+/* `data` may be any JSON value (Go's RawExtension): the controllers of DaemonSets and StatefulSets
+ * decide what is in it. */
 static const struct hfd_schema_field controller_revision_fields[] = {
         HFD_FIELD_API_VERSION,
         {"data", &hfd_schema_any, .protobuf_tag = 2},
@@ -86,7 +87,8 @@ static const struct hfd_schema_field daemon_set_spec_fields[] = {
 static const struct hfd_schema daemon_set_spec = {
         HFD_STRUCT("io.k8s.api.apps.v1.DaemonSetSpec", daemon_set_spec_fields)};
 
-/* Each kind of the group has its own type of conditions, older than metav1.Condition. */
+/* Each kind of the group that has conditions has its own type for them, older than
+ * metav1.Condition. */
 static const struct hfd_schema_field daemon_set_condition_fields[] = {
         {"lastTransitionTime", &hfd_schema_time, .protobuf_tag = 3},
         {"message", &hfd_schema_text, .protobuf_tag = 5},
@@ -144,8 +146,8 @@ static const struct hfd_schema deployment_strategy = {
         HFD_STRUCT("io.k8s.api.apps.v1.DeploymentStrategy", deployment_strategy_fields)};
 
 /* replicas is a pointer, because 0 is a decision and an absent value stands for 1. The strategy has
- * RETAIN_KEYS: the type Recreate excludes rollingUpdate, so a patch that changes the type names the
- * members that stay. */
+ * RETAIN_KEYS: the type Recreate excludes rollingUpdate, so a strategic merge patch that changes
+ * the type names the members that stay, in $retainKeys. */
 static const struct hfd_schema_field deployment_spec_fields[] = {
         {"minReadySeconds", &hfd_schema_int32, .protobuf_tag = 5},
         {"paused", &hfd_schema_boolean, .protobuf_tag = 7},
@@ -198,7 +200,8 @@ static const struct hfd_schema_field deployment_fields[] = {
 const struct hfd_schema hfd_deployment_schema = {
         HFD_STRUCT("io.k8s.api.apps.v1.Deployment", deployment_fields)};
 
-/* Go's struct does not require the template, unlike those of the other kinds. The rules do. */
+/* Go's struct does not require the template, unlike those of the other kinds. The validation does:
+ * rules/apps_validation.c. */
 static const struct hfd_schema_field replica_set_spec_fields[] = {
         {"minReadySeconds", &hfd_schema_int32, .protobuf_tag = 4},
         {"replicas", &hfd_schema_int32, .protobuf_tag = 1, .flags = HFD_FIELD_POINTER},
