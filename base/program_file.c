@@ -18,7 +18,7 @@ bool hf__program_file_find(const char *name, char path[PATH_MAX]) {
         size_t room = PATH_MAX - n_name - 1; /* the name must fit behind the directory */
         ssize_t n = readlink("/proc/self/exe", path, room);
         if (n <= 0 || (size_t)n >= room)
-                return false; /* it may be cut: readlink does not say so */
+                return false; /* a full buffer: readlink may have cut the path off */
         path[n] = '\0';
         char *slash = strrchr(path, '/');
         if (!slash)

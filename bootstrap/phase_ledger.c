@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The requests for the ledger of a phase in a term.
+ * The requests for the ledger that a phase sends in a term.
  *
- * Invariant: run->ledger is what was last read or written, plus one change: a record, the records
- * of steps that were done together, or a completion. Each write stores exactly that change. After
- * any failure, including a conflict, the caller discards all known state.
+ * Invariant: run->ledger is what was last read or written, plus at most one change: a record, the
+ * records of steps that were done together, a completion, or such records and the completion. Each
+ * write stores exactly that change. After any failure, including a conflict, the caller discards
+ * all known state.
  */
 #include "bootstrap/phase_ledger.h"
 
@@ -210,8 +211,9 @@ int hf__phase_ledger_record_created(struct hf__phase_run *run, const struct hf__
         if (r != 0)
                 return r;
         run->n_failures = 0;
-        /* Each report but the last counts only the steps up to its own, so that the reported
-         * progress grows. The last one counts all settled steps. */
+        /* n_settled counts the settled steps at the beginning of the list. Each report but the
+         * last counts only those up to its own step, so that the reported progress grows. The last
+         * one counts them all. */
         for (size_t i = 0; i < n; i++) {
                 bool counts_to_own = i + 1 < n && created[i].step < n_settled;
                 report_record(run, &steps->list[created[i].step], HF__OUTCOME_CREATED,
@@ -236,8 +238,8 @@ int hf__phase_ledger_complete(struct hf__phase_run *run, struct hf_status *why) 
 
 /* ---- checking that it still exists ---- */
 
-/* Whether the text is a ledger that does not mention the phase. Returns false for a ledger that
- * cannot be read or that a newer program wrote, so that such a ledger is left alone. */
+/* Whether the text is a ledger that does not show the phase as complete. Returns false for a ledger
+ * that cannot be read or that a newer program wrote, so that such a ledger is left alone. */
 static bool lacks_phase(const struct hf__phase_run *run, const char *text, size_t n) {
         char key[64];
         int n_key = snprintf(key, sizeof key, "\"%s.completed\"", run->phase->name);

@@ -5,7 +5,8 @@
  * is known of one object. Pure: no clock, no I/O, no allocation. phase_run.c carries the actions
  * out. The unit test simulates instances that follow the plan, and lets them die at every point.
  *
- * Rules:
+ * Rules, with the outcome that is recorded (enum hf__outcome) in parentheses. A step's stamp is the
+ * annotation HF__STAMP with the hash of the step's content (content.h).
  *
  *  - Newer versions win. A phase that a newer version completed is left alone, and so is a step
  *    whose record is from a newer version. If versions are equal but contents differ (instances

@@ -114,8 +114,9 @@ static int update_object(struct upsert *upsert, bool *ret_again) {
                 return fail_unwanted(upsert);
         HF__CLEANUP(hf__json_cleanup) struct hf__json *before = hf__json_dup(object);
         r = before ? merge_object(object, upsert->body) : -ENOMEM;
-        /* The body may have an empty resourceVersion, which the merge has copied. The server would
-         * then overwrite changes made since the read. */
+        /* The body may have an empty resourceVersion, or null, and the merge has then overwritten
+         * or removed the one that was read. The server would accept that and overwrite changes made
+         * since the read. */
         const char *version = hf__json_string(before, "metadata.resourceVersion");
         if (r == 0 && version)
                 r = hf__json_set_string(object, "metadata.resourceVersion", version);

@@ -25,10 +25,11 @@ static const struct hf_log *log_of(const struct hf_elector *elector) {
 }
 static double seconds(hf_nsec duration) { return (double)duration / (double)HF_NSEC_PER_SEC; }
 
-/* ---- callbacks on the term's threads ---- */
+/* ---- callbacks of the term's client, and of the host ---- */
 
 /* The fence refused a write, or the server did not confirm the fence. Only the client of the
- * current term can call this, because a term's end ends its client. Thread: any. */
+ * current term can call on_stale, because a term's end ends its client. Thread: any, with a lock of
+ * the client held (leader_client.h). */
 static void on_stale(void *ctx, int error) {
         struct hf_elector *elector = ctx;
         hf_metric_add(elector->metrics->stale_writes, 1);
@@ -36,16 +37,17 @@ static void on_stale(void *ctx, int error) {
         hf__elector_wake(elector);
 }
 
-/* The last unanswered write of the term has got its response. Thread: any. */
+/* The last unanswered write of the ended term has got its response, or could not be sent. May be
+ * called again (leader_client.h). Thread: any, with a lock of the client held. */
 static void on_settled(void *ctx) {
         struct hf_elector *elector = ctx;
         atomic_store(&elector->writes.settled, true);
         hf__elector_wake(elector);
 }
 
-/* Calls on_change, or queues the call in the host's loop. At the beginning of a term this precedes
- * the log line about it, because an embedder that adds the term to its log lines must know it by
- * then. (In a loop on_change may run later.) */
+/* Calls on_change, or queues the call in the host's loop. At the beginning of a term the call
+ * precedes the log line about the term, because an embedder that adds the term to its log lines
+ * must know the term by then. (In the host's loop, on_change may run after the log line.) */
 static void notify_host(struct hf_elector *elector) {
         struct hf_leader_info info = {.size = sizeof info};
 

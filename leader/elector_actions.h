@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* Carries out the actions that the pure core decides on. */
+/* Carries out the actions that the pure core (core.h) decides on. */
 #include "leader/electors.h"
 
 /* Carries out the actions of one step of the elector's core. Thread: the loop's only. */

@@ -3,8 +3,8 @@
  * Copies the text of a Lease, with other values of the members that a holder changes.
  *
  * Invariant: each member that hf__lease_write would set is found exactly once, or the edit is given
- * up. So neither a missing nor a repeated member makes a difference between the two. If the edit is
- * given up, the caller parses the Lease and calls hf__lease_write.
+ * up. So the result is that of hf__lease_write also if a member is missing or repeated. If the edit
+ * is given up, the caller parses the Lease and calls hf__lease_write.
  */
 #include "leader/lease_edit.h"
 
@@ -91,7 +91,8 @@ static bool replace_time(struct edit *edit, enum member member, struct hf__span 
 /* Called for each member of an object. False: the edit is given up. */
 typedef bool (*member_fn)(struct edit *edit, struct hf__span key, struct hf__span value);
 
-/* An escape could hide the name of a member. */
+/* Calls fn for each member of the object. False: fn gives the edit up, the text is not an object,
+ * or the name of a member has an escape: it may be a name that fn looks for. */
 static bool each_member(struct edit *edit, struct hf__span object, member_fn fn) {
         struct hf__span key, value;
         size_t at = 0;
@@ -153,7 +154,8 @@ static bool edit_lease(struct edit *edit, struct hf__span key, struct hf__span v
         return true;
 }
 
-/* Whether the record has only values that are printed as they are, and begins no term. */
+/* Whether hf__lease_write would only replace values for this record: it would not create the Lease,
+ * begin a term, name a successor, remove a member, or escape a character. */
 static bool is_simple(const struct hf__record *record) {
         return record->exists && record->cause == HF__CAUSE_NONE && record->duration_s > 0 &&
                record->acquire_us != 0 && record->renew_us != 0 && record->rv[0] &&

@@ -9,7 +9,8 @@
 
 struct hf__strbuf;
 
-/* The values to print: as for hf__lease_write, without labels and process. */
+/* The values to print, as for hf__lease_write. A Lease that gets labels must be printed by
+ * hf__lease_write. */
 struct hf__lease_edit {
         const char *ns, *name;
         const struct hf__record *record;
@@ -18,8 +19,9 @@ struct hf__lease_edit {
 /*
  * Prints the Lease to write. last: the text of the Lease as last seen, which must be JSON. True:
  * out, which was empty, has the object that hf__lease_write would print, or its error is set.
- * False: more must change than what a renewal or a release changes, or the text has one of these
- * members not exactly once, or an escape in the name of a member; out is empty.
+ * False: more must change than what a renewal or a release changes; or the text lacks a member that
+ * hf__lease_write sets, has such a member twice, or has an escape in the name of a member of the
+ * Lease, its metadata, annotations or spec. Then out is empty, and the caller uses hf__lease_write.
  */
 bool hf__lease_edit(const struct hf__lease_edit *edit, const char *last, size_t n,
                     struct hf__strbuf *out);

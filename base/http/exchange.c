@@ -51,8 +51,8 @@ static bool has_header(const struct hf__http_request *request, const char *name)
 }
 
 /* set_server_name in curl_options.c gives curl a name other than the URL's host. That name is for
- * TLS only, so this creates a Host header with the URL's authority. *ret_header is NULL if no such
- * header is needed, and after a failure. 0 or -ENOMEM. */
+ * TLS only, so a Host header with the URL's authority is made here. *ret_header is NULL if no such
+ * header is needed, and after a failure; the caller frees it. 0 or -ENOMEM. */
 static int make_host_header(const struct hf__http_request *request, char **ret_header) {
         const char *authority = strstr(request->url, "://");
 
@@ -82,7 +82,8 @@ static size_t list_extra_headers(const struct hf__http_request *request, const c
         return n;
 }
 
-/* Allocates an exchange, followed by space for n_headers headers, all strings and the body. */
+/* Allocates an exchange, followed by space for n_headers headers, all strings, and the body unless
+ * the caller keeps it (keeps_body). */
 static struct hf__exchange *allocate_exchange(const struct hf__http_request *request,
                                               const char **extra, size_t n_extra,
                                               size_t n_headers) {
@@ -96,7 +97,7 @@ static struct hf__exchange *allocate_exchange(const struct hf__http_request *req
                       n_strings + (request->keeps_body ? 0 : request->n_body));
 }
 
-/* One block of memory holds the exchange, curl's list of headers, the strings and the body. */
+/* One block of memory holds the exchange and all that allocate_exchange makes space for. */
 struct hf__exchange *hf__exchange_new(struct hf__http_engine *engine,
                                       const struct hf__http_request *request) {
         const char *extra[3];
@@ -185,7 +186,7 @@ int hf__exchange_on_prereq(void *ctx, char *peer, char *local, int peer_port, in
                 return CURL_PREREQFUNC_ABORT;
         }
         x->may_have_sent = true;
-        x->connect_deadline = HF_NSEC_NEVER; /* the timer notices when it is due */
+        x->connect_deadline = HF_NSEC_NEVER; /* hf__exchange_on_timer sets the timer again */
         x->sent_at = now;
         x->local_port = local_port;
         return CURL_PREREQFUNC_OK;

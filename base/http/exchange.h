@@ -58,7 +58,7 @@ struct hf__exchange {
         CURL *easy;                    /* NULL = none */
         struct hf__avoided *avoided;   /* owned; NULL = no address */
         bool left_out_silent;          /* an address was refused because it was silent */
-        bool takes_silent;             /* no other address was left, so none is refused for that */
+        bool takes_silent;             /* no other address was left: take also silent ones */
         struct curl_slist *connect_to; /* owned, freed by curl_slist_free_all; NULL = none */
         char *url_override;            /* owned, freed by curl_free; NULL = none */
         bool may_have_sent;            /* curl has a connection and may have begun to send */
@@ -87,6 +87,9 @@ struct hf__exchange *hf__exchange_new(struct hf__http_engine *engine,
                                       const struct hf__http_request *request);
 /* Frees an exchange that was never submitted or has ended. */
 void hf__exchange_free(struct hf__exchange *x);
+
+/* The functions below that end x call its on_done and free x, unless cancel_command is in the
+ * mailbox. So do not use x after a call that may have ended it. */
 
 /* Starts x, delays it, or ends it if no time is left or the engine is stopping. */
 void hf__exchange_start(struct hf__exchange *x);

@@ -80,7 +80,8 @@ static const char *find_root(const struct hfd_pki *own, const char *serving,
         return rest ? rest : serving;
 }
 
-/* key NULL: the key is in a file, and *ret_ca stays empty. 0 or -ENOMEM. */
+/* key NULL: the key is in a file, or nothing is published yet. Then *ret_ca is empty. 0 or
+ * -ENOMEM. */
 static int copy_own(const char *cert, const char *key, struct hfd_pki_ca *ret_ca) {
         *ret_ca = (struct hfd_pki_ca){0};
         if (!key)
@@ -132,8 +133,9 @@ static const char *missing_key(const struct hfd_config *config) {
                        : NULL;
 }
 
-/* The CA with its key, for one signature. 0, HF_E_NOT_FOUND, or another error of hfd_pki_ca_read.
- * The caller frees *ret_ca, also after an error: a CA without a key may be in it. */
+/* The CA with its key, for one signature. *ret_ca must be zeroed. 0, HF_E_NOT_FOUND, or another
+ * error of hfd_pki_ca_read. The caller frees *ret_ca, also after an error: a CA without a key may
+ * be in it. */
 static int get_ca(struct hfd_cluster_ca *ca, struct hfd_pki_ca *ret_ca,
                   struct hf_status *reterr_status) {
         const char *missing = missing_key(ca->config), *directory = ca->config->cert_dir;

@@ -6,13 +6,14 @@
  *  - Fields are in the order of their numbers, and the entries of a map in the order of their keys.
  *  - A field that is not a pointer in Go is always written, even if it is 0, "" or an empty
  *    message. A pointer (HFD_FIELD_POINTER) is written if the object has the member. Nothing is
- *    written for an absent list, map or []byte, nor for an absent ANY (schema.h).
+ *    written for an absent or empty list or map, nor for an absent []byte or ANY (schema.h).
  *  - A time is a message with seconds and nanoseconds. Go's zero time is an empty message. Only a
  *    MicroTime has a fraction, of whole microseconds.
  *
  * The length of a message precedes the message. The encoder appends the message first, and then
  * moves it by the bytes that the length needs. Objects are rarely nested more than a dozen levels
- * deep, and never deeper than JSON, so this is cheaper than a first pass that computes all lengths.
+ * deep, and the JSON parser limits the nesting (HF__JSON_DEPTH_MAX). So moving the messages is
+ * cheaper than a first pass that computes all lengths.
  */
 #include "server/schema/protobuf_encode.h"
 
@@ -146,7 +147,7 @@ static void put_elements(struct hf__strbuf *s, unsigned number, const struct hfd
                 put_value(s, number, list->items, m);
 }
 
-/* {1: value as JSON}, as in FieldsV1. Null has no text. */
+/* A message {1: value as JSON}, as in FieldsV1. For null, and for value NULL, an empty message. */
 static void put_any_value(struct hf__strbuf *s, unsigned number, const struct hf__json *value) {
         size_t start = s->n;
 
@@ -158,8 +159,9 @@ static void put_any_value(struct hf__strbuf *s, unsigned number, const struct hf
 }
 
 /*
- * {1: an object, 2: a list}, or {1: a boolean, 2: an object}, where an object counts as true. Any
- * other value is left out.
+ * A message {1: an object, 2: a list} if the schema's `other` is a LIST, or {1: a boolean, 2: an
+ * object} if it is a BOOLEAN. In the second case the boolean is always written: an object counts as
+ * true, and a value of another type as false.
  */
 static void put_either(struct hf__strbuf *s, unsigned number, const struct hfd_schema *schema,
                        const struct hf__json *value) {
@@ -284,7 +286,8 @@ static void put_field(struct hf__strbuf *s, const struct hfd_schema_field *f,
  * number. */
 static void put_fields(struct hf__strbuf *s, const struct hfd_schema *schema, unsigned embedded_tag,
                        const struct hf__json *json) {
-        /* 1 + the index of the field, or 0. A byte each, because values may be nested deeply. */
+        /* 1 + the index of the field, or 0. A byte each, because the stack has such an array for
+         * each level of nested messages. */
         unsigned char by_tag[HFD_PROTOBUF_TAGS] = {0};
 
         assert(schema->n_fields < UCHAR_MAX);

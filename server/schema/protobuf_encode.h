@@ -19,9 +19,10 @@ struct hf__strbuf;
 #define HFD_PROTOBUF_TAGS 64
 
 /*
- * Appends the fields of a message. schema is a STRUCT. A member of json whose type is not that of
- * the schema is written as the zero value of its type, or left out if it should be a list or a map.
- * Members that the schema does not have are left out.
+ * Appends the fields of a message. schema is a STRUCT. A member of json that is null counts as
+ * absent. If a member has another type than its field in the schema, the zero value of the field's
+ * type is written, but nothing for a LIST, a MAP or a BYTES. Members that the schema does not have
+ * are left out.
  */
 void hfd_protobuf_encode(struct hf__strbuf *s, const struct hfd_schema *schema,
                          const struct hf__json *json);

@@ -32,9 +32,10 @@ enum hf_upsert_result { HF_UPSERT_UNCHANGED = 0, HF_UPSERT_CREATED, HF_UPSERT_UP
  *
  * An update has the resourceVersion that was read. After a conflict, or if another writer creates
  * or deletes the object in between, hf_upsert reads again: it makes at most 5 attempts. If the body
- * has a metadata.resourceVersion or metadata.uid, the object must have the same, or nothing is
- * written; such a body never creates an object. The deadline, if given, applies to each request
- * separately; `token` ends all attempts.
+ * has a metadata.resourceVersion or metadata.uid that is not empty, the object must have the same,
+ * or nothing is written; such a body never creates an object. The deadline is a time, so if it is
+ * given, all requests together must end by then; otherwise each request has the client's default
+ * timeout. `token` ends all attempts.
  *
  * ret_result and ret_object may be NULL; *ret_object is the object as the server returned it,
  * malloc'ed and NUL-terminated, and the caller frees it. Returns 0, -EINVAL, -ENOMEM or an error of

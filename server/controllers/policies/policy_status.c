@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Checks the types in the expressions of ValidatingAdmissionPolicies. There is one key for each
- * policy.
+ * Checks the types in the expressions of ValidatingAdmissionPolicies. A key of the reconciler is
+ * the name of a policy.
  *
- * Invariant: each generation of a policy is checked once, when it is first seen. A later change of
- * a kind's schema causes no new check, as in Kubernetes: the status says which generation was
- * checked.
+ * Invariant: a policy is checked only until its status says that its generation was checked. A
+ * later change of a kind's schema causes no new check, as in Kubernetes.
  */
 #include "server/controllers/policies/policy_status.h"
 
@@ -22,7 +21,8 @@
 static const struct hf_resource policies = {"admissionregistration.k8s.io", "v1",
                                             "validatingadmissionpolicies"};
 
-/* Whether the status says that this generation was checked. */
+/* Whether the status says that the policy's generation was checked. *ret_generation: that
+ * generation; 0 = the policy has none, and counts as checked. */
 static bool is_checked(const struct hf__json *policy, int64_t *ret_generation) {
         int64_t observed = 0;
 

@@ -11,7 +11,7 @@
 
 struct hfd_seat_demand {
         /* the running period */
-        hf_nsec at; /* boot time up to which the sums below count; `seats` has been right since */
+        hf_nsec at; /* boot time up to which the sums below count; since then `seats` are needed */
         uint64_t seats, highest;
         double seconds, sum, sum_of_squares; /* integrals over the period until `at` */
         /* the last period */
@@ -22,5 +22,6 @@ struct hfd_seat_demand {
 void hfd_seat_demand_init(struct hfd_seat_demand *demand, hf_nsec now);
 /* The demand is `seats` from now on. */
 void hfd_seat_demand_set(struct hfd_seat_demand *demand, uint64_t seats, hf_nsec now);
-/* Ends the period: computes the values of the last one, and begins the next. */
+/* Ends the running period, computes its values, and begins the next one. If no time has passed in
+ * the period, only high_watermark is computed, and the other values stay. */
 void hfd_seat_demand_end_period(struct hfd_seat_demand *demand, hf_nsec now);

@@ -15,7 +15,8 @@ struct hfd_compared {
         struct hf__arena *arena; /* borrowed; has the pairs */
 };
 
-/* The arena, and all values that are compared, must stay until hfd_compared_done. */
+/* The arena, and all values that are compared, must stay until hfd_compared_done. The values must
+ * not change until then. */
 void hfd_compared_init(struct hfd_compared *compared, struct hf__arena *arena);
 /* Frees the tree. Its pairs stay in the arena, which frees them. */
 void hfd_compared_done(struct hfd_compared *compared);
