@@ -4,8 +4,8 @@
  * hook watches the ledger's ConfigMap, beginning with its current state. When a watch ends, the
  * hook opens another after a pause that grows.
  *
- * Invariant: when the hook returns, its watch has ended and no callback of it runs any more,
- * because the state that they share is on the hook's stack.
+ * Invariant: when the hook returns, its watch has ended, and no callback uses the state that it
+ * shares with the hook (struct wait), because that state is on the hook's stack.
  */
 #include "bootstrap/ledger_wait.h"
 

@@ -23,8 +23,8 @@
 #include "cel/values/issues.h"
 
 /* Kubernetes' PerCallLimit. Memory has a limit of its own, which Kubernetes does not have: nothing
- * is freed before an evaluation ends, and a cheap expression can make large values. It leaves room
- * for several copies of a large object. */
+ * is freed before an evaluation ends, and a cheap expression can make large values. BYTES_LIMIT
+ * leaves room for several copies of a large object. */
 #define COST_LIMIT  1000000
 #define BYTES_LIMIT (16U * 1024 * 1024)
 

@@ -42,8 +42,8 @@ static void range_types(struct hf__cel_checker *c, const struct hf__cel_node *no
                 types[1] = type->params[1];
         } else if (type->kind == HF__CEL_DYN || type->kind == HF__CEL_ERROR ||
                    type->kind == HF__CEL_VAR) {
-                /* The type of the range is still open. As in cel-go it becomes dyn, so it cannot
-                 * turn out to be a number afterwards. */
+                /* If the type of the range is still open (a VAR), it becomes dyn, as in cel-go, so
+                 * it cannot turn out to be a number afterwards. */
                 hf__cel_check_assign_one(c, hf__cel_check_dyn(), type);
                 types[0] = types[1] = hf__cel_check_dyn();
         } else {
@@ -56,8 +56,9 @@ static void range_types(struct hf__cel_checker *c, const struct hf__cel_node *no
         }
 }
 
-/* The type of a list that is sorted by keys. Kubernetes makes sortBy a call of this function with
- * the list of keys, so the rows of the library say which keys have an order. */
+/* The type of a list that is sorted by keys. Kubernetes turns sortBy into a call of the function
+ * HF__CEL_SORT_BY with the list of keys. So the overloads of that function in the library say which
+ * keys have an order. */
 static const struct hf__cel_type *sorted_type(struct hf__cel_checker *c,
                                               const struct hf__cel_node *node) {
         const struct hf__cel_overload *const *overloads;
@@ -75,8 +76,8 @@ static const struct hf__cel_type *sorted_type(struct hf__cel_checker *c,
         return result ? result : hf__cel_check_error_type();
 }
 
-/* The type of what a macro accumulates. That is the type of its result, except in exists_one, which
- * counts. */
+/* The type of what a macro accumulates. It is also the type of the macro's value, except for
+ * exists_one, which counts the hits, but whose value is a bool. */
 static const struct hf__cel_type *fold_type(struct hf__cel_checker *c,
                                             const struct hf__cel_node *node,
                                             const struct hf__cel_type *element) {

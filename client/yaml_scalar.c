@@ -20,7 +20,8 @@
 
 #define NUMBER_MAX 64 /* bytes of a number as text, with the NUL; a longer one is a text */
 
-/* Returns the meaning of a word; NULL: it is an ordinary text. */
+/* Returns the JSON of a word that has a meaning, or "NaN", "+Inf" or "-Inf". NULL: it has none, and
+ * is a number or an ordinary text. */
 static const char *find_word(const char *text, size_t n) {
         static const struct {
                 const char *words; /* separated by spaces */

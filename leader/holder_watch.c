@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The processes of this host that hold Leases of a set.
+ * The processes of this host that hold Leases of a set of electors.
  *
  * A process that has ended makes its pidfd readable, after the kernel has closed its files. That is
  * only the occasion for a test: another process may have got the pid. The lock file is the proof.
  *
  * Invariants:
- *  - a description is used only for the record that it belongs to: this holder and acquire time;
- *  - a death is never taken back: a process that is dead stays dead, whatever happens to its file
- *    later.
+ *  - a process's description (holder_lock.h) is used only for the record of the Lease that it
+ *    belongs to: the one with this holder and acquire time;
+ *  - while an elector refers to a holder that was found dead, the holder stays dead, whatever
+ *    happens to its lock file later.
  */
 #include "leader/holder_watch.h"
 

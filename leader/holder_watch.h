@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Watches the processes of this host that hold the Leases of a set, by their lock files
- * (holder_lock.h). Electors whose Leases are held by one process share what is known of it.
+ * Watches, by their lock files (holder_lock.h), the processes of this host that hold Leases for
+ * which the electors of a set contend. Electors whose Leases one process holds share what is known
+ * of that process.
  *
  * Thread: the elector loop's, except where noted.
  */
@@ -25,8 +26,14 @@ void hf__holder_watch_set_epoll(struct hf__holder_watch *watch, int epoll_fd);
 /* Describes this process; borrowed. NULL if watch is NULL. Thread: any. */
 const char *hf__holder_watch_process(const struct hf__holder_watch *watch);
 
-/* Whether the process that holds the elector's Lease, as its core has observed it, is certainly
- * dead. A process is tested when it is first seen, at its end, and once a second. */
+/*
+ * Whether the process that holds the elector's Lease is certainly dead, or has freed its electors
+ * (holder_lock.h). The holder is that of the record that the elector's core has observed last.
+ * False if nothing is known, if the Lease has no holder or the elector itself as its holder, or if
+ * the elector is not in the state HF_FOLLOWING. A call tests the process when it is first seen,
+ * after its end (hf__holder_watch_on_fd), and if the last test is a second old; otherwise the
+ * result is that of the last test.
+ */
 bool hf__holder_watch_is_dead(struct hf__holder_watch *watch, struct hf_elector *elector,
                               hf_nsec now);
 /* Forgets the elector's holder. Thread: also the owner's, when the loop does not run. */

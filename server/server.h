@@ -10,8 +10,8 @@
  *      health_checks, leadership, bootstrap_phases, hooks, debug_leader, status_line
  *                        one task each
  *      certificates/, configured_admission/, reload/
- *                        the files of certificates and keys; the plug-ins of flags; reading files
- *                        again
+ *                        the files of certificates and keys; the chain of admission plug-ins;
+ *                        reading files again
  *      check/            `holdfastd --check`, which starts nothing
  *      main/
  *        election        the controllers and the elector
@@ -101,7 +101,7 @@ struct hfd_server {
         struct hfd_runfile *data_lock; /* one process per data directory */
         struct hfd_runfile *runfile; /* one process per instance; records what this process leads */
         struct hfd_store *store;
-        struct hfd_outbound *outbound; /* calls of webhooks and of the issuer of tokens */
+        struct hfd_outbound *outbound; /* calls to webhooks and to the issuer of tokens */
         /* The addresses of webhooks that are given as services. */
         struct hfd_service_resolver *services;
         struct hfd_auth *auth;
@@ -133,19 +133,19 @@ struct hfd_server {
         struct hf_elector *elector;          /* borrowed from electors; see elector_mu */
         struct hf_hooks *hooks;
 
-        /* ---- the certificates as last read (certificates.h): written by hfd_assembly_make, read
-         * by the boot, which also writes kubeconfig_peers, and once the boot is done read and
-         * replaced by the reload's thread only. hfd_assembly_free frees them, when no reload runs
-         * any more. ---- */
+        /* ---- the certificates as last read (certificates.h). hfd_assembly_make sets them. The
+         * boot reads them, and sets kubeconfig_peers. After the boot only the reload's thread reads
+         * and replaces these members. hfd_assembly_free frees them, when no reload runs any more.
+         * ---- */
         struct hfd_pki pki;
         char *server_cert_pem, *server_key_pem, *client_ca_pem; /* owned */
         /* The peers in the kubeconfig that was written last. */
         struct hfd_peer_list kubeconfig_peers;
 
         /* ---- shared: any thread ---- */
-        /* Guards `elector` while hfd_leadership_end_term uses it, which may still run on a thread
-         * of the store when hfd_assembly_free frees the electors. Before that everybody else reads
-         * the pointer without the lock. */
+        /* Guards `elector` in hfd_leadership_end_term. That function may still run on a thread of
+         * the store when hfd_assembly_free sets `elector` to NULL, under this lock, and frees the
+         * electors. All other readers are done by then, and read the pointer without the lock. */
         pthread_mutex_t elector_mu;
         struct hfd_lifecycle lifecycle;
         struct hfd_log_sink log_sink;
@@ -153,12 +153,13 @@ struct hfd_server {
         _Atomic bool waiting_for_store;        /* set by the boot, for the status line */
         _Atomic bool ready;                    /* set by the boot: all post-start hooks are done */
         _Atomic bool peers_changed;            /* main looks whether the kubeconfig must change */
-        _Atomic bool kubeconfig_failed;        /* the last attempt to write it; main tries again */
+        _Atomic bool kubeconfig_failed;        /* the last write of it failed; main tries again */
         _Atomic bool copy_begun;     /* `holdfastd store copy` writes to the store; main stops */
         _Atomic bool stuck;          /* set by the elector's loop: a controller does not stop */
         _Atomic bool sequence_ended; /* set by the sequence thread, last */
-        /* 2 after a mistake that only the user can correct (flag, file, manifest). Valid once
-         * sequence_ended is true, and after a failed hfd_assembly_make, where 0 means 1. */
+        /* The exit status of the process: 0, 1, or 2 after a mistake that only the user can correct
+         * (flag, file, manifest). Valid once sequence_ended is true, and after a failed
+         * hfd_assembly_make, where 0 means 1. */
         _Atomic int exit_status;
 };
 

@@ -8,9 +8,10 @@
  * being received. Its head_done is set when the final block is complete. Headers of 1xx blocks are
  * ignored.
  *
- * When a callback of the request refuses to go on, or the body exceeds its limit, the exchange's
- * forced_outcome is set, and curl is made to fail the transfer. Invariant: the first forced_outcome
- * is kept, because it is the cause, and curl's error only the consequence.
+ * When a callback of the request refuses to go on, or the body exceeds its limit or cannot be
+ * stored (-ENOMEM), the exchange's forced_outcome is set, and curl is made to fail the transfer.
+ * Invariant: the first forced_outcome is kept, because it is the cause, and curl's error only the
+ * consequence.
  */
 #include "base/http/http_response.h"
 

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The loop of a worker: one thread that serves the worker's connections.
+ * The loop of a worker: one thread that serves the worker's connections. A connection is a
+ * stranger's until its sender is known (connection.c).
  *
  * One iteration:
  * - wait for events of sockets, for a second at most. So an idle worker makes progress too, which
  *   the watchdog checks.
- * - serve the connections with events.
+ * - serve the known senders' connections with events.
  * - handle the messages (new sockets, changed responses, calls) of other threads and of this one.
+ * - when http->draining has been set: begin to drain the connections.
  * - serve the dirty connections of known senders, whose responses have changed or which have more
  *   to do, in at most MAX_DIRTY steps, so that an event for thousands of watches does not delay
  *   other requests.
@@ -14,6 +16,7 @@
  *   in a second epoll, and the dirty ones in a second list, so that a flood of handshakes or
  *   requests, of which a step takes up to some milliseconds, delays known senders by one step only.
  *   The epoll and the list return them in turn.
+ * - report the responses that have begun and are not complete (report_unsent).
  * - once a second, check the time limits.
  *
  * Worker 0 also accepts connections, and distributes the sockets over all workers in turn.

@@ -12,7 +12,7 @@ struct hfd_worker;
 int hfd_worker_loop_start(struct hfd_worker *worker);
 /*
  * Joins the thread, if it was started, and handles the messages that it has left: closes sockets,
- * drops the references to requests, and makes the calls. http->closing must be set. Call it for
- * worker 0 first, because until it is joined it may post sockets to the others.
+ * drops the references to requests, and makes the calls. http->closing must be set. Stop worker 0
+ * first, because it may post sockets to the others until its thread is joined.
  */
 void hfd_worker_loop_stop(struct hfd_worker *worker);

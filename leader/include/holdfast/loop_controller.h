@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * A controller that runs in the host's event loop instead of on a thread of its own. In struct
- * hf_controller set `run` to hf_loop_controller_run, and `ctx` to a struct hf_loop_controller.
+ * A controller whose code runs in the host's event loop. Its thread only waits for the end of the
+ * run. In struct hf_controller set `run` to hf_loop_controller_run, and `ctx` to a struct
+ * hf_loop_controller.
  *
  * In each term the loop calls `begin`. It calls `drain` when the term ends, for whatever reason,
  * and then `abort` if the term was lost or its drain deadline has passed. The host ends the run

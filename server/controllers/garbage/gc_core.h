@@ -9,8 +9,9 @@
  *                                               owners
  *      none is solid, at least one waits        delete it: in the foreground if it has dependents,
  *                                               otherwise as in the next row. But if one of its
- *                                               dependents waits too, the owners may form a cycle:
- *                                               then first clear blockOwnerDeletion in its
+ *                                               dependents waits too, and one of its references has
+ *                                               blockOwnerDeletion set, the owners may form a
+ *                                               cycle: then first clear blockOwnerDeletion in its
  *                                               references
  *      all are absent                           delete it, with the policy of its finalizers
  *      it has no owner references               keep it
@@ -30,7 +31,7 @@ struct hf__json;
 struct hfd_gc_view {
         size_t n_solid, n_waiting, n_absent; /* numbers of owners in these states */
         bool orphan, foreground;             /* the object has that finalizer */
-        bool blocks; /* a reference of the object has blockOwnerDeletion set */
+        bool blocks;                         /* hfd_gc_blocks of the object */
         /* Needed only if n_waiting > 0 and n_solid == 0. */
         bool has_dependents;
         bool dependent_waits; /* a dependent is itself being deleted in the foreground */
@@ -42,8 +43,8 @@ enum hfd_gc_verdict {
         HFD_GC_DELETE_BACKGROUND,
         HFD_GC_DELETE_FOREGROUND,
         HFD_GC_DELETE_ORPHAN,
-        /* Clear blockOwnerDeletion. The event of that write adds the object's key again, and then
-         * it is deleted. */
+        /* Clear blockOwnerDeletion. The watch event of that write enqueues the object's key again,
+         * and then the object is deleted. */
         HFD_GC_UNBLOCK,
 };
 /* Applies the table above. */
@@ -53,7 +54,8 @@ const char *hfd_gc_policy(enum hfd_gc_verdict verdict);
 
 /* Whether the object is being deleted in the foreground. */
 bool hfd_gc_waits(const struct hf__json *object);
-/* Whether one of its owner references has blockOwnerDeletion set. */
+/* Whether one of its owner references has blockOwnerDeletion set. References without a uid do not
+ * count. */
 bool hfd_gc_blocks(const struct hf__json *object);
 /* Removes the owner references with certain uids, and the list of references if it becomes empty.
  * uids: {"uids": [...]}. 0, -ENOMEM. */

@@ -2,8 +2,8 @@
 #pragma once
 /*
  * Converts one parsed object by the webhook of its kind. Admission needs this for webhooks and
- * policies whose rules name another version than the request does. It has parsed values where
- * convert.h takes stored objects.
+ * policies whose rules name another version than the request does. Admission has parsed values,
+ * whereas convert.h takes stored objects.
  * Limits, deadline and threads are those of convert.h.
  */
 #include "server/admission/forms.h"
@@ -11,7 +11,7 @@
 
 struct hfd_convert_json {
         const struct hfd_resource *from, *to; /* references are taken */
-        const char *path;                     /* "ns/name"; copied */
+        const char *path;                     /* "ns/name" or "name"; copied */
         const struct hf__json *source;        /* not changed; it is not used after the call */
         hf_nsec deadline;                     /* boot time */
         uint64_t owner;

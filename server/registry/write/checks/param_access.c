@@ -53,7 +53,7 @@ static void put_user(struct hf__strbuf *out, const struct hfd_requester *user) {
 /* The kind of the params, as far as the server knows it. */
 struct params {
         const char *api_version, *kind; /* NULL = unknown; borrowed */
-        char group[HF_NAME_MAX + 1];
+        char group[HF_NAME_MAX + 1];    /* "*" = unknown */
         const char *version, *resource; /* "*" = unknown; borrowed */
         const struct hfd_resource *row; /* owned reference; NULL = unknown */
         bool is_malformed; /* the apiVersion has more than one slash, or too long a group */
@@ -96,9 +96,9 @@ static bool may_read(const struct hfd_write *w, const struct params *params, con
 }
 
 /*
- * Responds 422. If old is perhaps not the newest version of the object, starts an attempt on the
- * newest one instead: there a policy's paramKind may be that of the request, or a patch may lead to
- * other params of a binding.
+ * Responds 422. If old may not be the newest version of the object, starts another attempt with the
+ * newest version instead: the newest policy may have the paramKind of the request already, or a
+ * patch of the newest binding may lead to other params.
  */
 static void refuse_params(struct hfd_write *w, const struct hf__json *old, const char *field,
                           struct hf__strbuf *why) {

@@ -7,8 +7,12 @@
 struct hf__json;
 
 /*
- * Expressions read params with the server's rights, so a policy that warns with their contents
- * would show them to its writer. w->object is valid; other kinds pass, and so does the
- * server itself. old NULL = a create. False: the response was sent, or another attempt was started.
+ * The expressions of a policy read its params with the rights of the server. Without this check, a
+ * user could write a policy that shows params which the user may not read, for example in a
+ * warning.
+ *
+ * w->object has been validated. old: the object before the write; NULL = a create. Writes of other
+ * kinds, of a subresource, and of the server itself are always allowed. False: the response was
+ * sent, or another attempt was started, so the caller must not touch w any more.
  */
 bool hfd_write_may_read_params(struct hfd_write *w, const struct hf__json *old);
