@@ -4,8 +4,8 @@
  * removes the fields that the server manages, and computes a hash of the content.
  *
  * Invariants: the steps depend on the manifests and the table of kinds only, so instances that have
- * the same ones create the same steps. A message about an invalid document is one line and names
- * the file, the document and the line.
+ * the same manifests and kinds create the same steps. A message about an invalid document is one
+ * line and names the file, the document and the line.
  */
 #include "bootstrap/manifest.h"
 
@@ -33,8 +33,10 @@ struct place {
         struct hf__steps *steps;
         const struct hf__manifest_kinds *kinds;
         const char *source;
-        size_t number, line; /* of the document within the source; both start at 1 */
-        bool rejected;       /* on_document has already set the error message */
+        /* Of the document within the source; both start at 1. For a syntax error in JSON, line is
+         * that of the error. */
+        size_t number, line;
+        bool rejected; /* on_document has already set the error message */
 };
 
 /* Replaces control characters: text and names of files go into one-line messages. */

@@ -7,8 +7,9 @@
 
 /*
  * Reads the manifests in n bytes of text and appends a step for each. `source` names the text in
- * messages. 0, HF_E_INVALID, HF_E_TOO_LARGE or -errno; the message is one line that names the
- * source and the document, line or field. On failure the steps appended before stay.
+ * messages. 0, HF_E_INVALID, HF_E_TOO_LARGE, HF_E_UNAVAILABLE (the text is YAML, and libyaml cannot
+ * be loaded) or -errno. The message names the source; if a document is invalid, also the document
+ * and the line, and the field that is wrong. On failure the steps appended before stay.
  */
 int hf__manifest_read_text(struct hf__steps *steps, const struct hf__manifest_kinds *kinds,
                            const char *source, const char *text, size_t n,

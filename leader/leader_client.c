@@ -2,7 +2,8 @@
 /*
  * The gated and fenced client. It guards every write at three moments:
  *
- *      before sending   Is the gate open, and is the term not aborted? Else the write is refused.
+ *      before sending   Is the gate open, and has the term neither been aborted nor ended? Else the
+ *                       write is refused.
  *      under way        Its deadline is no later than the end of the term's validity, as known when
  *                       it was sent. An abort cancels it.
  *      response         Did the server check the fence? If it reports that the term is stale, or
@@ -19,8 +20,8 @@
  *  - no lock is held while the inner client or `done` is called. Only `stale` and `settled` are
  *    called under the lock, so that neither is called after hf__leader_client_release has returned.
  *
- * Reads and watches change nothing, so they go to the inner client unchanged until the abort. All
- * ids are the inner client's.
+ * Reads and watches change nothing, so they go to the inner client unchanged until the term is
+ * aborted or ended. All ids are the inner client's; id 0 = the request was refused.
  */
 #include "leader/leader_client.h"
 
@@ -60,7 +61,7 @@ struct leader_client {
         bool is_fenced;         /* the server has confirmed a fence */
         hf_nsec doubt_at;       /* when the last write in doubt ended; 0 = none was in doubt */
         struct write *writes;   /* under way, and not canceled by an abort */
-        struct write *canceled; /* under way: the others */
+        struct write *canceled; /* under way, and canceled by an abort */
         size_t n_pending;       /* writes under way that may take effect: not the dry runs */
 };
 

@@ -3,10 +3,10 @@
  * "%s has %d".format([...]): the clauses %s, %d, %f, %e, %b, %o, %x and %X, as Kubernetes 1.36
  * writes them: %f groups digits by thousands, and %e has a power of ten in superscripts.
  *
- * Invariants: under %s each value counts as work, also those in lists and maps, because lists can
- * share their parts, so that a few small ones may stand for a huge tree. Texts under %x count, too;
- * the other clauses print one number. The result is no longer than what the evaluation may
- * allocate.
+ * Invariants: under %s each value counts as work (hf__cel_work, which has a limit), also those in
+ * lists and maps, because lists can share their parts, so that a few small ones may stand for a
+ * huge tree. Texts under %x count, too; the other clauses print one number. The result is no longer
+ * than what the evaluation may allocate.
  */
 #include <errno.h>
 #include <math.h>
@@ -237,7 +237,8 @@ static void put_grouped(struct format *f, const char *text) {
         hf__strbuf_puts(&f->out, text + whole);
 }
 
-/* Writes the text "1.052000e+03" as "1.052000×10⁰³". Changes the text. */
+/* Writes the text "1.052000e+03" as 1.052000, a multiplication sign, 10, and 03 in superscripts.
+ * Changes the text. */
 static void put_scientific(struct format *f, char *text) {
         static const char *const digits[] = {"\xe2\x81\xb0", "\xc2\xb9",     "\xc2\xb2",
                                              "\xc2\xb3",     "\xe2\x81\xb4", "\xe2\x81\xb5",
@@ -253,8 +254,8 @@ static void put_scientific(struct format *f, char *text) {
                 hf__strbuf_puts(&f->out, digits[*exponent - '0']);
 }
 
-/* Reads the argument of %f or %e: a double, or the text of NaN or an infinity. An expression can
- * write these numbers only as texts, because CEL has no literals for them. */
+/* Reads the argument of %f or %e: a double, or the text of NaN or an infinity. The texts are
+ * accepted because CEL has no literals for these numbers. */
 static bool take_double(struct hf__cel_value value, double *ret_value) {
         static const struct {
                 const char *text;

@@ -4,8 +4,8 @@
  * because a caller that starts over makes equal objects at other addresses.
  *
  * Invariants: at most one conversion is wanted at a time, the last of the list, and hfd_forms_find
- * is not called again before hfd_forms_fetch has got it. A conversion that has failed is not tried
- * again.
+ * is not called for another one before hfd_forms_fetch has got the result. A conversion that has
+ * failed is not tried again.
  */
 #include "server/admission/forms.h"
 
@@ -23,8 +23,8 @@ struct form {
         const struct hfd_resource *from, *to; /* borrowed from the request */
         struct hf__json *source;              /* owned */
         struct hf__json *result;              /* owned; NULL = not known, or it has failed */
-        /* Owned; NULL = it has not failed. If the result is NULL, too, after the call, there was
-         * no webhook, or no memory for the failure. */
+        /* Owned; NULL = not known, or it has not failed. If the result is NULL, too, after the call
+         * of the webhook, there was no memory for the failure. */
         struct hfd_response *failure;
 };
 
@@ -37,7 +37,7 @@ struct hfd_admission_forms {
         struct form *list; /* owned */
         size_t n;
         bool wanted;                        /* the last of the list */
-        const struct hfd_response *failure; /* of one of the list, or too_many */
+        const struct hfd_response *failure; /* of one of the list, or too_many; NULL = none */
         void (*resume)(void *ctx);
         void *ctx;
 };

@@ -2,8 +2,9 @@
 #pragma once
 /*
  * The objects of one request in the versions that rules name (matchPolicy Equivalent). Most are
- * converted at once (form.h). If a webhook converts between the versions of the kind, the result
- * comes later:
+ * converted at once (form.h). If a conversion webhook (of a CustomResourceDefinition) converts
+ * between the versions of the kind, the result comes later. Here "the webhook" is this one, never
+ * an admission webhook.
  *
  *      find -> -EAGAIN -> the caller drops its unfinished work -> fetch .. the webhook responds ..
  *           -> resume -> the caller starts over -> find -> the object
@@ -26,7 +27,8 @@ struct hfd_response;
  * another version needs one more, back to the version of the request. */
 #define HFD_FORMS_MAX 64
 
-/* result: the converted object, which the callee owns. NULL: failure is why, borrowed. */
+/* result: the converted object, which the callee owns. NULL: failure is why, borrowed; if failure
+ * is NULL too, memory ran out. */
 typedef void hfd_forms_converted(void *ctx, struct hf__json *result,
                                  const struct hfd_response *failure);
 /* Converts source, which is not changed and lives until done, by the webhook of the kind, and calls
@@ -36,10 +38,11 @@ typedef void hfd_forms_convert(void *ctx, const struct hfd_resource *from,
                                hfd_forms_converted *done, void *done_ctx);
 
 /*
- * The object in the form of the row `to`, as a new object that the caller owns. *forms is made when
- * needed; NULL at first. 0; -ENOMEM, also if there is no webhook that could be called; -EAGAIN: the
- * webhook must be called (hfd_forms_fetch); or HF_E_INVALID: it cannot be converted, or
- * HFD_FORMS_MAX conversions were made; then hfd_forms_failure says why.
+ * Converts the object from the form of the row `from` to that of the row `to`; a row is one version
+ * of a kind. *ret_object is a new object that the caller owns. *forms is made when needed; NULL at
+ * first. 0; -ENOMEM; -EAGAIN: the webhook must be called (hfd_forms_fetch); or HF_E_INVALID: the
+ * object cannot be converted, or HFD_FORMS_MAX conversions were made; then hfd_forms_failure says
+ * why.
  */
 int hfd_forms_find(struct hfd_admission_forms **forms, const struct hfd_resource *from,
                    const struct hfd_resource *to, const struct hf__json *object,
@@ -48,7 +51,8 @@ int hfd_forms_find(struct hfd_admission_forms **forms, const struct hfd_resource
  * responded since. Accepts NULL. */
 bool hfd_forms_is_wanted(const struct hfd_admission_forms *forms);
 /* Calls the webhook for what is wanted, and then resume, perhaps before this returns. convert NULL:
- * there is no webhook. The caller must not touch the request afterwards. */
+ * there is no webhook, and the conversion fails as if memory had run out. The caller must not touch
+ * the request afterwards. */
 void hfd_forms_fetch(struct hfd_admission_forms *forms, hfd_forms_convert *convert,
                      void *convert_ctx, void (*resume)(void *ctx), void *ctx);
 /* Why hfd_forms_find has returned HF_E_INVALID. Call it right after that failure: a later call of

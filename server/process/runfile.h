@@ -4,13 +4,14 @@
  * The run file of an instance, <runtime-dir>/<instance>.lock: the file's lock shows whether the
  * instance is alive, its content shows which Lease the instance holds, and in which term.
  *
- * A live process holds an OFD lock on the file. The kernel releases the lock when the process dies;
- * no child inherits the lock, because the descriptor is close-on-exec. After a death `holdfastd
- * release` locks the file, reads it and releases exactly the term in it. It holds the lock until
- * the Lease is released, so that the instance cannot start meanwhile. holdfastd never removes the
- * file: otherwise a process that still has the file open could lock it while other processes create
- * and lock another one. During a migration the content also names the second Lease, but not its
- * term: that Lease is released in any term, if the identity still holds it.
+ * A live process holds an OFD lock on the file. The kernel releases the lock when the process dies:
+ * no program that the process has started keeps the lock, because the descriptor is close-on-exec.
+ * After a death `holdfastd release` locks the file, reads it and releases exactly the term in it.
+ * It holds the lock until the Lease is released, so that the instance cannot start meanwhile.
+ * holdfastd never removes the file: otherwise a process that still has the file open could lock it
+ * while other processes create and lock another one. During a migration the content also names the
+ * second Lease, but not its term: that Lease is released in any term, if the identity still holds
+ * it.
  *
  * The server locks its data directory with the same functions: <data-dir>/holdfastd.lock, which
  * never names a Lease.

@@ -115,7 +115,7 @@ static void add_lease(struct hfd_status_model *model, const struct hf__json *lea
                 add_election_lease(model, lease, &record, ns, name);
 }
 
-/* Adds the Leases of the namespace of holdfastd, or all others. */
+/* Adds the Leases of HFD_SYSTEM_NAMESPACE; if of_system is false, those of all other namespaces. */
 static void add_leases(struct hfd_status_model *model, const struct hf__json *items,
                        bool of_system) {
         for (const struct hf__json *m = hf__json_first(items); m; m = hf__json_next(m))
@@ -174,7 +174,8 @@ int hfd_status_model_set_leases(struct hfd_status_model *model, const char *list
         memset(model->leases, 0, sizeof model->leases);
         copy_printable(model->resource_version, sizeof model->resource_version,
                        hf__json_string(json, "metadata.resourceVersion"));
-        /* The model has limited space, and other Leases must not take that of the server's own. */
+        /* The model has limited space. The Leases of HFD_SYSTEM_NAMESPACE come first, because
+         * holdfastd's own are there, unless its flags name another namespace. */
         add_leases(model, items, true);
         add_leases(model, items, false);
         keep_responses(model, old, n_old);

@@ -4,9 +4,9 @@
  * The facts that `holdfastd status` shows: the instances, and the Leases with their holders. Pure.
  *
  * A model has two sources:
- * - the list of Leases of one API server. The identity Leases of holdfastd name the instances. The
- *   identity Leases of kube-apiserver and the Leases of nodes are ignored. All other Leases belong
- *   to elections.
+ * - the list of Leases of one API server. The identity Leases of holdfastd name the instances.
+ *   Ignored are the other Leases with the label of identity Leases (HFD_IDENTITY_LABEL), such as
+ *   those of kube-apiserver, and the Leases of nodes. The remaining Leases belong to elections.
  * - the response of each instance to GET /debug/leader, which has its state and its term.
  *
  * All texts in a model are printable ASCII, apart from the URL that the user's kubeconfig gives.
@@ -28,7 +28,7 @@
 #define HFD_STATUS_NODE_NAMESPACE "kube-node-lease"
 
 #define HFD_STATUS_MAX_INSTANCES 32 /* stored and queried; further ones are only counted */
-#define HFD_STATUS_MAX_LEASES    32 /* likewise */
+#define HFD_STATUS_MAX_LEASES    32 /* stored; further ones are only counted */
 
 struct hfd_status_instance {
         /* from its identity Lease */
@@ -39,7 +39,8 @@ struct hfd_status_instance {
         char state[32];                    /* "unreachable" until it has responded */
         char lease[2 * (HF_NAME_MAX + 1)]; /* "namespace/name" of the Lease it contends for */
         uint64_t term;                     /* 0 = it leads no term */
-        /* Refreshes since it failed to respond, counted by the collector; 0 = it responded. */
+        /* Refreshes since it stopped responding, including the first that failed; 0 = it responded
+         * to the last query, or was not queried yet. Counted by the collector. */
         unsigned n_skipped;
 };
 
@@ -65,8 +66,8 @@ struct hfd_status_model {
 
 /*
  * Replaces everything that comes from Leases by the contents of a LeaseList (n bytes of JSON). An
- * instance's response is kept while its identity and endpoint are the same. HF_E_INVALID, -ENOMEM:
- * the model is unchanged.
+ * instance's response is kept while its identity and endpoint are the same. HF_E_INVALID (also if
+ * there is no list of items) or another error of hf__json_parse: the model is unchanged.
  */
 int hfd_status_model_set_leases(struct hfd_status_model *model, const char *list, size_t n);
 
@@ -86,6 +87,7 @@ void hfd_status_model_set_response(struct hfd_status_instance *instance, int cod
 uint64_t hfd_status_model_term(const struct hfd_status_model *model,
                                const struct hfd_status_lease *lease);
 
-/* Whether the Lease's holder did not renew it for its duration: it is dead or cut off, or the
- * clocks differ. A Lease that gives no duration is not silent. now_us: microseconds since 1970. */
+/* Whether the Lease has a holder that did not renew it for its duration: the holder is dead or cut
+ * off, or the clocks differ. False if the Lease gives no duration or no time of a renewal. now_us:
+ * microseconds since 1970. */
 bool hfd_status_model_is_silent(const struct hfd_status_lease *lease, int64_t now_us);

@@ -171,8 +171,8 @@ static void on_stop(void *ctx) {
         (void)pthread_mutex_unlock(&live->mu);
 }
 
-/* Waits until a Lease changes, the stop token fires, or the boot time is `until`. Returns whether a
- * Lease may have changed. */
+/* Waits until a Lease changes, the watch ends, the stop token fires, or the boot time (hf_now)
+ * reaches `until`. Returns whether a Lease may have changed. */
 static bool wait_for_change(struct live *live, hf_nsec until) {
         struct hf_cancel_waker waker = {0};
 

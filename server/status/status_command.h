@@ -11,7 +11,7 @@
 struct hfd_status_options {
         const char *kubeconfig; /* path of the file whose server the Leases are read from */
         bool watch;             /* show changes until SIGINT or SIGTERM */
-        bool json;              /* print JSON, a line for each state (render_json.h) */
+        bool json;              /* print JSON: one line for each output (render_json.h) */
         struct hf_log log;      /* for the HTTP clients; zero = silent */
 };
 

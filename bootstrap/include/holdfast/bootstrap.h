@@ -170,10 +170,11 @@ struct hf_bootstrap_config {
  * except client and ctx; `host` is borrowed. Blocks for the file system.
  *
  * 0; -errno: a directory or file cannot be read, memory is exhausted, or a `size` is wrong;
- * HF_E_TOO_LARGE; HF_E_EXISTS: the host has a health check `bootstrap` already; HF_E_INVALID: the
- * configuration is wrong, or a manifest does not parse, has a kind that is not in `kinds`, has no
- * name, or occurs twice. The message is one line; for an invalid manifest it names the file, the
- * document, and the line or field.
+ * HF_E_TOO_LARGE; HF_E_UNAVAILABLE: a manifest is YAML, and libyaml cannot be loaded; HF_E_EXISTS:
+ * the host has a health check `bootstrap` already; HF_E_INVALID: the configuration is wrong, or a
+ * manifest does not parse, has a kind that is not in `kinds`, has no name, or occurs twice. The
+ * message is one line; for an invalid manifest it names the file, the document, and the line or
+ * field.
  */
 HF_MUST_CHECK int hf_bootstrap_new(const struct hf_host *host,
                                    const struct hf_bootstrap_config *config,

@@ -110,8 +110,8 @@ static int order_of_names(const void *a, const void *b) {
         return strcmp(x->name, y->name);
 }
 
-/* A client may send the keys in any order, and twice. Sorted, equal steps have equal keys; a key
- * that occurs twice has no one value, so the step is malformed. */
+/* A client may send the keys in any order. They are sorted, so that equal steps have equal arrays
+ * of keys. A step in which a key occurs twice is malformed: the key would have two values. */
 static int parse_keys(struct hf__arena *scratch, const struct hf__json *json,
                       struct hfd_step *ret_step) {
         size_t n = hf__json_count(json), i = 0;

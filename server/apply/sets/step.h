@@ -5,7 +5,7 @@
  * of a list. In FieldsV1 steps are written as
  *
  *      f:name                        the member of an object
- *      k:{"port":80,"name":"a"}      the element of a list (type map) with these keys
+ *      k:{"name":"a","port":80}      the element of a list (type map) with these keys
  *      v:"text"                      the element of a list (type set) with this value
  *      i:0                           the element at this index; only other programs write it
  *
@@ -70,5 +70,5 @@ bool hfd_scalar_of(const struct hf__json *json, struct hfd_scalar *ret_scalar);
 int hfd_step_parse(struct hf__arena *scratch, const char *text, struct hfd_step *ret_step);
 /* Appends the key of FieldsV1. */
 void hfd_step_put(const struct hfd_step *step, struct hf__strbuf *out);
-/* Appends the step as messages show it: `.name`, `[port=80,name="a"]`, `[="text"]`, `[0]`. */
+/* Appends the step as messages show it: `.name`, `[name="a",port=80]`, `[="text"]`, `[0]`. */
 void hfd_step_put_message(const struct hfd_step *step, struct hf__strbuf *out);

@@ -47,8 +47,9 @@
  *      quota_turn.c          the turns of writes that the same quotas count
  *      reply.c               the response, which ends the write
  *
- * Every step uses the files of this folder. checks/, patches/ and quota/ use them too, and steps/
- * uses all of these. So the loop calls an attempt through the pointer that the start has set.
+ * Uses go in one direction: steps/ uses checks/, patches/ and quota/, and all four use the files of
+ * this folder. So write.c cannot name an attempt, which is in steps/: the loop calls it through the
+ * pointer that the start has set.
  *
  * The first attempt uses the newest version that the cacher knows as `current` (a create: none).
  * This costs nothing, but the version may be old. So an attempt must not refuse the request because
@@ -57,9 +58,10 @@
  * which assumes that there is no object. A commit needs no fresh version, because its transaction
  * compares the version.
  *
- * Thread: a write belongs to one thread at a time: the caller's, and later the thread that runs its
- * current callback (of the store, of the cacher, of outbound calls, or that of the write which held
- * the turn of its quotas before it), or a thread of the pool. There is no lock, and nothing blocks.
+ * Thread: a write belongs to one thread at a time. At first that is the caller's. Later it is the
+ * one that runs the current callback of the write: a thread of the store, of the cacher or of
+ * outbound calls, a thread of the pool, or the thread of the write that had the turn of its quotas
+ * before (quota_turn.h). There is no lock, and nothing blocks.
  *
  * Invariant: after a function that may send the response or a request to the store, the caller must
  * not touch the write: it may have been freed, or another thread may be using it.
@@ -82,7 +84,8 @@ struct hfd_write {
         /* Immutable after start: the attempt of its verb (steps/update.h, steps/delete.h). */
         void (*attempt)(struct hfd_write *w);
         /* A request to the store, admission, a conversion or a wait for the cache runs; only its
-         * callback may use the write. */
+         * callback may use the write. Stays false while the write waits for its turn of the quotas
+         * (quota_turn.c), although it then belongs to the turn. */
         bool awaiting;
         bool on_pool; /* a thread of the pool runs it (defer.c) */
 
@@ -102,11 +105,14 @@ struct hfd_write {
          * converted and complete. */
         void (*resume)(struct hfd_write *w), (*next)(struct hfd_write *w);
 
-        /* The mistakes that a strict decoder finds in the body, before a patch is applied. */
+        /* Up to this mark, request->options.strict has the duplicate fields of the body. After the
+         * mark come the unknown fields of the object that this attempt decodes. */
         struct hfd_strict_mark strict_of_body;
-        bool unknown_reported; /* its unknown fields are among them already (strict.h) */
+        bool unknown_reported; /* the unknown fields are before the mark, too (strict.h) */
         bool accepts_config;   /* the body that is read is the configuration of an apply */
-        bool names_revision;   /* the object to create has a resourceVersion */
+        /* The object in the body has a resourceVersion other than "0". A create refuses it, except
+         * in a dry run. */
+        bool names_revision;
 
         /* The parsed JSON. commit.c frees it before it sends the transaction. */
 
@@ -125,9 +131,9 @@ struct hfd_write {
         bool changed;          /* of an update: object differs from current for certain (apply.h) */
         uint64_t committed_at; /* the revision of the commit, if its reply is deferred; else 0 */
         bool created;          /* the object is new */
-        /* checks/priority_default.c: the cache contains all writes of classes that were
-         * acknowledged before this one began, so a class that it lacks does not exist; or, where
-         * that is good enough, it has had time to learn them. */
+        /* The write has waited for the cache (checks/priority_default.c). The cache then contains
+         * all writes of classes that were acknowledged before the wait, so a class that the cache
+         * lacks does not exist. But a wait with may_be_late may have left the cache behind. */
         bool knows_classes;
         /* checks/pod_account.c: the cache has had time to learn the account of the new pod. */
         bool knows_account;
@@ -145,7 +151,7 @@ struct hfd_write {
          */
         uint64_t definition_revision;
         bool definition_gone, definition_terminating;
-        /* owned; the quotas of its namespace (quota.h); NULL = none, or not looked up yet */
+        /* owned; the quotas of its namespace (quota_turn.h); NULL = none, or not looked up yet */
         struct hfd_write_quota *quota;
 
         /* owned; the admission of this attempt; NULL = it is not asked (admit.h) */
