@@ -136,9 +136,9 @@ static int read_record(struct hf__ledger *ledger, const char *text, size_t n, si
         return r;
 }
 
-/* Reads the records, one per line. Users can write into the ConfigMap, so their number is limited:
- * to twice the steps of one program, because steps that only other versions have keep their
- * records. */
+/* Reads the records, one per line. Users can write into the ConfigMap, so the number of records is
+ * limited. The limit is twice the steps of one program, because steps that only other versions have
+ * keep their records. */
 static int read_steps(struct hf__ledger *ledger, const char *text,
                       struct hf_status *reterr_status) {
         for (size_t number = 1; *text; number++) {
@@ -229,7 +229,7 @@ static int set_data(struct hf__json *data, const struct hf__ledger *ledger, cons
                 char key[MAX_KEY], value[128];
                 make_completed_key(completed->phase, key);
                 (void)snprintf(value, sizeof value, "%s %s", completed->version, completed->at);
-                if (completed->version[0]) /* keep a value that could not be read */
+                if (completed->version[0]) /* else keeps the value, which could not be read */
                         r = hf__json_put_string(data, key, value);
         }
         if (r == 0)
@@ -257,7 +257,7 @@ int hf__ledger_write(const struct hf__ledger *ledger, const struct hf__json *obj
         int r = copy ? 0 : -ENOMEM;
 
         assert(!ledger->newer_format); /* its records were not read and would be lost */
-        hf__strbuf_puts(&steps, "");   /* without records, data is "" and not NULL */
+        hf__strbuf_puts(&steps, "");   /* without records, steps.data is "", not NULL */
         for (size_t i = 0; i < ledger->n_entries; i++)
                 print_entry(&ledger->entries[i], &steps);
         if (r == 0)

@@ -91,7 +91,8 @@ const struct hf__ledger_entry *hf__ledger_find(const struct hf__ledger *ledger, 
 const struct hf__ledger_completed *hf__ledger_find_completed(const struct hf__ledger *ledger,
                                                              const char *phase);
 /* Adds a copy of a record. If the step has a record already, replaces it and adds the hash of the
- * replaced content to the superseded ones. 0 or -ENOMEM. */
+ * replaced content to the superseded ones. The superseded hashes in `entry` are ignored. 0 or
+ * -ENOMEM. */
 int hf__ledger_add(struct hf__ledger *ledger, const struct hf__ledger_entry *entry);
 /* Marks the phase complete. 0, or HF_E_TOO_LARGE: there are too many phases. */
 int hf__ledger_complete(struct hf__ledger *ledger, const char *phase, const char *version,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The bootstrap object and its phases: the state that the files of this folder that do I/O share.
+ * The bootstrap object and its phases. The files of this folder that do I/O share this state.
  * bootstrap.c describes the model.
  */
 #include <pthread.h>

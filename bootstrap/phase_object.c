@@ -76,7 +76,8 @@ int hf__phase_object_end_create(struct hf__phase_run *run, struct hf__pending_re
 
         if (r != HF_E_EXISTS)
                 return r;
-        /* The plan reads it next: it may be our own, from a write whose response was lost. */
+        /* The next action is to read the object. It may be our own, from a create whose response
+         * was lost. */
         run->seen.state = HF__SEEN_EXISTS;
         return 0;
 }

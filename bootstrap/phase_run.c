@@ -299,7 +299,7 @@ static void give_way(struct hf__phase_run *run) {
             now_of(run) - run->failing_since < phase->give_way_after ||
             hf_elector_step_down(run->bootstrap->elector) != 0)
                 return;
-        /* A host may begin with a longer time than the one that doubling ends with. */
+        /* The host may have set more than GIVE_WAY_MAX. Then the time stays as it is. */
         if (phase->give_way_after < GIVE_WAY_MAX)
                 phase->give_way_after = phase->give_way_after > GIVE_WAY_MAX / 2
                                                 ? GIVE_WAY_MAX

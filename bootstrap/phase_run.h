@@ -20,7 +20,8 @@ struct hf__phase_run {
         bool is_restoring;
         /* the last read may have been outdated, so only consistent reads follow */
         bool needs_consistent_read;
-        /* an object existed already, so the next ones may too: one after another from now on */
+        /* an object existed already, so the next ones may too: from now on steps are done one after
+         * another */
         bool found_object;
 
         /* the known state; discarded after a failure */
@@ -39,7 +40,8 @@ struct hf__phase_run {
 };
 
 /* The run function of the phase's controller; ctx is the struct hf__phase. Blocks until the term
- * drains. Returns 0, or the error that ended the run. */
+ * drains, or until a request fails because the term is over. Returns 0, or the error that ended the
+ * run; HF_E_CANCELED: the term drained before the phase was complete. */
 int hf__phase_run(struct hf_term *term, void *ctx);
 
 /* Whether the error means that the term is over for this process: then another attempt is useless.

@@ -14,7 +14,8 @@
 #include "base/json.h"
 #include "base/strbuf.h"
 
-/* Sets the stamp. Its name contains dots, so it is a key, not a path. */
+/* Sets the stamp, by its key (hf__json_put_string) and not by a path (hf__json_set_string), because
+ * the name of the annotation contains a dot. */
 static int set_stamp(struct hf__json *object, const struct hf__step *step) {
         struct hf__json *metadata = hf__json_get(object, "metadata");
         int r = 0;

@@ -76,8 +76,8 @@ static int compare_next_number(const char **a, const char **b) {
         return order;
 }
 
-/* Semantic Versioning 2.0.0, section 11.4: numbers by value and before words, words by their bytes,
- * and fewer identifiers before more. */
+/* Compares one identifier of each, as in Semantic Versioning 2.0.0, section 11.4: numbers by value
+ * and before words, words by their bytes. */
 static int compare_identifiers(const char *a, size_t n_a, const char *b, size_t n_b) {
         bool is_number_a = n_digits(a) == n_a, is_number_b = n_digits(b) == n_b;
 
@@ -91,7 +91,8 @@ static int compare_identifiers(const char *a, size_t n_a, const char *b, size_t 
         return order;
 }
 
-/* Both have no leading '-'. If all common identifiers are equal, the one with fewer is older. */
+/* Both texts begin after the '-'. If all common identifiers are equal, the pre-release with fewer
+ * identifiers is older. */
 static int compare_pre_releases(const char *a, const char *b) {
         for (;;) {
                 size_t n_a = strcspn(a, ".+"), n_b = strcspn(b, ".+");

@@ -8,6 +8,6 @@
 /* Charges the cost of a call. false: the run has failed. */
 bool hf__cel_overload_charge(const struct hf__cel_overload *overload, struct hf__cel_run *run,
                              const struct hf__cel_value *args);
-/* Charges two comparisons of each element of a list with every other element. false: the run has
- * failed. */
+/* Charges the new list that a call makes, and two comparisons of each element of `list` with every
+ * other element. false: the run has failed. */
 bool hf__cel_charge_pairs(struct hf__cel_run *run, const struct hf__cel_list *list);

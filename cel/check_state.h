@@ -34,14 +34,16 @@ struct hf__cel_checker {
         uint64_t used;       /* bit i: the expression uses the declared variable i, if i < 64 */
 };
 
-/* Checks a node and what is below it. It has a type afterwards, which is ERROR if it failed. */
+/* Checks a node and what is below it. The node has a type afterwards, which is ERROR if its type
+ * cannot be determined. */
 void hf__cel_check_node(struct hf__cel_checker *c, struct hf__cel_node *node);
 /* The same for a call (check_calls.c) and for a macro over a range (check_folds.c). */
 void hf__cel_check_call(struct hf__cel_checker *c, struct hf__cel_node *node);
 void hf__cel_check_fold(struct hf__cel_checker *c, struct hf__cel_node *node);
 
 /* Checks the arguments against n overloads and returns the type of the result. `matching` (with
- * room for n) gets the overloads that match, and *ret_n their number. NULL: none matches. */
+ * room for n) gets the overloads that match, and *ret_n their number. NULL: none matches, or
+ * in.failed is set. */
 const struct hf__cel_type *
 hf__cel_check_overloads(struct hf__cel_checker *c, bool member, uint32_t n_args,
                         const struct hf__cel_overload *const *overloads, size_t n,

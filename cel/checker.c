@@ -4,8 +4,8 @@
  * and the overloads that each call may reach. This file checks names, fields and literals;
  * check_calls.c checks calls, and check_folds.c macros.
  *
- * Invariants: a node whose check failed has the type ERROR, which fits everything, so that one
- * mistake is reported once. The recursion is bounded by the depth of the tree.
+ * Invariants: a node whose type cannot be determined has the type ERROR, which fits everything, so
+ * that one mistake is reported once. The recursion is bounded by the depth of the tree.
  */
 #include "cel/checker.h"
 
@@ -334,8 +334,8 @@ const struct hf__cel_type *hf__cel_check(struct hf__cel_node *root,
 
         hf__cel_check_node(&c, root);
         type = hf__cel_substitute(&c.in, root->type, true);
-        /* A type beyond its weight, or too many steps: the author must learn why the expression is
-         * refused. */
+        /* A type has too many parts, or the inference took too many steps. No issue says so yet,
+         * and the author must learn why the expression is refused. */
         if (c.in.failed && issues->n == 0 && !c.arena->failed)
                 hf__cel_issues_add(issues, HF__CEL_NO_PLACE,
                                    "the types of the expression are too complex");

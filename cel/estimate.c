@@ -3,9 +3,9 @@
  * Estimates the largest cost of an expression.
  *
  * Invariants: a definition that Kubernetes accepts must be accepted here, so costs and sizes are
- * computed as there, even where that is odd: a value that comes from no variable counts as a part
- * of the first variable. A macro costs as much as the general loop into which Kubernetes expands
- * it.
+ * computed as there, even where that is odd: a field or an element of a value that comes from no
+ * variable gets the sizes of the first variable. A macro costs as much as the general loop into
+ * which Kubernetes expands it.
  */
 #include "cel/estimate.h"
 
@@ -66,9 +66,9 @@ static struct hf__cel_size exact_size(uint64_t n) { return (struct hf__cel_size)
 
 /* ---- paths ---- */
 
-/* The path of a value that comes from no variable. Kubernetes looks sizes up by the names of a
- * path, and with an empty path it finds the root, which is its first variable. Its estimates depend
- * on that, so it is repeated here. */
+/* The path of a field or an element of a value that comes from no variable. Kubernetes looks sizes
+ * up by the names of a path. With an empty path it finds the root, which is its first variable. Its
+ * estimates depend on that, so this file does the same. */
 static struct hf__cel_path first_variable(const struct estimator *e) {
         if (e->declarations->n_variables == 0)
                 return (struct hf__cel_path){.state = HF__CEL_PATH_LOST};
@@ -316,8 +316,8 @@ static void estimate_fold(struct estimator *e, struct hf__cel_estimate *result) 
         }
         result->cost = hf__cel_cost_sum(range.cost, once);
         if (node->op == HF__CEL_FOLD_OPT_MAP || node->op == HF__CEL_FOLD_OPT_FLAT_MAP) {
-                /* The expression that Kubernetes makes of it has the optional twice: to test it,
-                 * and to take its value. */
+                /* The expression that Kubernetes makes of the macro has the optional twice: to test
+                 * it, and to take its value. */
                 result->cost = hf__cel_cost_sum(result->cost, range.cost);
                 result->cost = hf__cel_cost_sum(result->cost, round);
                 return;

@@ -41,7 +41,8 @@ struct hf__cel_estimate {
         struct hf__cel_size element;
 };
 
-/* The largest cost of a tree that is checked, but not prepared. false: out of memory. */
+/* The largest cost of a tree that is checked, but not prepared (hf__cel_prepare) yet. false: out of
+ * memory. */
 bool hf__cel_estimate_tree(struct hf__arena *arena, const struct hf__cel_node *root,
                            const struct hf__cel_declarations *declarations, uint32_t n_locals,
                            uint64_t *ret_cost);
@@ -56,9 +57,9 @@ struct hf__cel_size hf__cel_size_union(struct hf__cel_size a, struct hf__cel_siz
 /* The size; if it is not known, from 0 to the largest one. */
 struct hf__cel_size hf__cel_size_or_any(const struct hf__cel_estimate *estimate);
 
-/* The cost of comparing each element of a list with every other element. texts: the elements are
- * texts or bytes. *result gets the size that Kubernetes estimates: the square of that of the list.
- */
+/* The cost of a call that compares each element of a list with every other element, twice, and
+ * makes a list. texts: the elements are texts or bytes. *result gets the size that Kubernetes
+ * estimates: the square of that of the list. */
 uint64_t hf__cel_estimate_pairs(bool texts, struct hf__cel_size list,
                                 struct hf__cel_estimate *result);
 /* The cost of a call of one overload, without that of its arguments; if the result has a size that

@@ -352,7 +352,8 @@ static uint64_t contains_cidr(const struct hf__cel_overload *o, const struct hf_
         return hf__cel_cost_sum(3, contains_ip(o, args, result));
 }
 
-/* The product of both sizes. An evaluation is charged in the same way. */
+/* 1 and the product of both sizes, or twice the product. An evaluation is charged in the same way.
+ */
 static uint64_t estimate_sets(const struct hf__cel_overload *o, const struct hf__cel_estimate *args,
                               struct hf__cel_estimate *result) {
         uint64_t product = hf__cel_cost_product(size_of(&args[0]).max, size_of(&args[1]).max);
@@ -368,7 +369,8 @@ static uint64_t estimate_authorization(const struct hf__cel_overload *o,
         return HF__CEL_AUTHORIZATION_COST;
 }
 
-/* A selector is a list of requirements, at most one for each two characters. */
+/* A selector is a list of requirements, at most one for each two characters. Parsing one costs 50.
+ */
 static uint64_t estimate_selector(const struct hf__cel_overload *o,
                                   const struct hf__cel_estimate *args,
                                   struct hf__cel_estimate *result) {
@@ -443,8 +445,8 @@ static const struct {
 uint64_t hf__cel_estimate_overload(const struct hf__cel_overload *overload,
                                    const struct hf__cel_estimate *args,
                                    struct hf__cel_estimate *result) {
-        /* A search from the beginning is enough: this runs once for each call that an expression
-         * contains, when it is compiled. */
+        /* A search from the beginning is enough: the function runs when an expression is compiled,
+         * once for each overload of each call in it. */
         for (size_t i = 0; i < sizeof functions / sizeof functions[0]; i++)
                 if (strcmp(functions[i].name, overload->name) == 0)
                         return functions[i].estimate(overload, args, result);
