@@ -2,10 +2,11 @@
 /*
  * The evaluator: it walks the checked tree. A literal is a value of the tree, so it costs nothing.
  *
- * Invariants: each round of a loop and each call of a function is charged to the run, so that the
- * cost limit ends every evaluation. A level of the tree takes at most 600 bytes of the stack, as
- * cel.h says, and the parser limits the levels. An error is a value. &&, || and the macros all and
- * exists absorb one if another operand decides, but never the error of a run that has failed.
+ * Invariants: each round of a loop counts as work, and each call of a function is charged to the
+ * run, so that the limits of work and of cost end every evaluation. A level of the tree takes at
+ * most 600 bytes of the stack, as cel.h says, and the parser limits the levels. An error is a
+ * value. &&, || and the macros all and exists absorb an error if another operand decides, but never
+ * the error of a run that has failed.
  */
 #include "cel/eval.h"
 
@@ -144,7 +145,8 @@ static struct hf__cel_value eval_equal(struct hf__cel_run *run, const struct hf_
 }
 
 /* Evaluates optional.or(optional) and optional.orValue(value). The alternative is evaluated only if
- * the optional is empty. So an author may write one that is expensive, or that fails otherwise. */
+ * the optional is empty. So an author may write an alternative that is expensive, or that is an
+ * error whenever the optional holds a value. */
 static struct hf__cel_value eval_otherwise(struct hf__cel_run *run,
                                            const struct hf__cel_node *node) {
         struct hf__cel_value optional = hf__cel_eval_node(run, node->as.call.args[0]);

@@ -24,8 +24,8 @@ struct loop {
         struct hf__cel_value element;
 };
 
-/* Sets the variables of round i. Each round counts as work, because a round whose parts are
- * constants costs nothing. false: the run has failed. */
+/* Sets the variables of round i. Each round counts as work, because the cost of a round can be 0,
+ * as in list.filter(x, false). false: the run has failed. */
 static bool enter_iteration(struct loop *l, size_t i) {
         struct hf__cel_value *locals = l->run->locals + l->node->as.fold.slot;
 
@@ -114,9 +114,10 @@ static struct hf__cel_value exists_one(struct loop *l) {
         return hf__cel_bool(found == 1);
 }
 
-/* 12 is the cost of the accumulator's step in Kubernetes: reading the list, a list of one element
- * (10), and the sum. A filter also reads the element (1). At the end the result is read (1). The
- * list is not copied for each element here, so the time stays linear. */
+/* Makes the list of map or filter, or the keys of sortBy. 12 is the cost of the accumulator's step
+ * in Kubernetes: reading the list (1), a list of one element (10), and the sum (1). A filter also
+ * reads the element (1). At the end the result is read (1). The list is not copied for each element
+ * here, so the time stays linear. */
 static struct hf__cel_value make_list(struct loop *l) {
         bool filter = l->node->op == HF__CEL_FOLD_FILTER;
         struct hf__cel_value *items;
@@ -176,8 +177,8 @@ struct entries {
 static bool add_entry(struct hf__cel_run *run, struct entries *entries,
                       struct hf__cel_entry entry) {
         if (entries->n == entries->space) {
-                /* The old array stays in the arena until the run ends. Doubling limits that to
-                 * twice the size. */
+                /* The old array stays in the arena until the run ends. As the space doubles, all
+                 * old arrays together take less memory than the new one. */
                 size_t space = entries->space > 0 ? entries->space * 2 : 8;
                 struct hf__cel_entry *items = hf__cel_alloc(run, space * sizeof *items);
 
@@ -193,8 +194,8 @@ static bool add_entry(struct hf__cel_run *run, struct entries *entries,
         return hf__cel_work(run, 1);
 }
 
-/* Adds what a round of transformMap or transformMapEntry yields. Returns an error or null; null
- * also if the run has failed meanwhile. */
+/* Adds what a round of transformMap or transformMapEntry yields. Returns the error, or null. Null
+ * does not mean success: if add_entry fails the run, the caller learns that from run->failed. */
 static struct hf__cel_value add_result(struct loop *l, struct entries *entries) {
         struct hf__cel_value value = l->eval(l->run, l->node->as.fold.result);
 
@@ -212,9 +213,8 @@ static struct hf__cel_value add_result(struct loop *l, struct entries *entries) 
         return hf__cel_null();
 }
 
-/* A key that transformMapEntry makes twice is an error. A step in
- * Kubernetes reads the map, and calls the function that adds to it (2); transformMap also reads the
- * key (1). */
+/* A key that transformMapEntry makes twice is an error. A step in Kubernetes reads the map, and
+ * calls the function that adds to it (2); transformMap also reads the key (1). */
 static struct hf__cel_value make_map(struct loop *l) {
         struct entries entries = {0};
 
@@ -243,8 +243,9 @@ static struct hf__cel_value make_map(struct loop *l) {
 }
 
 /* optMap and optFlatMap are macros with one variable, and no loop: an optional has at most one
- * element. An empty optional is the result, without an evaluation of the expression. Beside that
- * expression the macro costs 1, which differs from Kubernetes by a few units (docs/cel.md). */
+ * element. If the optional is empty, it is the result, and the expression of the macro is not
+ * evaluated. Beside that expression the macro costs 1, which differs from Kubernetes by a few units
+ * (docs/cel.md). */
 static struct hf__cel_value map_optional(struct loop *l) {
         struct hf__cel_value value;
 

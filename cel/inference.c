@@ -46,8 +46,8 @@ uint32_t hf__cel_new_vars(struct hf__cel_inference *in, uint32_t n) {
                 }
                 if (first > 0)
                         memcpy((void *)bound, (const void *)in->bound, first * sizeof *bound);
-                /* The old array stays in the arena until the program is freed. Doubling limits that
-                 * to as much again. */
+                /* The old array stays in the arena until the program is freed. As the space
+                 * doubles, all old arrays together take less memory than the new one. */
                 in->bound = bound;
                 in->space = space;
         }
@@ -195,7 +195,8 @@ const struct hf__cel_type *hf__cel_most_general(const struct hf__cel_type *a,
 static bool assign_type(struct hf__cel_inference *in, const struct hf__cel_type *from,
                         const struct hf__cel_type *to, unsigned depth);
 
-/* Makes the variable stand for the type as well. *ret_decided: the result is final. Otherwise the
+/* Makes the variable stand for the type; if it already stands for one, for the more general of the
+ * two. False: that is impossible. Then *ret_decided is whether the answer is final; if not, the
  * caller may still try the opposite direction. */
 static bool assign_var(struct hf__cel_inference *in, const struct hf__cel_type *var,
                        const struct hf__cel_type *type, unsigned depth, bool *ret_decided) {

@@ -21,8 +21,9 @@ struct hf__cel_inference {
         size_t n_trail;
         size_t trail_space;
         uint32_t steps; /* of walks into what variables stand for; their number is limited */
-        /* The types are too large, or memory ran out. Then nothing can be assigned any more, and
-         * the functions that return a type may return ERROR. */
+        /* A type is too large or nested too deeply, the steps are used up, or memory ran out. Then
+         * nothing can be assigned any more, and the functions that return a type may return
+         * ERROR. */
         bool failed;
 };
 

@@ -151,9 +151,9 @@ size_t hf__cel_library_find(const struct hf__cel_library *library, const char *n
         return n;
 }
 
-/* Only kinds are compared. The checker has compared the types of elements where they are known, and
- * cel-go does not look at each element of a list either. An object can be used as a map, since
- * macros and has() treat both alike. */
+/* Only kinds, and the names of opaque types, are compared. The checker has compared the types of
+ * elements where they are known, and cel-go does not look at each element of a list either. An
+ * object can be used as a map, since macros and has() treat both alike. */
 static bool type_takes(const struct hf__cel_type *type, struct hf__cel_value value) {
         if (type->kind == HF__CEL_DYN || type->kind == HF__CEL_VAR)
                 return true;

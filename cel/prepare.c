@@ -27,8 +27,8 @@
  * that of one pattern. */
 #define PATTERNS_MAX       20000U
 #define PATTERNS_BYTES_MAX ((size_t)2 << 20)
-/* So many bytes that a program keeps count as a step. So a caller who limits the work of all his
- * programs limits their memory, too. */
+/* Bytes of compiled patterns that count as a step of work. So a caller who limits the work of all
+ * his programs limits the memory of their patterns, too. */
 #define STEP_BYTES 2
 
 struct preparer {
@@ -70,7 +70,8 @@ static void fold_node(struct preparer *p, struct hf__cel_node *node) {
 }
 
 static void prepare_list(struct preparer *p, struct hf__cel_node *node) {
-        /* Whether an optional element is there is decided when the list is made. */
+        /* A list with optional elements (marked with ?) is not folded: which of them it gets is
+         * known only when it is made. */
         bool constant = node->as.list.optional == NULL;
 
         for (uint32_t i = 0; i < node->as.list.n; i++) {
@@ -97,8 +98,9 @@ static void prepare_map(struct preparer *p, struct hf__cel_node *node) {
                 fold_node(p, node);
 }
 
-/* A literal pattern is compiled once, and an invalid one is refused with the expression. A pattern
- * that the evaluation computes is compiled when it is wanted (functions/computed_pattern.c). */
+/* A literal pattern is compiled once. If it is invalid or too large, the expression is refused. A
+ * pattern that the evaluation computes is compiled when it is wanted
+ * (functions/computed_pattern.c). */
 static void prepare_pattern(struct preparer *p, struct hf__cel_node *node) {
         const struct hf__cel_node *pattern = node->as.call.args[1];
         const struct hf__cel_regex *regex;

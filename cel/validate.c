@@ -86,8 +86,8 @@ static void validate_map(struct validator *v, const struct hf__cel_node *node) {
 
 /* ---- formats ---- */
 
-/* Whether an argument of this type may have the kind that the clause takes. A dyn passes, and
- * format.c checks the value. */
+/* Whether the clause takes an argument whose type is of this kind. A dyn passes: format.c checks
+ * its value during the evaluation. */
 static bool clause_takes(char clause, enum hf__cel_kind kind) {
         bool integer = kind == HF__CEL_INT || kind == HF__CEL_UINT;
 

@@ -2,8 +2,8 @@
 /*
  * Reads the texts of IP addresses (address.h).
  *
- * Invariant: what is refused, with which message, and in which order the mistakes are looked for is
- * as in Go's netip.ParseAddr, because users see the messages of the first mistake.
+ * Invariant: the same texts are refused as by Go's netip.ParseAddr, with the same messages, and
+ * mistakes are looked for in the same order, because users see the message of the first mistake.
  */
 #include "cel/functions/address.h"
 
@@ -22,7 +22,8 @@ struct reader {
         char *why;
 };
 
-/* A mistake; in Go's message the text from `at` to `end` follows it. at NULL: no text follows. */
+/* Writes the message about a mistake, followed by the text from `at` to `end`, as Go does. If `at`
+ * is NULL or the text is empty, none follows. Returns false. */
 static bool fail_at(const struct reader *r, const char *message, const char *at, const char *end) {
         char text[SHOWN_MAX], rest[SHOWN_MAX];
 

@@ -192,7 +192,7 @@ static struct hf__cel_value subtract_duration(struct hf__cel_run *run,
 
         if (args[1].as.i != INT64_MIN)
                 return hf__cel_timestamp_add(args[0], -args[1].as.i);
-        /* -INT64_MIN would overflow, so it is added in two parts. */
+        /* -INT64_MIN would overflow, so 2^63 nanoseconds are added in two parts. */
         later = hf__cel_timestamp_add(args[0], INT64_MAX);
         return hf__cel_is_error(later) ? later : hf__cel_timestamp_add(later, 1);
 }

@@ -3,9 +3,9 @@
  * The functions of `authorizer`: those that return a value with one more detail of a right;
  * check(), which asks the host about the right; and those that show the decision.
  *
- * Invariants: a value does not change; a detail makes a copy, whose texts are shared. Only check()
- * asks the host, and its cost is high, because an expression could otherwise ask for thousands of
- * decisions within its budget.
+ * Invariants: a value does not change; adding a detail makes a copy, which shares the texts of the
+ * other details. Only check() asks the host, and its cost is high, because an expression could
+ * otherwise ask for thousands of decisions within its budget.
  */
 #include <assert.h>
 #include <string.h>
@@ -105,8 +105,8 @@ struct hf__cel_value hf__cel_resource_check_value(struct hf__arena *arena,
         return keep_check(arena, &check);
 }
 
-/* A copy of the check as a value of another type, with the text of an argument in *ret_text. NULL:
- * the run has failed. */
+/* A copy of the check as a value of this type. *ret_text is a copy of the argument's text, which
+ * the caller stores in the member that it is for. NULL: the run has failed. */
 static struct check *extend_check(struct hf__cel_run *run, struct hf__cel_value value,
                                   const struct hf__cel_type *type, struct hf__cel_value argument,
                                   const char **ret_text) {

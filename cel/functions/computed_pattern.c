@@ -4,9 +4,10 @@
  * within another one the same few patterns are wanted thousands of times.
  *
  * Invariants: a pattern is compiled into the memory of the run, which has a limit, and the work of
- * compiling and of finding it is charged. At most half of the slots are taken, so a search ends; a
- * writer who makes many texts with the same hash pays for each slot that the search visits. A
- * pattern that only a limit of ours refuses fails the run, because Kubernetes would search for it.
+ * compiling and of finding it is charged. At most half of the slots are taken, so a search ends; an
+ * author of an expression who makes many texts with the same hash pays for each slot that the
+ * search visits. A pattern that only a limit of ours refuses fails the run, because Kubernetes
+ * would search for it.
  */
 #include "cel/functions/computed_pattern.h"
 

@@ -22,8 +22,9 @@ static size_t read_digits(const char *text, size_t n, int *ret_precision) {
 
         *ret_precision = 0;
         for (; at < n && text[at] >= '0' && text[at] <= '9'; at++)
-                /* Counting stops at the limit, so that no number of digits overflows. Go accepts
-                 * any precision below 2^63; fits_integer() decides which message is right. */
+                /* Digits after the limit is exceeded are skipped, so that the value does not
+                 * overflow. Go accepts any precision below 2^63; fits_integer() decides which
+                 * message is right. */
                 if (*ret_precision <= HF__CEL_PRECISION_MAX)
                         *ret_precision = *ret_precision * 10 + (text[at] - '0');
         if (*ret_precision > HF__CEL_PRECISION_MAX)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* The order of lists, for the function sort and the macro sortBy. Pure. Thread: the owner of the
- * evaluation. */
+/* The order of lists, for the function sort and the macro sortBy. Pure, except that it changes the
+ * run. Thread: the owner of the evaluation. */
 #include "cel/values/run.h"
 
 /* The function that Kubernetes makes of sortBy; its overloads say which keys can be sorted. */

@@ -3,9 +3,9 @@
  * Functions that make a list from a list: slice, flatten, reverse, distinct, sort, lists.range, and
  * the order that sortBy gives.
  *
- * Invariants: the call was charged before, for about as many elements as its result gets; what
- * flatten finds beyond that counts as work and as memory. An element that is an error ends a call
- * that looks at it; slice and reverse pass it on.
+ * Invariants: the call was charged before, for about as many elements as its result gets (distinct
+ * and sort: for all pairs of elements); what flatten finds beyond that counts as work and as
+ * memory. An element that is an error ends a call that looks at it; slice and reverse pass it on.
  */
 
 #include "cel/functions/list_order.h"
@@ -62,9 +62,9 @@ static struct hf__cel_value call_range(struct hf__cel_run *run, const struct hf_
 
 /* ---- flatten ---- */
 
-/* Adds the number of elements to *n, and stores them in items unless that is NULL. In place of a
- * list within the list, `levels` deep, its elements count. Returns the first error among the
- * elements, or null. */
+/* Adds the number of elements to *n, and stores them in items unless that is NULL. A list among the
+ * elements is replaced by its own elements, down to `levels` levels of nesting. Returns the first
+ * error among the elements, the error of the run if that has failed, or null. */
 static struct hf__cel_value flatten_list(struct hf__cel_run *run, const struct hf__cel_list *list,
                                          int64_t levels, unsigned depth,
                                          struct hf__cel_value *items, size_t *n) {
@@ -211,8 +211,8 @@ static void merge_runs(struct hf__cel_run *run, const struct hf__cel_list *keys,
         }
 }
 
-/* Go's way to sort a few elements. It shows where a NaN is in the list: what comes after it does
- * not pass it. */
+/* The insertion sort that Go uses for a few elements. With a NaN in the list the result depends on
+ * the algorithm, so this one must be Go's: no later element moves to a place before the NaN. */
 static void insert_places(struct hf__cel_run *run, const struct hf__cel_list *keys, size_t *places,
                           size_t n) {
         for (size_t i = 1; i < n; i++)

@@ -9,8 +9,9 @@
 #include "cel/functions/tables.h"
 #include "cel/values/timestamp.h"
 
-/* Neighbours with equal values are sorted. A list that has no order is an error only where the
- * first pair without one comes before a pair in the wrong order, as in Kubernetes. */
+/* Neighbours with equal values are sorted. Two neighbours that cannot be compared are an error,
+ * unless an earlier pair is in the wrong order: that pair ends the search with false, as in
+ * Kubernetes. */
 static struct hf__cel_value is_sorted(struct hf__cel_run *run, const struct hf__cel_value *args,
                                       unsigned n) {
         const struct hf__cel_list *list = args[0].as.list;

@@ -70,7 +70,8 @@ static void set_address(struct network *out, const struct hf__cel_type *type,
         memcpy(out->bytes, address->bytes, address->n_bytes);
 }
 
-/* Parses an IP address. False: the text is none, and why has Kubernetes' message. */
+/* Parses an IP address. False: the text is no address that Kubernetes accepts, and why has its
+ * message. */
 static bool parse_ip(struct hf__cel_value text, struct network *out, char why[WHY_MAX]) {
         char reason[HF__CEL_ADDRESS_WHY_MAX], quoted[SHOWN_MAX];
         struct hf__cel_address address;
@@ -96,8 +97,8 @@ static bool fail_cidr(const char *quoted, const char *reason, const char *shown,
         return false;
 }
 
-/* The length of a prefix. A sign and a leading zero are refused, as by Go. -1: it is no number;
- * INT_MAX: it is a large one. */
+/* The length of a prefix. A sign and a leading zero are refused, as by Go. -1: the text is no
+ * number, or one that int64_t cannot hold; INT_MAX: another number that int cannot hold. */
 static int read_bits(const char *text, size_t n) {
         int64_t bits = 0;
 

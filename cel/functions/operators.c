@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Order, negation, index, membership, size and type. &&, ||, ?:, == and != are not here, because
- * the evaluator has them.
+ * Order, negation, index, membership, size, type and dyn. &&, ||, ?:, == and != are not here,
+ * because the evaluator has them.
  *
- * Invariant: a look-up by a number finds an equal number of another type, and never rounds.
+ * Invariant: an index or a key finds an equal number of another type, and is never rounded. The
+ * operator `in` with a list compares as == does, which rounds a whole number beside a double.
  */
 #include <math.h>
 
@@ -135,8 +136,8 @@ static struct hf__cel_value optional_at(struct hf__cel_run *run, const struct hf
         return found ? hf__cel_optional_of(run, value) : hf__cel_optional_none();
 }
 
-/* Elements are compared as by ==, so a number is found among numbers of other types. An index of
- * the list would not pay for a single search. */
+/* Elements are compared as by ==, so a number is found among numbers of other types. Building a
+ * hash or an order of the list first would not pay for a single search. */
 static struct hf__cel_value in_list(struct hf__cel_run *run, const struct hf__cel_value *args,
                                     unsigned n) {
         for (size_t i = 0; i < args[1].as.list->n; i++) {
