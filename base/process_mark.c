@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The mark is in a page that the kernel clears in every forked child (MADV_WIPEONFORK). That
- * includes a child of a bare clone(2), for which pthread_atfork handlers do not run. On a kernel
- * without it (before Linux 4.14, some sandboxes) the mark is the process id; then two processes in
- * different pid namespaces may have the same mark (process_mark.h).
+ * includes a child of a bare clone(2), for which pthread_atfork handlers do not run. Where
+ * MADV_WIPEONFORK does not exist (before Linux 4.14, some sandboxes) the mark is the process id;
+ * then two processes in different pid namespaces may have the same mark (process_mark.h).
  *
  * Invariant: `last` is ordinary memory, which a child inherits. So it is at least as great as every
  * mark that any ancestor of this process had got before it forked. Inherited state can contain only
@@ -18,7 +18,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-static _Atomic uint64_t last;    /* the last mark that was given */
+static _Atomic uint64_t last;    /* the last number that was taken; a few never become a mark */
 static _Atomic uint64_t no_page; /* only its address is used: a value of `at` */
 /* The address of the mark. NULL = not initialised; &no_page = there is no such page. The number in
  * the page is 0 until this process has got a mark. */

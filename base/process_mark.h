@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The process mark: a number of this process. Memory that was inherited in a fork may contain marks
- * of the ancestors, and all of these differ from it. State that must not be used after a fork
- * records the mark, and compares it at each use.
+ * The process mark: a number that differs from the marks of all ancestors of this process. State
+ * that must not be used after a fork records the mark, and compares it at each use: in a child,
+ * inherited memory contains only marks of ancestors.
  *
  * The process id is not such a number: if a process is the first of its pid namespace, and so is a
- * child that it makes with CLONE_NEWPID, both have the id 1. A child that shares its parent's
- * memory (vfork) has its parent's mark; it must only call exec or _exit.
+ * child that it makes with CLONE_NEWPID, both have the id 1. Only where the kernel does not support
+ * MADV_WIPEONFORK, the mark is the process id nevertheless. A child that shares its parent's memory
+ * (vfork) has its parent's mark; it must only call exec or _exit.
  *
  * Thread: any, for both functions.
  */

@@ -3,7 +3,7 @@
  * Hides passwords (redact.h).
  *
  * Invariant: a password may contain any character, because the texts that are repeated are often
- * the malformed ones. So the end is the last '@' and not the next '/' or ','.
+ * the malformed ones. So a password ends at the last '@' and not at the next '/' or ','.
  */
 #include "base/redact.h"
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* HF__IS_SANITIZED: whether this is a build with a sanitizer that checks each block of memory. Code
- * that keeps freed blocks for itself does not do so then, because it would hide errors. */
+/* HF__IS_SANITIZED: whether this is a build with a sanitizer that checks each block of memory. In
+ * such a build no code may keep freed blocks for reuse, because the sanitizer would then not notice
+ * a use after the free. */
 #include <stdbool.h>
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)

@@ -6,7 +6,7 @@
  * has (server/jwt/verified.c).
  *
  * Invariant: the result is SHA-256 (FIPS 180-4). The ledger ConfigMap, the names of Events and the
- * key ids of tokens contain digits of the hash, so it cannot be replaced by another hash function.
+ * key ids of tokens contain the hash or a part of it, so no other hash function can replace it.
  */
 #include "base/sha256.h"
 

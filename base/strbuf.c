@@ -210,8 +210,8 @@ static bool is_plain_word(const char *text) {
         uint64_t word;
 
         memcpy(&word, text, sizeof word);
-        /* A byte above 0x7f has its high bit set. The subtraction sets that of a byte below 0x20.
-         */
+        /* A byte above 0x7f has its high bit set. The subtraction sets the high bit of a byte below
+         * 0x20. */
         return ((word | (word - EACH(0x20))) & EACH(0x80)) == 0 &&
                (find_zero(word ^ EACH('"')) | find_zero(word ^ EACH('\\')) |
                 find_zero(word ^ EACH(0x7f))) == 0;

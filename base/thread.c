@@ -9,8 +9,8 @@
  * Each thread gets a stack of its own, which is unmapped when the thread is joined. glibc would
  * keep the stacks of threads that have ended, with all pages that were used, and many threads work
  * for a moment only, for example when a term begins. A stack is larger than what was asked for, by
- * what the deepest JSON value needs (base/json.h). Only the pages that are used are memory, so no
- * stack may have huge pages.
+ * what the deepest JSON value needs (base/json.h). A stack takes memory only for the pages that the
+ * thread has used. With huge pages the first use would take far more, so stacks have none.
  */
 #include "base/thread.h"
 
@@ -43,9 +43,10 @@
 #endif
 
 /*
- * The arguments of a thread, and its result. It lies above the stack in the same mapping, so a
- * thread that is never joined, because it is stuck, holds no memory of the heap. Its result for
- * pthread_join is this struct; hf__thread_join unmaps it.
+ * The arguments of a thread, and the result of its fn. The struct lies above the stack in the same
+ * mapping, so a thread that is never joined, because it is stuck, holds no memory of the heap.
+ * thread_main returns the struct, so that hf__thread_join can read the result and unmap the
+ * mapping.
  */
 struct started {
         void *(*fn)(void *ctx);

@@ -4,8 +4,8 @@
  *
  * Invariant: hf__utf8_length alone decides what a character is, so that the functions agree about
  * every byte. (hf__utf8_next has valid text only, and looks for the next first byte.)
- * hf__utf8_valid checks whole request bodies, and hf__utf8_count is what size() of an expression
- * does, so both must stay fast for ASCII.
+ * hf__utf8_valid checks whole request bodies, and size() of a CEL expression calls hf__utf8_count,
+ * so both must stay fast for ASCII.
  */
 #include "base/utf8.h"
 

@@ -14,8 +14,8 @@ bool hf__utf8_valid(const char *data, size_t n);
 size_t hf__utf8_length(const char *text, size_t n);
 /* The same, and sets *ret_character unless the result is 0. */
 size_t hf__utf8_decode(const char *text, size_t n, uint32_t *ret_character);
-/* The number of characters. A byte that belongs to no valid character counts as one, so there are
- * at most four bytes for each. */
+/* The number of characters. A byte that belongs to no valid character counts as one, so the result
+ * is at least n / 4. */
 size_t hf__utf8_count(const char *text, size_t n);
 /* Writes a Unicode code point, and returns the number of bytes. The caller has checked that it is
  * at most 0x10ffff and no surrogate. */

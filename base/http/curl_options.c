@@ -2,9 +2,10 @@
 /*
  * The curl handle of one request, and its options.
  *
- * Invariants: curl copies little of the data that options point to. So the exchange owns this data,
- * or holds a reference to it (TLS settings), and lives until it has released the handle. Handles
- * are reset and kept for further requests, so that no option of one request applies to the next.
+ * Invariants: curl does not copy all of the data that options point to. So this data must exist
+ * until the exchange has released the handle: the exchange owns it, or holds a reference to it (TLS
+ * settings), or the caller keeps it until on_done (a body with keeps_body). Kept handles are reset
+ * first, so that no option of one request applies to the next.
  */
 #include "base/http/curl_options.h"
 

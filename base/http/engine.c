@@ -356,7 +356,8 @@ static void destroy_engine(struct hf__http_engine *engine) {
 
 HF__CLEANUP_DEFINE(engine_cleanup, struct hf__http_engine *, destroy_engine)
 
-/* Makes the parts of which destroy_engine cannot see whether they exist: both or none. */
+/* Initialises the mutex and the mailbox, or after an error neither: destroy_engine cannot see
+ * whether they are initialised. */
 static int init_locks(struct hf__http_engine *engine) {
         int r = hf__mutex_init(&engine->mu);
 

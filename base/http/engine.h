@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The HTTP client engine: one thread with one epoll loop over libcurl's multi interface. No other
- * code of the library or the server includes curl's header.
+ * The HTTP client engine: one thread with one epoll loop over libcurl's multi interface. No code of
+ * the library or the server outside base/http includes curl's header.
  *
  * Any thread may submit a request. The engine's thread calls its callbacks: on_head when the header
  * block is complete, on_data for each piece of the body, and on_done exactly once, last. Callbacks
@@ -61,9 +61,10 @@ struct hf__http_result {
          * server's certificate. */
         bool other_ca;
         bool no_such_host; /* the look-up of the host's name failed, or found no address */
-        int os_error;      /* errno of the connection that failed; 0 = unknown */
-        int verify_error;  /* why the server's certificate was refused: OpenSSL's X509_V_ERR_*; 0 =
-                              it was not, or only its name does not match */
+        int os_error;     /* errno of the connection that failed; 0 = unknown, or the outcome is not
+                             HF_E_UNAVAILABLE */
+        int verify_error; /* why the server's certificate was refused: OpenSSL's X509_V_ERR_*; 0 =
+                             it was not, or only its name does not match */
 };
 
 /* All strings are copied before submit returns, and so is the body unless keeps_body is set. */

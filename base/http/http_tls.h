@@ -10,16 +10,15 @@
 
 struct hf__http_tls {
         atomic_int refs;
-        /* immutable; PEM texts */
+        /* immutable */
         char *ca_pem;      /* owned; NULL = the system's CAs */
         char *cert_pem;    /* owned; NULL = no client certificate */
-        char *key_pem;     /* owned; NULL = no client certificate; overwritten when freed */
+        char *key_pem;     /* owned; NULL = no client certificate; wiped before it is freed */
         char *server_name; /* owned; NULL = the URL's host */
         bool insecure;     /* accepts any server certificate */
 };
 
-/* PEM texts. They are copied, and each may be NULL, but certificate and key must be given
- * together. */
+/* All texts are copied. Each may be NULL, but certificate and key must be given together. */
 struct hf__http_tls_config {
         const char *ca_pem, *cert_pem, *key_pem;
         const char *server_name; /* the name in the server's certificate; NULL = the URL's host */

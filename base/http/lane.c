@@ -16,8 +16,8 @@
  * - libcurl can keep received bytes of one stream in a buffer without asking to be called again. If
  *   nothing more arrives on the connection, the stream makes no progress until its deadline. So
  *   reread_sockets makes curl read from all sockets of the pool that have received data. It runs in
- *   the same iteration as a piece that may have filled curl's buffer, otherwise REREAD_DELAY after
- *   input, and in each further iteration as long as it delivers more data.
+ *   the iteration that delivers a piece of a body that may have filled curl's buffer, otherwise
+ *   REREAD_DELAY after input, and in each further iteration as long as it delivers more data.
  *
  * - libcurl opens more connections than it needs: of a thousand concurrent requests, most get a
  *   connection of their own. So a pool limits the connections to each origin. The limit grows with
@@ -49,9 +49,9 @@
 #define MAX_IDLE_CONNECTIONS 64L   /* per pool */
 #define MAX_STREAMS          1000L /* on one connection; the server's limit is usually lower */
 #define MIN_CONNECTIONS      4L    /* the lowest limit of connections to one origin */
-/* Must be less than the number of streams that a server allows on a connection (holdfastd and
- * kube-apiserver: 250). Otherwise requests would wait in curl although another connection could be
- * opened. */
+/* Must be less than the number of streams that a server allows on a connection (holdfastd: 250,
+ * kube-apiserver: 100, or 250 in old releases). Otherwise requests would wait in curl although
+ * another connection could be opened. */
 #define STREAMS_PER_CONNECTION 64
 
 /* How long after input curl may keep bytes back. A shorter delay would reread busy pools more

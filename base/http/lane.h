@@ -21,9 +21,9 @@ struct hf__exchange;
 /*
  * A pool holds connections of a lane: one curl multi handle. A connection seems dead in two cases:
  * a request on it has timed out and no byte has arrived since the request was sent, or a request
- * has timed out while its connection was still being opened. The lane then gets a new pool (if
- * memory allows), so that later requests do not use that connection. Requests in the old pool
- * continue. The old pool is freed when all of them have ended.
+ * has timed out while it waited for a connection. The lane then gets a new pool (if memory allows),
+ * so that later requests do not use that connection. Requests in the old pool continue. The old
+ * pool is freed when all of them have ended.
  */
 struct hf__pool {
         struct hf__pool *next; /* the next older pool; only the newest pool gets new requests */
@@ -35,8 +35,8 @@ struct hf__pool {
         uint64_t n_received;  /* header lines and pieces of bodies that curl has passed on */
         size_t n_active;      /* requests in multi */
         long max_connections; /* to one origin, as set in multi; 0 = no limit */
-        bool unlimited;       /* no limit, since a request could not share a connection, or asked
-                                 for none (no_connection_limit) */
+        bool unlimited;       /* no limit any more: a request could not share a connection, or set
+                                 no_connection_limit */
         /* the next hf__lanes_run restarts the requests that wait for a connection */
         bool must_restart_waiting;
 };

@@ -58,8 +58,9 @@ void hf_metric_observe(struct hf_metric *metric, double value); /* histogram */
 void hf_metrics_write(struct hf_metrics *metrics,
                       void (*write)(void *ctx, const char *text, size_t n), void *ctx);
 /*
- * A collector computes gauges when they are read: hf_metrics_write calls it, on the thread of its
- * caller, before it writes. It must not block. 0 or -ENOMEM.
+ * Adds a collector, which computes gauges when they are read: hf_metrics_write calls it before it
+ * writes, on the calling thread. So a collector may run on several threads at the same time. It
+ * must not block. 0 or -ENOMEM.
  */
 HF_MUST_CHECK int hf_metrics_add_collector(struct hf_metrics *metrics, void (*collect)(void *ctx),
                                            void *ctx);
