@@ -8,7 +8,7 @@
 
 #include "cel/functions/tables.h"
 
-/* The checker gives an empty optional the type that its use needs, so no function needs it. */
+/* An empty optional carries no type: the checker has derived the type from the use. */
 static struct hf__cel_value call_none(struct hf__cel_run *run, const struct hf__cel_value *args,
                                       unsigned n) {
         return hf__cel_optional_none();
@@ -71,7 +71,7 @@ static struct hf__cel_value call_first(struct hf__cel_run *run, const struct hf_
 
 static struct hf__cel_value call_last(struct hf__cel_run *run, const struct hf__cel_value *args,
                                       unsigned n) {
-        /* In an empty list the place wraps around to one that no list has. */
+        /* Of an empty list n - 1 is SIZE_MAX, an index that no list has. */
         return optional_element(run, args[0].as.list, args[0].as.list->n - 1);
 }
 

@@ -34,7 +34,8 @@ struct part {
         bool has_zero; /* it counts as if a 0 stood before it */
 };
 
-/* Writes "WHAT: the part in quotes"; a long one is cut. Returns false. */
+/* Writes the message: `what`, the part in quotes, which is cut if it is long, and `after`. Returns
+ * false. */
 static bool refuse_part(char why[WHY_MAX], const char *what, const struct part *part,
                         const char *after) {
         char quoted[160];
@@ -73,7 +74,8 @@ static bool read_digits(const struct part *part, uint64_t *ret_number, char why[
         return true;
 }
 
-/* Reads one of the three numbers; invalid and zeros begin the messages about a mistake. */
+/* Reads one of the three numbers. False: `why` has a message. `invalid` is its beginning if the
+ * part is not a number, and `zeros` if the number has leading zeros. */
 static bool read_number(const struct part *part, const char *invalid, const char *zeros,
                         uint64_t *ret_number, char why[WHY_MAX]) {
         if (!is_digits(part))
@@ -83,8 +85,8 @@ static bool read_number(const struct part *part, const char *invalid, const char
         return read_digits(part, ret_number, why);
 }
 
-/* Cuts the first identifier off a list. False: there is none any more. *at: the position, 0 at
- * first. */
+/* Gets the identifier of the list that begins at *at, and moves *at to the next one. The caller
+ * sets *at to 0 first. False: the list has no further identifier. */
 static bool next_identifier(const struct part *list, size_t *at, struct part *ret_part) {
         const char *dot;
 
@@ -138,8 +140,8 @@ static bool check_build(const struct part *list, char why[WHY_MAX]) {
         return true;
 }
 
-/* With normalize, Kubernetes removes zeros at the front, and puts one before a part that begins
- * otherwise: 1.2.-rc. */
+/* With normalize, Kubernetes removes leading zeros. Then it puts one zero before a rest that is
+ * empty or does not begin with a digit, as in 1.2.-rc. A part of one byte is not changed. */
 static void normalize_part(struct part *part) {
         if (part->n <= 1)
                 return;
@@ -150,8 +152,9 @@ static void normalize_part(struct part *part) {
         part->has_zero = part->n == 0 || !hf__is_digit(*part->text);
 }
 
-/* Divides the text into the three parts between its first dots. False: there are fewer. With
- * normalize, Kubernetes accepts what versions often look like: v1.2, 1.02.3. */
+/* Divides the text at its first two dots into three parts. With normalize, Kubernetes accepts what
+ * versions often look like: v1.2, 1.02.3; a missing part is 0. False: `why` has a message, because
+ * there are fewer parts, without normalize or with a pre-release or build list behind them. */
 static bool divide_text(struct hf__cel_value text, bool normalize, struct part parts[3],
                         char why[WHY_MAX]) {
         static const char zero[] = "0";
@@ -332,8 +335,9 @@ static struct hf__cel_value patch_number(struct hf__cel_run *run, const struct h
         return hf__cel_int((int64_t)version_of(args[0])->numbers[2]);
 }
 
-/* The lists may be as long as the texts, so the comparison is charged for their length: for that of
- * both, because it also looks for the end of the first identifier of each. */
+/* A pre-release list may be as long as the text of its version, so the comparison is charged. The
+ * charge is for both lists, even if one is short: the comparison looks for the end of the first
+ * identifier in each. */
 static bool order_of_args(struct hf__cel_run *run, const struct hf__cel_value *args,
                           int *ret_order) {
         const struct version *a = version_of(args[0]);

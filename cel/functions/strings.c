@@ -84,9 +84,10 @@ static struct hf__cel_value char_at(struct hf__cel_run *run, const struct hf__ce
         return hf__cel_string(args[0].as.text + offset, length);
 }
 
-/* The result of a search from an index that decides it, as in cel-go: an empty part is found
- * wherever the search begins, also beyond the text, and any other part is not found there. true:
- * *ret_result is set, perhaps to an error. Otherwise the search begins at *ret_from. */
+/* Whether the index args[2], from which a search begins, already decides the result, as in cel-go:
+ * an empty part is found at every index, even one outside of the text. For any other part a
+ * negative index is an error, and from the end of the text on nothing is found. True: *ret_result
+ * is set. False: the search begins at *ret_from. */
 static bool decides_search(struct hf__cel_run *run, const struct hf__cel_value *args,
                            size_t *ret_from, struct hf__cel_value *ret_result) {
         if (args[1].n == 0) {

@@ -35,11 +35,13 @@ static struct hf__cel_value named_offset(struct hf__cel_run *run, struct hf__cel
                               text);
 }
 
-/* Reads a whole number as Go's Atoi does. An error value: the text is not a number. */
+/* Reads a whole number as Go's Atoi does, but only of at most nine bytes. An error value: the text
+ * is longer, or not a number. */
 static struct hf__cel_value take_whole(struct hf__cel_run *run, const char *text, size_t n) {
         size_t at = n > 0 && (text[0] == '-' || text[0] == '+') ? 1 : 0;
         int64_t number = 0;
-        /* Nine digits fit into the number, and OFFSET_MAX refuses far smaller ones. */
+        /* The limit keeps the number from overflowing. Longer texts need not be read: OFFSET_MAX
+         * refuses far smaller numbers. */
         bool valid = at < n && n < 10;
 
         for (size_t i = at; valid && i < n; i++) {
@@ -116,8 +118,8 @@ ACCESSOR(milliseconds, args[0].n / 1000000)
                 return hf__cel_int(expression);                                                    \
         }
 
-/* As in cel-go each is the whole duration in that unit, also getMilliseconds, for which the
- * language definition has the rest beside the seconds. */
+/* Each is the whole duration in that unit, as in cel-go. The language definition differs for
+ * getMilliseconds: there it is only what is left of the last second. */
 PART(duration_hours, args[0].as.i / 3600000000000)
 PART(duration_minutes, args[0].as.i / 60000000000)
 PART(duration_seconds, args[0].as.i / 1000000000)

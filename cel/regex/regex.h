@@ -4,7 +4,7 @@
  * Regular expressions in the syntax of RE2, searched in linear time: the time of a search is at
  * most the length of the text times the size of the program, whatever both contain. There are no
  * back-references and no lookaround. Classes such as \pL and \p{Greek}, and (?i), follow Unicode
- * (unicode_ranges.h).
+ * (unicode_ranges.h, unicode_folds.h).
  *
  * Ownership: a regex belongs to the arena. Thread: any, since it does not change.
  */
@@ -24,11 +24,12 @@ struct hf__cel_regex;
  * times (?i)\pL. The parser may exceed it by one part of the pattern, or by sorting one class. */
 #define HF__CEL_REGEX_WORK_MAX 300000
 
-/* Compiles a pattern of n bytes. 0; -ENOMEM; or with a message in reterr_message, which is cut to
- * max_message bytes and ends with a NUL, HF_E_INVALID, or HF_E_TOO_LARGE: a limit that Go does not
- * have refuses it. Only the program takes memory of the arena; after the last two nothing does.
- * *ret_work gets the work that was done, also after a failure, for hf__cel_work or another limit of
- * the caller. */
+/* Compiles a pattern of n bytes. Returns 0, -ENOMEM, HF_E_INVALID (Go refuses the pattern, too) or
+ * HF_E_TOO_LARGE (the pattern exceeds a limit that Go does not have, or has higher). The last two
+ * come with a message in reterr_message, which is cut to max_message bytes and ends with a NUL.
+ * Only the program takes memory of the arena: HF_E_INVALID and HF_E_TOO_LARGE leave nothing there,
+ * -ENOMEM may leave a part of the program. *ret_work gets the work that was done, also after a
+ * failure, for hf__cel_work or another limit of the caller. */
 int hf__cel_regex_compile(struct hf__arena *arena, const char *text, size_t n,
                           const struct hf__cel_regex **ret_regex, char *reterr_message,
                           size_t max_message, uint64_t *ret_work);

@@ -44,8 +44,8 @@ static struct hf__cel_instruction *emit_instruction(struct writer *w,
         struct hf__cel_instruction *instruction;
 
         if (w->n == w->max) {
-                /* hf__cel_regex_compile reports the failure at the end, so that no caller has to
-                 * pass it on. Until then callers may write to the last instruction. */
+                /* compile_in reports the failure at the end, so that no caller has to pass it on.
+                 * Until then callers may write to the last instruction. */
                 w->full = true;
                 return &w->instructions[w->n - 1];
         }
@@ -92,7 +92,7 @@ static void write_choice(struct writer *w, const struct hf__cel_regex_node *node
         }
 }
 
-/* Writes the child at least once, as a loop that ends with a split to its beginning. */
+/* Writes a loop of one or more rounds: the child, and then a split that also goes back to it. */
 static void write_plus(struct writer *w, const struct hf__cel_regex_node *node) {
         uint32_t start = w->n;
 
@@ -101,9 +101,10 @@ static void write_plus(struct writer *w, const struct hf__cel_regex_node *node) 
                 set_other(emit_split(w), !node->lazy, start);
 }
 
-/* Writes the child any number of times, as a loop. In x*, a round in which x matches the empty text
- * ends the repetition, and that way is preferred to x's further alternatives. A split before x
- * would find itself visited after such a round, so (x+)? is written, as Go does. */
+/* Writes a loop of any number of rounds. In x*, a round in which x matches the empty text ends the
+ * repetition, and that end is preferred to the later alternatives of x. A loop back to a split
+ * before x would never come to that end, because add_way (search.c) has already visited the split
+ * at this place of the text. So for such an x, (x+)? is written, as in Go. */
 static void write_star(struct writer *w, const struct hf__cel_regex_node *node) {
         uint32_t start = w->n;
         struct hf__cel_instruction *split = emit_split(w);
@@ -117,8 +118,8 @@ static void write_star(struct writer *w, const struct hf__cel_regex_node *node) 
         set_other(split, node->lazy, w->n);
 }
 
-/* Writes the child `min` times, and then the optional rounds; or, if there is no maximum, a loop in
- * place of the last time. */
+/* Writes the child `min` times, and then the optional rounds. If there is no maximum, a loop stands
+ * in place of the last of the `min` times, or alone if `min` is 0. */
 static void write_repeat(struct writer *w, const struct hf__cel_regex_node *node) {
         bool loop = node->max == HF__CEL_NO_MAX;
         uint32_t splits = UINT32_MAX; /* the last split; its other way is the one before */
@@ -187,8 +188,8 @@ static bool is_anchored(const struct hf__cel_regex_node *node) {
         return node->kind == HF__CEL_REGEX_ASSERTION && node->assertion == HF__CEL_BEGIN_TEXT;
 }
 
-/* The number of instructions that a node needs, at most HF__CEL_REGEX_SIZE_MAX: each level of the
- * tree is cut to that, so no product overflows. The recursion is as deep as the tree, which
+/* The most instructions that a node can need. More than HF__CEL_REGEX_SIZE_MAX count as that many,
+ * at each level of the tree, so no product overflows. The recursion is as deep as the tree, which
  * syntax.c limits. */
 static uint64_t size_of(const struct hf__cel_regex_node *node) {
         uint64_t size = 0;

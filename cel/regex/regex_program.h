@@ -21,7 +21,7 @@ struct hf__cel_instruction {
         enum hf__cel_assertion assertion; /* of an ASSERT */
         const struct hf__cel_set *set;    /* of a SET */
         uint32_t x; /* of a SPLIT or JUMP: the index of an instruction; of others: the next one */
-        uint32_t y; /* of a SPLIT: the same */
+        uint32_t y; /* of a SPLIT: the index of the other instruction */
 };
 
 struct hf__cel_regex {

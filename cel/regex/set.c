@@ -15,8 +15,8 @@
 
 #define LAST 0x10ffff /* the greatest code point */
 
-/* Adding a range is a step of work. So are reading so many entries of a table one after the other,
- * and moving so many ranges in a sort. */
+/* Adding a range is a step of work. So is reading STEP_READS entries of a table one after the
+ * other, or moving STEP_READS ranges in a sort. */
 #define STEP_READS 8
 #define FIND_WORK  2 /* of a bisection of the folds */
 
@@ -48,8 +48,8 @@ static bool push_folds(struct hf__cel_set_maker *maker, struct hf__cel_set *set,
         size_t i = start;
 
         for (; i < hf__cel_n_folds && hf__cel_folds[i].from <= last; i++)
-                /* The characters of the circle (case.c), until it is back in the range: what comes
-                 * after that belongs to another character of the range. */
+                /* Follows the circle (case.c) until a character of the range comes. The walk
+                 * that begins at that character adds the rest of the circle. */
                 for (uint32_t c = hf__cel_folds[i].to; c < first || c > last;) {
                         if (!push_range(maker, set, c, c))
                                 return false;
@@ -160,7 +160,7 @@ bool hf__cel_set_add_posix(struct hf__cel_set_maker *maker, struct hf__cel_set *
 /* Sorts by Shell's method. Most sets have few ranges that are nearly sorted, and glibc's qsort may
  * allocate memory that the arena does not count. With these gaps, which are Sedgewick's, the time
  * grows with n^(4/3) at most. With gaps that are halves of each other, a class that names two
- * characters in turn would take the square. Returns how many ranges were moved. */
+ * characters in turn would take quadratic time. Returns how many ranges were moved. */
 static uint64_t sort_ranges(struct hf__cel_range *ranges, size_t n) {
         static const size_t gaps[] = {65921, 16577, 4193, 1073, 281, 77, 23, 8, 1};
         uint64_t moves = 0;

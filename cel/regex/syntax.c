@@ -8,10 +8,10 @@
  * node, or NULL after an error, which is in p->r and p->message. Functions called take_ consume a
  * part of the pattern and return whether it was there.
  *
- * Invariants: the recursion is at most DEPTH_MAX groups deep, and the tree has at most ROUNDS_MAX
- * repetitions for each group. Whatever can need more time or memory than in proportion to the
- * pattern counts as work, and that has a limit (check_work). A pattern that RE2 does not accept is
- * refused with the words of Go's regexp package, because Kubernetes shows these.
+ * Invariants: the recursion is at most DEPTH_MAX groups deep, and at most ROUNDS_MAX repetitions
+ * are nested without a group between them. Whatever can need more time or memory than in proportion
+ * to the pattern counts as work, and that has a limit (check_work). A pattern that RE2 does not
+ * accept is refused with the words of Go's regexp package, because Kubernetes shows these.
  */
 #include "cel/regex/syntax.h"
 
@@ -75,7 +75,7 @@ static void *refuse_pattern(struct parser *p, const char *what, const char *from
         return NULL;
 }
 
-/* Refuses the pattern by a limit that Go does not have. Always returns NULL. */
+/* Refuses the pattern by a limit that Go does not have, or has higher. Always returns NULL. */
 static void *refuse_by_limit(struct parser *p, const char *what) {
         if (p->r == 0) {
                 refuse_pattern(p, what, p->start, p->end);
@@ -115,7 +115,8 @@ static bool take_text(struct parser *p, const char *text) {
         return true;
 }
 
-/* A byte that belongs to no character counts as one replacement character, as in Go. */
+/* A byte that belongs to no character counts as one replacement character. Go refuses a pattern
+ * with such a byte, but the API server refuses it before, with the body of the request. */
 static uint32_t take_character(struct parser *p) {
         uint32_t c = 0xfffd;
         size_t n = hf__utf8_decode(p->at, (size_t)(p->end - p->at), &c);
@@ -553,8 +554,8 @@ static bool take_repetition(struct parser *p, uint32_t *ret_min, uint32_t *ret_m
 
 /* A sequence while it is parsed. */
 struct sequence {
-        struct hf__cel_regex_node **last; /* where the last child is */
-        const char *repeated;             /* the repetition directly before, or NULL */
+        struct hf__cel_regex_node **last; /* the pointer to the last child; it is NULL at first */
+        const char *repeated;             /* the repetition operator directly before, or NULL */
         unsigned rounds;                  /* repetitions of the last child */
 };
 
@@ -569,7 +570,8 @@ static void append_child(struct sequence *sequence, struct hf__cel_regex_node *n
         sequence->repeated = NULL;
 }
 
-/* Repetitions of repetitions multiply; but a part that is left out, x{0}, has no copies. */
+/* Repetitions of repetitions multiply. x{0} leaves x out, so the copies in x do not count: the
+ * result is 1, which multiplies nothing. */
 static uint32_t count_copies(const struct hf__cel_regex_node *child, uint32_t min, uint32_t max) {
         uint32_t rounds = max == HF__CEL_NO_MAX ? min : max;
 

@@ -42,13 +42,16 @@ struct hf__cel_regex_node {
         uint32_t min;                     /* of a REPEAT */
         uint32_t max;                     /* of a REPEAT; HF__CEL_NO_MAX: no limit */
         bool lazy;                        /* of a REPEAT: fewer rounds are preferred */
-        bool nullable;                    /* it matches the empty text, or asserts something */
-        uint16_t copies; /* of a character, as the repetitions in the node ask for */
+        bool nullable;                    /* it can match without reading a character */
+        /* The most copies of one part of the node that its repetitions need: the largest product of
+         * the counts of nested ones. At most HF__CEL_REPEAT_MAX. */
+        uint16_t copies;
 };
 
 /* Parses n bytes. The nodes and their sets belong to the arena of the maker, to whose work all that
- * was done is added. 0; -ENOMEM; or with a message in reterr_message, which is cut to max_message
- * bytes and ends with a NUL, HF_E_INVALID, or HF_E_TOO_LARGE: a limit that Go does not have. */
+ * was done is added. Returns 0, -ENOMEM, HF_E_INVALID (Go refuses the pattern, too) or
+ * HF_E_TOO_LARGE (the pattern exceeds a limit that Go does not have, or has higher). The last two
+ * come with a message in reterr_message, which is cut to max_message bytes and ends with a NUL. */
 int hf__cel_regex_parse(struct hf__cel_set_maker *maker, const char *text, size_t n,
                         struct hf__cel_regex_node **ret_root, char *reterr_message,
                         size_t max_message);

@@ -122,7 +122,8 @@ bool hf__cel_set_add_unicode(struct hf__cel_set_maker *maker, struct hf__cel_set
                 /* The assigned characters are all except those of Cn, the unassigned ones. */
                 memcpy(text, "Cn", 3);
         }
-        /* Go has no table of what differs from the cased letters only in case: U+0345, a mark. */
+        /* The mark U+0345 differs only in case from some cased letters. In Go (?i) does not add the
+         * mark to this class, because Go has no table of folds for the class. */
         if (strcmp(text, "Lc") == 0 || strcmp(text, "Casedletter") == 0)
                 fold = false;
         *ret_known = find_class(text, &class);

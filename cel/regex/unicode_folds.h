@@ -5,7 +5,7 @@
 #include <stdint.h>
 
 /* The characters that differ from each other only in case form a circle: `to` is the one after
- * `from`, and the last leads to the first. */
+ * `from`, and the last leads to the first. The entries ascend by `from`. */
 extern const struct hf__cel_fold_pair {
         uint32_t from;
         uint32_t to;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The tree of an expression. The parser makes it, the checker writes types and resolves names in
- * it, and hf__cel_prepare turns its literals into values. Then it does not change: evaluations of
- * several threads may share it. All of it belongs to the arena of the program.
+ * The tree of an expression. The parser makes the tree, the checker writes types and resolves
+ * names in it, and hf__cel_prepare turns its constant parts into values and compiles its literal
+ * patterns. Then the tree does not change: evaluations of several threads may share it. All of it
+ * belongs to the arena of the program.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -43,8 +44,8 @@ enum hf__cel_fold {
         HF__CEL_FOLD_ALL,
         HF__CEL_FOLD_EXISTS,
         HF__CEL_FOLD_EXISTS_ONE,
-        HF__CEL_FOLD_LIST,         /* map: a list of `result` where `test` is true */
-        HF__CEL_FOLD_FILTER,       /* a list of the elements */
+        HF__CEL_FOLD_LIST,         /* map, transformList: a list of `result` where `test` is true */
+        HF__CEL_FOLD_FILTER,       /* a list of the elements where `test` is true */
         HF__CEL_FOLD_MAP,          /* transformMap: the keys stay */
         HF__CEL_FOLD_MAP_ENTRY,    /* transformMapEntry: `result` is a map of new entries */
         HF__CEL_FOLD_OPT_MAP,      /* optMap: `result` of what an optional holds, as an optional */

@@ -260,7 +260,7 @@ static size_t refuse_character(const struct lexer *l, size_t i, size_t bad) {
 
 const struct hf__cel_token *hf__cel_lex(struct hf__arena *arena, struct hf__cel_issues *issues) {
         struct lexer l = {.text = issues->text, .n = issues->n_text, .issues = issues};
-        /* One allocation for the most tokens that can occur, and one more for the end, where the
+        /* One allocation, with room for the most tokens that can occur and for the END, where the
          * parser stops. */
         size_t max = hf__utf8_count(l.text, l.n) + 1;
         struct hf__cel_token *tokens = hf__arena_alloc(arena, max * sizeof *tokens);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* Tokens of an expression. Pure; the tokens point into the text. */
+/* Tokens of an expression. Pure; the tokens are offsets into the text. */
 #include <stddef.h>
 #include <stdint.h>
 
@@ -26,6 +26,6 @@ struct hf__cel_token {
         uint32_t n;  /* bytes; 0 at the end */
 };
 
-/* Returns all tokens; the last one is an END. A text that is not a token becomes an issue. NULL:
- * out of memory. */
+/* Returns all tokens of issues->text; the last one is an END. A text that is not a token becomes an
+ * issue. NULL: out of memory. */
 const struct hf__cel_token *hf__cel_lex(struct hf__arena *arena, struct hf__cel_issues *issues);

@@ -11,8 +11,8 @@ struct hf__arena;
 
 /*
  * The value of an INT, UINT, FLOAT, STRING or BYTES token of the text; the text of a string is
- * allocated in the arena. `negative`: a minus stands before the number. 0, -ENOMEM, or HF_E_INVALID
- * with the message of Kubernetes, which is static.
+ * allocated in the arena. `negative`: a minus stands before the INT or FLOAT; it means nothing for
+ * other tokens. 0, -ENOMEM, or HF_E_INVALID with the message of Kubernetes, which is static.
  */
 int hf__cel_literal(struct hf__arena *arena, const char *text, struct hf__cel_token token,
                     bool negative, struct hf__cel_value *ret_value, const char **reterr_message);

@@ -3,8 +3,8 @@
  * Expands macros. Each becomes one node rather than a general loop with an accumulator, because a
  * node of its own needs no intermediate lists.
  *
- * Invariant: a call that is not a macro by name, style and number of arguments is left as it is, so
- * that the checker reports it as an unknown function.
+ * Invariant: a call that is not a macro by name, style and number of arguments is left as it is:
+ * for the checker it is the call of a function, perhaps of an unknown one.
  */
 #include "cel/syntax/macro.h"
 
