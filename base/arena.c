@@ -50,8 +50,8 @@ struct hf__arena_mark hf__arena_mark(const struct hf__arena *arena) {
                                        arena->next_chunk_size};
 }
 
-/* next_chunk_size returns, too: a caller who rewinds often may need little each time, and would
- * allocate the largest chunk for it. */
+/* Restores next_chunk_size, too. Otherwise a caller who rewinds often would soon allocate the
+ * largest chunk each time, even if each time it needs little memory. */
 void hf__arena_rewind(struct hf__arena *arena, struct hf__arena_mark mark) {
         free_chunks(arena, mark.chunks);
         arena->free = mark.free;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Memory that is allocated piece by piece and freed all at once, for a decoded message or for one
- * operation on sets of fields. The first 2 KiB are part of the arena itself, so that a small
- * message needs no allocation. Every block is followed by an extra NUL, so that the bytes of a
- * protobuf field can be used as a C string.
+ * Memory that is allocated piece by piece and freed all at once, for example for a decoded
+ * message, a compiled CEL expression or one operation on sets of fields. The first 2 KiB are part
+ * of the arena itself, so that a small message needs no allocation. Every block is followed by an
+ * extra NUL, so that the bytes of a protobuf field can be used as a C string.
  *
  * Thread: the owner's only.
  */
@@ -21,12 +21,13 @@ struct hf__arena {
         size_t next_chunk_size;
         /* Set when an allocation fails. All later ones then fail too, so a caller may check once,
          * at the end. protobuf-c reports every failure to unpack in the same way; this flag
-         * distinguishes lack of memory from a malformed message. */
+         * distinguishes lack of memory from a malformed message. hf__arena_rewind does not clear
+         * the flag. */
         bool failed;
         _Alignas(max_align_t) char first[2048];
 };
 
-/* A state of an arena, to which it can return. */
+/* A state of an arena, to which hf__arena_rewind returns. */
 struct hf__arena_mark {
         struct hf__arena_chunk *chunks;
         char *free;

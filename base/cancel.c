@@ -151,8 +151,9 @@ struct hf_cancel *hf_cancel_ref(struct hf_cancel *token) {
         return token;
 }
 
-/* Until it is unlinked, a fire of the parent may mark the token, although the last reference to it
- * is gone. So the token is freed only afterwards, and then the reference to the parent dropped. */
+/* Until the token is unlinked, a fire of the parent may mark it, although the last reference to the
+ * token is gone. So hf_cancel_unref unlinks the token before it frees the token, and drops the
+ * token's reference to the parent last. */
 static void unlink_from_parent(struct hf_cancel *token) {
         pthread_mutex_lock(&token->root->mu);
         if (token->prev_sibling)

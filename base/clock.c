@@ -6,11 +6,12 @@
  * time, which stands still while the machine is suspended. So no wait with a deadline is longer
  * than SLICE. After the machine resumes, a passed deadline is noticed within one slice.
  *
- * A slice is long, because each one wakes the processor. After a suspend, the waits that end here
- * may be that late: a retry, the next renewal of an identity Lease, the time limit of a request.
- * The protection of a term does not depend on these waits. The gate compares boot time whenever it
- * is asked, and the elector loop waits with a timerfd on boot time. When that loop ends a term, it
- * fires tokens, and these wake the threads that wait here.
+ * A slice is long, because the end of each slice wakes the processor. After a suspend, a wait in
+ * system_wait may end up to one slice late: a retry, the next renewal of an identity Lease, the
+ * time limit of a request. But no process acts as leader too long for that reason. Before each
+ * write of a leader, the gate (leader/gate.h) compares boot time with the time until which this
+ * process may act as leader. The elector loop waits with a timerfd on boot time. When that loop
+ * ends a term of leadership, it fires tokens, and these wake the threads in system_wait.
  */
 #include <holdfast/clock.h>
 #include <holdfast/error.h>

@@ -4,13 +4,13 @@
  * A deadline for work of this process. It begins anew if it passes while the process does not run,
  * because the process was stopped or the machine was suspended: then the work had no time either.
  *
- * The one who waits knows a pause by its own lateness: it looks at the time 2 s or more after the
- * deadline. On a busy machine a thread is seldom woken so late. On a machine where it always is,
- * work that never ends must be noticed, too. So a deadline begins anew HF__DEADLINE_ANEW_MAX times
- * at most, and then it is over.
+ * A waiting thread detects a pause by its own lateness: it reads the clock 2 s or more after the
+ * deadline. On a busy machine a thread is seldom woken so late. On a machine that always wakes
+ * threads so late, work that never ends must be noticed, too. So a deadline begins anew
+ * HF__DEADLINE_ANEW_MAX times at most; after that it is over as soon as it passes.
  *
- * Only for one who waits until the deadline from its beginning, because any other delay would look
- * like a pause. Pure. Thread: the owner's.
+ * Only for a thread that waits from the beginning of the deadline, and wakes up when the deadline
+ * passes. Any other reason to come late would look like a pause. Pure. Thread: the owner's.
  */
 #include <stdbool.h>
 

@@ -4,9 +4,9 @@
  * them, json_print.c prints them.
  *
  * Two invariants protect the code that reads what clients send. No parsed string contains a NUL,
- * because C code would read such a name as a shorter one. No parsed value is nested deeper than
- * HF__JSON_DEPTH_MAX, so that recursive functions fit on small stacks. Both are checked before
- * cJSON gets the text; json_plain.c does it quickly for most texts.
+ * because C code would read such a name as a shorter one. No value of hf__json_parse is nested
+ * deeper than HF__JSON_DEPTH_MAX, so that recursive functions fit on small stacks. Both are checked
+ * before cJSON gets the text; json_plain.c does it quickly for most texts.
  */
 #include "base/json.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * JSON values. A value is an opaque hf__json. In the library and the server only the implementation
- * of this header includes cJSON's header, so that the library behind it can be replaced.
+ * JSON values. A value is an opaque hf__json. In the library and the server only base/json*.c
+ * include cJSON's header, so that cJSON can be replaced.
  *
  * Keys are case sensitive. If several members have the same key, the first one is used. The parser
  * limits nesting to HF__JSON_DEPTH_MAX, because functions that visit a whole value are recursive,
@@ -37,10 +37,10 @@ struct hf__strbuf;
 
 /*
  * Parses n bytes, which need no NUL at the end. Only white space may follow the value. A NUL
- * character in a string is refused, whether raw or written as \u0000. 0, -ENOMEM, HF_E_INVALID with
- * the offset of the error (reterr_offset may be NULL), or HF_E_TOO_LARGE with the offset of a
- * number that is beyond the range of a double or longer than 63 characters. The caller owns the
- * value.
+ * character in a string is refused, whether raw or written as \u0000. Strings are not checked to be
+ * UTF-8; see hf__utf8_valid (base/utf8.h). 0, -ENOMEM, HF_E_INVALID with the offset of the error
+ * (reterr_offset may be NULL), or HF_E_TOO_LARGE with the offset of a number that is beyond the
+ * range of a double or longer than 63 characters. The caller owns the value.
  */
 int hf__json_parse(const char *data, size_t n, struct hf__json **ret_json, size_t *reterr_offset);
 /* An upper bound of the number of values that a text has. A value takes some 100 bytes of memory

@@ -190,8 +190,8 @@ int hf__json_append_string(struct hf__json *array, const char *value) {
         return hf__json_append(array, hf__json_of(cJSON_CreateString(value)));
 }
 
-/* An object that becomes empty stays: only its kind says whether an empty object means the same as
- * none. */
+/* A parent that becomes empty stays, because only the schema of the kind says whether an empty
+ * object means the same as a missing one. */
 void hf__json_remove(struct hf__json *object, const char *path) {
         cJSON *c = hf__json_item(object);
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * JSON values that others have made, in containers of a protocol that carries them. A value may be
- * nested as deep as any other value, however many containers the protocol puts around it. Pure.
+ * Parses messages whose containers carry JSON values of somebody else, such as the objects in a
+ * ConversionReview or the values in a JSON patch. The outer containers, which belong to the
+ * protocol, are the envelope. They do not count for the nesting limit of the values inside. Pure.
  * Thread: any.
  */
 #include <stddef.h>
@@ -16,7 +17,7 @@
  * containers may itself be nested HF__JSON_DEPTH_MAX deep. levels is 1 to HF__JSON_ENVELOPE_MAX.
  * The offset of an error need not be that of the first one. Takes twice the time of hf__json_parse
  * at most, and memory for the parts just inside of the envelope besides: less than 16 bytes for
- * each byte of the text, because the shortest part has 3 with the comma after it.
+ * each byte of the text, because the shortest part has 3 bytes with the comma after it.
  */
 int hf__json_parse_envelope(const char *data, size_t n, size_t levels, struct hf__json **ret_json,
                             size_t *reterr_offset);

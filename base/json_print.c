@@ -80,7 +80,7 @@ static void print_container(const cJSON *c, struct hf__strbuf *out, int depth) {
 }
 
 /* depth: the current indentation; -1 = print on one line. The recursion is as deep as the value.
- * HF__JSON_DEPTH_MAX bounds parsed values, and values built by our own code are shallow. */
+ * HF__JSON_LEVELS_MAX bounds parsed values, and values built by our own code are shallow. */
 static void print_item(const cJSON *c, struct hf__strbuf *out, int depth) {
         switch (c->type & 0xff) {
         case cJSON_String: print_string(c->valuestring, out); break;

@@ -3,23 +3,25 @@
 /*
  * Admission plug-ins for holdfastd, in C: they change or refuse the objects that clients write,
  * inside the server and without a webhook. A plug-in is a shared object, which the flag
- * --admission-plugin=FILE loads:
+ * --admission-plugin=FILE (an absolute path) loads:
  *
  *      cc -shared -fPIC plugin.c $(pkg-config --cflags libholdfast) -o plugin.so
  *      holdfastd --admission-plugin=/usr/lib/holdfast/plugin.so
  *
- * It exports one function with the name HF_ADMISSION_OPEN and the type hf_admission_open_fn. The
- * server calls it once, at its start, and uses the result until it ends. The plug-in needs no
- * function of libholdfast.
+ * The plug-in exports one function with the name HF_ADMISSION_OPEN and the type
+ * hf_admission_open_fn. The server calls this function once, at its start, and uses the result
+ * until the process ends. The plug-in needs no function of libholdfast.
  *
  * Each write that the plug-in wants goes through mutate, then through the server's validation, then
  * through validate; after a conflict with another write, once more. Plug-ins come before policies
  * and webhooks, in the order of the flags. The elector's and the bootstrap's own writes are exempt.
+ * So are the server's other writes and all writes of Leases after a start, until the server has
+ * read the configuration of policies and webhooks.
  *
  * Thread: any, several at a time. The functions must return soon: they run on threads that serve
- * other requests, so they compute, and neither wait nor do I/O. A plug-in is code of the server: it
- * can read its memory and end its process. The file and its directories must not be writable by
- * other users.
+ * other requests, so they compute, and neither wait nor do I/O. A plug-in can read the memory of
+ * the server and end its process, like the server's own code. The file and its directories must not
+ * be writable by other users.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -32,7 +34,8 @@ extern "C" {
 
 /* One write. Everything is borrowed for the call. No text is NULL, unless its comment says so. */
 struct hf_admission_request {
-        size_t size;           /* sizeof(struct hf_admission_request) of the server */
+        /* sizeof(struct hf_admission_request) of the server; read no member beyond it. */
+        size_t size;
         const char *operation; /* "CREATE", "UPDATE" or "DELETE" */
         const char *group;     /* "" = the core group */
         const char *version;   /* the version of the object */
@@ -40,7 +43,7 @@ struct hf_admission_request {
         /* The kind of the object: "ConfigMap"; a subresource may have its own, "Scale". */
         const char *kind;
         const char *subresource; /* "" = the object itself */
-        const char *ns;          /* "" = cluster scope */
+        const char *ns;          /* "" = cluster scope; of a Namespace: its own name */
         const char *name;        /* "" = not known yet, or a delete of a collection */
         const char *user;        /* the name of the user; "system:apiserver" = the server itself */
         const char *const *groups; /* of the user */
@@ -61,8 +64,9 @@ struct hf_admission_response {
         char warning[256];
         /*
          * Set by mutate: the whole changed object as JSON, which the server frees with free(). NULL
-         * = unchanged. A plug-in cannot change kind, apiVersion, uid and the other fields that the
-         * server sets.
+         * = unchanged, and the only value that a delete accepts. A text that is not a JSON object
+         * in UTF-8 with unique keys makes the request fail with 500. A plug-in cannot change kind,
+         * apiVersion, uid and the other fields that the server sets.
          */
         char *object;
         size_t n_object; /* bytes */

@@ -52,7 +52,8 @@ struct hf_cancel *hf_cancel_ref(struct hf_cancel *token);
 struct hf_cancel *hf_cancel_unref(struct hf_cancel *token);
 
 /* A token that never fires, for a wait that only a deadline ends. Its clock is hf_clock_system().
- * Static storage: hf_cancel_ref and hf_cancel_unref do nothing. */
+ * Static storage: hf_cancel_ref and hf_cancel_unref do nothing, and neither do hf_cancel_fire and
+ * hf_cancel_set_deadline. As a parent it is the same as NULL. */
 struct hf_cancel *hf_cancel_never(void);
 
 /* Fires token and its descendants, and calls their wakers. A token that has a reason keeps it. Does

@@ -8,8 +8,8 @@
  *
  * All instants and deadlines of Holdfast are CLOCK_BOOTTIME in nanoseconds (hf_nsec). Boot time
  * goes on while the machine is suspended, so a process that was suspended past the end of its Lease
- * notices. Real time is for the times in objects; no deadline depends on it. Monotonic time
- * measures how long work took.
+ * notices. Real time is for the times in objects, certificates and tokens; no hf_nsec deadline
+ * depends on it. Monotonic time measures how long work took.
  */
 #include <pthread.h>
 #include <stddef.h>
