@@ -45,8 +45,9 @@
 #include "leader/lease_watches.h"
 #include "leader/next_term.h"
 
-#define COMPONENT   "elector"
-#define STOP_MARGIN (2 * HF_NSEC_PER_SEC) /* extra time for a stop on a busy machine */
+#define COMPONENT    "elector"
+#define STOP_MARGIN  (2 * HF_NSEC_PER_SEC) /* extra time for a stop on a busy machine */
+#define MOMENT_PARTS 20                    /* see give_moment_locked */
 
 const struct hf__sized hf__sized_elector_config = HF__SIZED(struct hf_elector_config, client);
 
@@ -338,26 +339,34 @@ static hf_nsec stop_bound(const struct hf_electors *electors) {
 }
 
 /*
- * Waits for the end of the loop. True: it is over. False: the limit is over. The wait that follows
- * has the same limit, which one pause moves only once.
- *
- * If the limit ends shortly after a pause, this thread may come before the loop, whose cores do not
- * know of the pause yet. So the loop then gets a moment for a step. If the step moves the limit,
- * the new one ends in the same way.
+ * Gives the loop the time for a step, STOP_MARGIN, after the limit is over: if the limit has ended
+ * shortly after a pause, this thread may come before the loop, whose cores do not know of the pause
+ * yet. The time passes in parts. However long another pause is, it costs one of them, and the loop
+ * has the others. True: a step has moved the limit. False: the loop is over, or it hangs.
  */
-static bool wait_for_loop(struct hf_electors *electors, struct limit *limit) {
-        hf_nsec stop_by = -1; /* electors->stop_by, when the moment began */
+static bool give_moment_locked(struct hf_electors *electors, struct limit *limit) {
+        const struct hf_clock *clock = hf_host_clock(electors->host);
+        const hf_nsec stop_by = electors->stop_by;
 
-        pthread_mutex_lock(&electors->mu);
-        while (!electors->loop_over) {
-                if (await_change_locked(electors, limit))
-                        continue;
-                if (stop_by == electors->stop_by)
-                        break;
-                stop_by = electors->stop_by;
-                limit->until.at =
-                        hf__nsec_after(hf_now(hf_host_clock(electors->host)), STOP_MARGIN);
+        hf__mutex_assert_held(&electors->mu);
+        for (int i = 0; i < MOMENT_PARTS; i++) {
+                limit->until.at = hf__nsec_after(hf_now(clock), STOP_MARGIN / MOMENT_PARTS);
+                while (!electors->loop_over && hf_now(clock) < limit->until.at)
+                        (void)clock->wait(clock->ctx, &electors->changed, &electors->mu,
+                                          limit->until.at);
+                if (electors->stop_by != stop_by)
+                        return true;
         }
+        return false;
+}
+
+/* Waits for the end of the loop. True: it is over. False: it hangs. The wait that follows has the
+ * same limit, which one pause moves only once. */
+static bool wait_for_loop(struct hf_electors *electors, struct limit *limit) {
+        pthread_mutex_lock(&electors->mu);
+        while (!electors->loop_over &&
+               (await_change_locked(electors, limit) || give_moment_locked(electors, limit)))
+                ;
         bool over = electors->loop_over;
         pthread_mutex_unlock(&electors->mu);
         return over;
