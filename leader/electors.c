@@ -214,6 +214,16 @@ static bool wait_for_instances(struct hf_electors *electors, struct limit *limit
         return joined;
 }
 
+/* 0, or HF_E_STUCK: stop_instances has left a controller of this elector that has not returned. */
+static int check_instance(const struct hf_elector *elector, struct hf_status *reterr_status) {
+        const char *name = elector->instance ? hf__term_stuck_name(elector->instance) : "";
+
+        return name[0] ? hf_fail(reterr_status, HF_E_STUCK,
+                                 "controller %s of %s did not return within its deadline", name,
+                                 elector->label)
+                       : 0;
+}
+
 /* Drains the HF_EVERY_INSTANCE controllers until the limit of the stop is over, then aborts them.
  * If one has not returned a stop grace later, no controller's memory is freed, and `instance`
  * remains set. */
@@ -302,6 +312,18 @@ static void set_state(struct hf_electors *electors, enum hf__electors_state stat
         pthread_mutex_unlock(&electors->mu);
 }
 
+/* After a start that has failed: aborts the controllers that it has begun. If one does not return,
+ * a later stop says so, because what it uses must not be freed. */
+static void abort_instances(struct hf_electors *electors) {
+        struct limit none = begin_limit(electors, 0);
+
+        stop_instances(electors, &none);
+        pthread_mutex_lock(&electors->mu);
+        for (size_t i = 0; i < electors->n && electors->stop_result == 0; i++)
+                electors->stop_result = check_instance(electors->list[i], &electors->stop_status);
+        pthread_mutex_unlock(&electors->mu);
+}
+
 int hf_electors_start(struct hf_electors *electors, struct hf_status *reterr_status) {
         pthread_mutex_lock(&electors->mu);
         bool is_new = electors->state == HF__ELECTORS_NEW;
@@ -314,8 +336,7 @@ int hf_electors_start(struct hf_electors *electors, struct hf_status *reterr_sta
         hf__taken_names_done(&electors->names);
         int r = start_electors(electors);
         if (r != 0) {
-                struct limit none = begin_limit(electors, 0);
-                stop_instances(electors, &none);
+                abort_instances(electors);
                 (void)hf_fail(reterr_status, r, "the electors cannot start: %s", hf_strerror(r));
         }
         set_state(electors, r == 0 ? HF__ELECTORS_RUNNING : HF__ELECTORS_STOPPED);
@@ -379,19 +400,14 @@ static int collect_result(struct hf_electors *electors, struct hf_status *reterr
         for (size_t i = 0; i < electors->n; i++) {
                 struct hf_elector *elector = electors->list[i];
                 struct hf_leader_info info = {.size = sizeof info};
-                const char *name = "";
                 hf_elector_info(elector, &info);
-                if (elector->instance)
-                        name = hf__term_stuck_name(elector->instance);
                 if (info.state == HF_STUCK)
                         return hf_fail(reterr_status, HF_E_STUCK,
                                        "controller %s of %s did not return within its deadline: "
                                        "its Lease is not released",
                                        info.stuck_controller, elector->label);
-                if (name[0])
-                        return hf_fail(reterr_status, HF_E_STUCK,
-                                       "controller %s of %s did not return within its deadline",
-                                       name, elector->label);
+                if (check_instance(elector, reterr_status) != 0)
+                        return HF_E_STUCK;
                 if (!elector->released && r == 0)
                         r = hf_fail(reterr_status, HF_E_TIMEOUT,
                                     "the Lease %s could not be released: it may name this process "
