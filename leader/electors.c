@@ -45,8 +45,9 @@
 #include "leader/lease_watches.h"
 #include "leader/next_term.h"
 
-#define COMPONENT   "elector"
-#define STOP_MARGIN (2 * HF_NSEC_PER_SEC) /* extra time for a stop on a busy machine */
+#define COMPONENT    "elector"
+#define STOP_MARGIN  (2 * HF_NSEC_PER_SEC) /* extra time for a stop on a busy machine */
+#define MOMENT_PARTS 20                    /* see give_moment_locked */
 
 const struct hf__sized hf__sized_elector_config = HF__SIZED(struct hf_elector_config, client);
 
@@ -213,6 +214,16 @@ static bool wait_for_instances(struct hf_electors *electors, struct limit *limit
         return joined;
 }
 
+/* 0, or HF_E_STUCK: stop_instances has left a controller of this elector that has not returned. */
+static int check_instance(const struct hf_elector *elector, struct hf_status *reterr_status) {
+        const char *name = elector->instance ? hf__term_stuck_name(elector->instance) : "";
+
+        return name[0] ? hf_fail(reterr_status, HF_E_STUCK,
+                                 "controller %s of %s did not return within its deadline", name,
+                                 elector->label)
+                       : 0;
+}
+
 /* Drains the HF_EVERY_INSTANCE controllers until the limit of the stop is over, then aborts them.
  * If one has not returned a stop grace later, no controller's memory is freed, and `instance`
  * remains set. */
@@ -301,6 +312,18 @@ static void set_state(struct hf_electors *electors, enum hf__electors_state stat
         pthread_mutex_unlock(&electors->mu);
 }
 
+/* After a start that has failed: aborts the controllers that it has begun. If one does not return,
+ * a later stop says so, because what it uses must not be freed. */
+static void abort_instances(struct hf_electors *electors) {
+        struct limit none = begin_limit(electors, 0);
+
+        stop_instances(electors, &none);
+        pthread_mutex_lock(&electors->mu);
+        for (size_t i = 0; i < electors->n && electors->stop_result == 0; i++)
+                electors->stop_result = check_instance(electors->list[i], &electors->stop_status);
+        pthread_mutex_unlock(&electors->mu);
+}
+
 int hf_electors_start(struct hf_electors *electors, struct hf_status *reterr_status) {
         pthread_mutex_lock(&electors->mu);
         bool is_new = electors->state == HF__ELECTORS_NEW;
@@ -313,8 +336,7 @@ int hf_electors_start(struct hf_electors *electors, struct hf_status *reterr_sta
         hf__taken_names_done(&electors->names);
         int r = start_electors(electors);
         if (r != 0) {
-                struct limit none = begin_limit(electors, 0);
-                stop_instances(electors, &none);
+                abort_instances(electors);
                 (void)hf_fail(reterr_status, r, "the electors cannot start: %s", hf_strerror(r));
         }
         set_state(electors, r == 0 ? HF__ELECTORS_RUNNING : HF__ELECTORS_STOPPED);
@@ -338,26 +360,34 @@ static hf_nsec stop_bound(const struct hf_electors *electors) {
 }
 
 /*
- * Waits for the end of the loop. True: it is over. False: the limit is over. The wait that follows
- * has the same limit, which one pause moves only once.
- *
- * If the limit ends shortly after a pause, this thread may come before the loop, whose cores do not
- * know of the pause yet. So the loop then gets a moment for a step. If the step moves the limit,
- * the new one ends in the same way.
+ * Gives the loop the time for a step, STOP_MARGIN, after the limit is over: if the limit has ended
+ * shortly after a pause, this thread may come before the loop, whose cores do not know of the pause
+ * yet. The time passes in parts. However long another pause is, it costs one of them, and the loop
+ * has the others. True: a step has moved the limit. False: the loop is over, or it hangs.
  */
-static bool wait_for_loop(struct hf_electors *electors, struct limit *limit) {
-        hf_nsec stop_by = -1; /* electors->stop_by, when the moment began */
+static bool give_moment_locked(struct hf_electors *electors, struct limit *limit) {
+        const struct hf_clock *clock = hf_host_clock(electors->host);
+        const hf_nsec stop_by = electors->stop_by;
 
-        pthread_mutex_lock(&electors->mu);
-        while (!electors->loop_over) {
-                if (await_change_locked(electors, limit))
-                        continue;
-                if (stop_by == electors->stop_by)
-                        break;
-                stop_by = electors->stop_by;
-                limit->until.at =
-                        hf__nsec_after(hf_now(hf_host_clock(electors->host)), STOP_MARGIN);
+        hf__mutex_assert_held(&electors->mu);
+        for (int i = 0; i < MOMENT_PARTS; i++) {
+                limit->until.at = hf__nsec_after(hf_now(clock), STOP_MARGIN / MOMENT_PARTS);
+                while (!electors->loop_over && hf_now(clock) < limit->until.at)
+                        (void)clock->wait(clock->ctx, &electors->changed, &electors->mu,
+                                          limit->until.at);
+                if (electors->stop_by != stop_by)
+                        return true;
         }
+        return false;
+}
+
+/* Waits for the end of the loop. True: it is over. False: it hangs. The wait that follows has the
+ * same limit, which one pause moves only once. */
+static bool wait_for_loop(struct hf_electors *electors, struct limit *limit) {
+        pthread_mutex_lock(&electors->mu);
+        while (!electors->loop_over &&
+               (await_change_locked(electors, limit) || give_moment_locked(electors, limit)))
+                ;
         bool over = electors->loop_over;
         pthread_mutex_unlock(&electors->mu);
         return over;
@@ -370,19 +400,14 @@ static int collect_result(struct hf_electors *electors, struct hf_status *reterr
         for (size_t i = 0; i < electors->n; i++) {
                 struct hf_elector *elector = electors->list[i];
                 struct hf_leader_info info = {.size = sizeof info};
-                const char *name = "";
                 hf_elector_info(elector, &info);
-                if (elector->instance)
-                        name = hf__term_stuck_name(elector->instance);
                 if (info.state == HF_STUCK)
                         return hf_fail(reterr_status, HF_E_STUCK,
                                        "controller %s of %s did not return within its deadline: "
                                        "its Lease is not released",
                                        info.stuck_controller, elector->label);
-                if (name[0])
-                        return hf_fail(reterr_status, HF_E_STUCK,
-                                       "controller %s of %s did not return within its deadline",
-                                       name, elector->label);
+                if (check_instance(elector, reterr_status) != 0)
+                        return HF_E_STUCK;
                 if (!elector->released && r == 0)
                         r = hf_fail(reterr_status, HF_E_TIMEOUT,
                                     "the Lease %s could not be released: it may name this process "

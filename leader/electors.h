@@ -69,7 +69,8 @@ struct hf_electors {
         bool loop_over;               /* every elector is stopped or stuck; the thread is about to
                                          exit */
         hf_nsec stop_by;              /* the latest hf__core_stops_by of any core so far */
-        int stop_result;              /* result of the stop, for later callers */
+        int stop_result;              /* result of the stop, for later callers; HF_E_STUCK after a
+                                         start that has failed and left a stuck controller */
         struct hf_status stop_status; /* its message */
 
         struct hf__stop_thread stop_thread;

@@ -48,6 +48,7 @@ struct two_lease_lock {
         pthread_cond_t quiet;
         /* guarded by mu */
         bool closed;
+        bool watched; /* the elector has opened the watches, and knows of no loss since */
         unsigned n_carrying_out; /* threads between enter_locking and the end of
                                     carry_out_unlocking */
         struct hf__two_lease two;
@@ -144,9 +145,14 @@ static void on_record(void *ctx, const struct hf__record *record) {
                 carry_out_unlocking(lock, &commands, NULL);
                 return;
         }
+        bool is_news = lock->watched;
+        lock->watched = false;
         pthread_mutex_unlock(&lock->mu);
-        /* The pair needs both watches. The elector reopens both when one is reported as lost. */
-        lock->base.on_record(lock->base.ctx, NULL);
+        /* The pair needs both watches. The elector reopens both when one is reported as lost, so a
+         * loss of the other one is no news: often both end together, and the second report would
+         * make the elector pass over what the new watches show. */
+        if (is_news)
+                lock->base.on_record(lock->base.ctx, NULL);
         pthread_mutex_lock(&lock->mu);
         carry_out_unlocking(lock, &commands, NULL);
 }
@@ -177,6 +183,9 @@ static void lock_write(struct hf__lock *base, uint32_t op_id, const struct hf__r
 static void lock_watch(struct hf__lock *base) {
         struct two_lease_lock *lock = (struct two_lease_lock *)base;
 
+        pthread_mutex_lock(&lock->mu);
+        lock->watched = true;
+        pthread_mutex_unlock(&lock->mu);
         for (int i = 0; i < HF__TWO_LEASE_SIDES; i++)
                 lock->sides[i].lease->ops->watch(lock->sides[i].lease);
 }

@@ -71,6 +71,10 @@ static void test_reads_of_a_sealed_value_fail_and_others_do_not(void **state) {
         expect_sealed(f, api_fixture_get(f, api_configmaps, "default", "bad"));
         expect_sealed(f, list(f, "default", NULL));
         assert_int_equal(api_fixture_get(f, api_configmaps, "default", "good"), 0);
+        expect_sealed(f, list(f, "default", "fieldSelector=metadata.name%3Dbad"));
+        /* No object has this name, with which that of the sealed one begins. */
+        assert_int_equal(list(f, "default", "fieldSelector=metadata.name%3Dba"), 0);
+        assert_int_equal(api_fixture_count_at(f, "items"), 0);
 }
 
 static void test_writes_over_a_sealed_value_change_nothing(void **state) {

@@ -480,6 +480,70 @@ static void test_the_elector_whose_controller_does_not_return_is_named(void **st
         clocked_elector_free();
 }
 
+static int return_at_once(struct hf_term *term, void *ctx) { return 0; }
+
+static bool is_settled_once_begun(void *ctx) {
+        PATIENCE_AWAIT(atomic_load(&has_begun));
+        return false;
+}
+
+static void *start_main(void *ctx) {
+        stopping.r = hf_electors_start(clocked.electors, &stopping.status);
+        atomic_store(&stopping.is_over, true);
+        return NULL;
+}
+
+/* The start fails, because a check has the name of its second one, after the controller of the
+ * first elector has begun. */
+static void test_a_stop_names_what_a_failed_start_has_left(void **state) {
+        const struct hf_controller controllers[] = {
+                {.size = sizeof(struct hf_controller),
+                 .name = "late",
+                 .runs = HF_EVERY_INSTANCE,
+                 .run = return_when_it_may},
+                {.size = sizeof(struct hf_controller),
+                 .name = "second",
+                 .runs = HF_EVERY_INSTANCE,
+                 .run = return_at_once,
+                 .is_settled = is_settled_once_begun},
+        };
+        struct hf_elector_config config = {.size = sizeof config,
+                                           .ns = "kube-system",
+                                           .identity = "a",
+                                           .n_controllers = 1};
+        struct hf_status status = {0};
+
+        atomic_store(&may_return, false);
+        atomic_store(&has_begun, false);
+        clocked_elector_init();
+        assert_int_equal(hf_health_add(clocked.host.health, "leaderElection-lock", HF_HEALTHZ,
+                                       is_well, NULL),
+                         0);
+        config.client = &clocked.client->base;
+        assert_int_equal(hf_electors_new(&clocked.host, &clocked.electors), 0);
+        for (unsigned i = 0; i < 2; i++) {
+                config.name = i == 0 ? "lead" : "other";
+                config.controllers = &controllers[i];
+                assert_int_equal(hf_electors_add(clocked.electors, &config, &clocked.more[i], NULL),
+                                 0);
+        }
+        memset(&stopping, 0, sizeof stopping);
+        assert_int_equal(pthread_create(&stopping.thread, NULL, start_main, NULL), 0);
+        while (!atomic_load(&stopping.is_over)) {
+                hand_clock_move(SEC);
+                (void)hf_cancel_wait(hf_cancel_never(), in_msec(1));
+        }
+        end_stop(HF_E_EXISTS);
+        for (int i = 0; i < 2; i++) {
+                assert_int_equal(hf_electors_stop(clocked.electors, &status), HF_E_STUCK);
+                assert_string_equal(status.message, "controller late of kube-system/lead did not "
+                                                    "return within its deadline");
+        }
+        atomic_store(&may_return, true);
+        PATIENCE_AWAIT(hf__term_is_joined(clocked.more[0]->instance));
+        clocked_elector_free();
+}
+
 /* The drain and the stop grace begin anew after two pauses. Together they take longer than the
  * whole stop may without them, so this must wait for the controller, too. */
 static void test_a_stop_waits_for_a_stop_grace_that_has_begun_anew(void **state) {
@@ -557,6 +621,40 @@ static void test_a_stop_gives_the_loop_a_step_after_a_pause(void **state) {
         clocked_elector_free();
 }
 
+/* Moves the clock by 2 s in small steps, so that nobody takes them for a pause. */
+static void let_a_moment_pass(void) {
+        for (int i = 0; i < 20; i++) {
+                hand_clock_move(SEC / 10);
+                hand_clock_await_waiter();
+        }
+}
+
+/* The process pauses again before the loop has made the step. The pause is too short to be noticed,
+ * and longer than the time that the loop gets. */
+static void test_a_stop_gives_the_loop_a_step_after_a_second_pause(void **state) {
+        atomic_store(&change_may_return, false);
+        clocked_elector_init();
+        clocked_elector_start(&plain);
+        clocked_await_term();
+        clocked.in_change = hold_drain;
+        memset(&stopping, 0, sizeof stopping);
+        assert_int_equal(pthread_create(&stopping.thread, NULL, stop_main, NULL), 0);
+        PATIENCE_AWAIT(clocked_is(HF_DRAINING));
+        hand_clock_await_waiter();
+        hand_clock_move(STOP_BOUND);
+        hand_clock_await_waiter();
+        hand_clock_move(3 * SEC);
+        hand_clock_await_waiter();
+        assert_false(atomic_load(&stopping.is_over));
+        atomic_store(&change_may_return, true);
+        CLOCKED_AWAIT(clocked_is(HF_ABORTING));
+        let_a_moment_pass(); /* the stop follows the loop again */
+        assert_false(atomic_load(&stopping.is_over));
+        clocked_elector_let_end();
+        end_stop(0);
+        clocked_elector_free();
+}
+
 /* Electors whose loop did not end are never freed. Nothing reads this: without volatile the
  * compiler would leave it out. */
 static struct hf_electors *volatile hung;
@@ -574,8 +672,11 @@ static void test_a_loop_that_makes_no_step_is_reported(void **state) {
         PATIENCE_AWAIT(clocked_is(HF_DRAINING));
         hand_clock_await_waiter();
         hand_clock_move(STOP_BOUND);
-        hand_clock_await_waiter();
-        hand_clock_move(2 * SEC);
+        for (int i = 0; i < 20; i++) {
+                hand_clock_await_waiter();
+                assert_false(atomic_load(&stopping.is_over));
+                hand_clock_move(SEC / 10);
+        }
         end_stop(HF_E_STUCK);
         assert_non_null(strstr(stopping.status.message, "the elector loop does not end"));
         atomic_store(&change_may_return, true);
@@ -658,9 +759,11 @@ int main(void) {
                         test_controllers_of_each_instance_are_aborted_at_the_end_of_the_stop),
                 cmocka_unit_test(test_a_controller_of_each_instance_that_does_not_return_is_named),
                 cmocka_unit_test(test_the_elector_whose_controller_does_not_return_is_named),
+                cmocka_unit_test(test_a_stop_names_what_a_failed_start_has_left),
                 cmocka_unit_test(test_a_stop_waits_for_a_stop_grace_that_has_begun_anew),
                 cmocka_unit_test(test_a_stop_waits_for_a_stop_grace_that_has_begun_late),
                 cmocka_unit_test(test_a_stop_gives_the_loop_a_step_after_a_pause),
+                cmocka_unit_test(test_a_stop_gives_the_loop_a_step_after_a_second_pause),
                 cmocka_unit_test(test_a_loop_that_makes_no_step_is_reported),
                 cmocka_unit_test(test_the_hook_waits_for_a_stop_with_pauses),
                 cmocka_unit_test(test_a_stop_sends_the_last_events),

@@ -284,7 +284,7 @@ HF_MUST_CHECK int hf_electors_add(struct hf_electors *electors,
  * hosts with separate healths. HF_E_CLOSED: already started or stopped. After any other error no
  * elector contends, and only hf_electors_stop and hf_electors_free may follow. An error may come
  * after HF_EVERY_INSTANCE controllers have begun: then it aborts them and blocks up to stop_grace
- * until they return.
+ * until they return. If one does not, hf_electors_stop returns HF_E_STUCK.
  */
 HF_MUST_CHECK int hf_electors_start(struct hf_electors *electors, struct hf_status *reterr_status);
 /*

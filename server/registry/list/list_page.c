@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "server/resources/forms/conversion.h"
 #include "server/resources/objects/object_key.h"
@@ -116,6 +117,10 @@ static void add_stored(struct hfd_list_page *page, const struct hfd_read *read,
                 hfd_object_key_parse(read->registry->prefix, table, kv->key, &path);
 
         if (!of_key || !hfd_resource_same(of_key, resource) || !kv->value)
+                return;
+        /* If the one object of an exact scope is missing, the store has returned another one, whose
+         * name begins with its name. That one may be sealed. */
+        if (read->range->scope.exact && strcmp(path, read->range->scope.prefix) != 0)
                 return;
         set_last(page, path);
         struct hfd_object *object = hfd_stored_object_new(resource, path, kv);
