@@ -32,9 +32,9 @@ struct hf__index_node {
         struct hf__keyed keyed; /* the value */
         struct hf__index *index;
         struct hf__key_index entries; /* borrowed from the store */
-        /* Each update of an entry has a number. During an update, old_update is its number if the
-         * entry had this value before, and new_update is if the entry has it afterwards. So no
-         * search through the old and new values of the entry is necessary. */
+        /* Each update of an entry has a number. During an update, old_update equals the number if
+         * the entry had this value before, and new_update equals the number if the entry has this
+         * value afterwards. So no search through the old and new values is necessary. */
         uint64_t old_update, new_update;
         char value[];
 };

@@ -31,6 +31,6 @@ void hf__informer_handlers_replay_locked(struct hf_informer *informer);
 /* If a resync is due, calls the replayed handlers with every entry of the store, as MODIFIED.
  * Called with the lock and returns with it, but releases it during each call of a handler. */
 void hf__informer_handlers_resync_locked(struct hf_informer *informer);
-/* Frees the handlers. Only after the informer's own thread was joined, or the thread that it shares
- * with other informers has detached it. */
+/* Frees the handlers. Only when the informer was never started, or its own thread was joined, or
+ * the thread that it shares with other informers has detached it. */
 void hf__informer_handlers_done(struct hf_informer *informer);

@@ -5,6 +5,6 @@
 
 #include <holdfast/informer.h>
 
-/* Whether the informer has an object in that namespace. Uses a binary search, so it is fast for
- * large stores too. Thread: any. Takes the informer's lock for the search. */
+/* Whether the informer has an object in the namespace `ns`, which is neither NULL nor "". Takes
+ * logarithmic time, and holds the informer's lock in the meantime. Thread: any. */
 bool hf__informer_has_in(struct hf_informer *informer, const char *ns);

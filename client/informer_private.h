@@ -61,9 +61,13 @@ struct hf_informer {
         /* guarded by mu */
         struct hf_informer_handler *handlers; /* owned, in the order in which they were added */
         struct hf__informer_waiter *waiters;  /* owned by the calls that wait */
-        hf_nsec probe_at;                     /* no list for waiters starts earlier */
-        unsigned probe_failures;              /* probes since the last new waiter that have failed
-                                                 or ended no wait, counted up to a few */
+        /* No probe starts earlier. A probe is a list in parallel to the watch, which the reflector
+         * requests because threads wait. */
+        hf_nsec probe_at;
+        /* Counts the probes since the last new waiter, up to 3: reflector_backoff.c chooses the
+         * next delay by this number. Leaves out a probe that is repeated at once, because a thread
+         * began to wait too late for it. */
+        unsigned probe_failures;
         /* Consistent lists begun so far. They are numbered from 1, so this is also the number of
          * the newest one. */
         uint64_t n_consistent_lists;

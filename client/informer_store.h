@@ -59,8 +59,8 @@ void hf__informer_store_replace_begin(struct hf_informer *informer);
  * items before the one that failed have been stored. */
 int hf__informer_store_replace_page(struct hf_informer *informer, const char *body, size_t n_body);
 void hf__informer_store_replace_end(struct hf_informer *informer);
-/* Frees the entries without calling handlers. Only after the informer's own thread was joined, or
- * the thread that it shares with other informers has detached it. */
+/* Frees the entries without calling handlers. Only when the informer was never started, or its own
+ * thread was joined, or the thread that it shares with other informers has detached it. */
 void hf__informer_store_done(struct hf_informer *informer);
 
 /* Calls a function of the user with an entry. */

@@ -61,7 +61,8 @@ void hf__informer_thread_await_end(struct hf_informer *informer);
 
 /* ---- thread: any, with the informer's lock or without ---- */
 
-/* Gives the informer a turn soon. Does nothing before it is attached. The caller ensures that the
- * informer's thread is not freed before this returns: it holds the informer's lock, or the end of
- * the informer waits for it. */
+/* Gives the informer a turn soon. Does nothing while the informer is not attached. Neither the
+ * informer nor its thread may be freed before this function returns. So the caller holds the
+ * informer's lock, or is the informer's owner, or has yet to deliver the last message of a list or
+ * watch, for which hf_informer_free waits. */
 void hf__informer_thread_wake(struct hf_informer *informer);

@@ -14,8 +14,8 @@ struct hf_informer;
  * Reduces a JSON object of n bytes. apiVersion, kind, and the name, namespace, uid and
  * resourceVersion in the metadata must remain. The informer gets a reference to *ret_object. Runs
  * without a lock, on the informer's thread for a list and on the client's for an event, so several
- * calls may run at the same time. 0, -ENOMEM: the informer lists again, or -EPROTO: the text is not
- * such an object.
+ * calls may run at the same time. 0, -ENOMEM, or -EPROTO: the text is not such an object. After
+ * either error the informer lists again.
  */
 typedef int (*hf__informer_transform_fn)(const char *object, size_t n, struct hf__buf **ret_object);
 

@@ -144,8 +144,8 @@ int hf__key_index_insert(struct hf__key_index *index, struct hf__keyed *item) {
         return 0;
 }
 
-/* Joins two trees. Every node of left sorts before every node of right. It is a loop, because it
- * only walks down the inner edges of the two. */
+/* Joins two trees. Every node of left sorts before every node of right. A loop is sufficient,
+ * because only the right edge of left and the left edge of right change. */
 static struct hf__key_node *join_trees(struct hf__key_node *left, struct hf__key_node *right) {
         struct hf__key_node *root = NULL, **link = &root;
 

@@ -9,9 +9,8 @@
  *
  * Invariants: a setting that we do not support (credential programs, proxies, impersonation) is
  * refused with a message that names it. If we ignored it, we would connect to another server or as
- * another user than the file intends. Every copy of a file's text and of its keys and tokens is
- * wiped before its memory is freed, except those within libyaml, and those that the JSON parser has
- * made of a text in which it then finds an error.
+ * another user than the file intends. Every copy of a file's text and of its private keys and
+ * tokens is wiped before its memory is freed, with the exceptions that kubeconfig_file.c states.
  */
 #include "client/kubeconfig.h"
 

@@ -2,9 +2,9 @@
 /*
  * Reads and parses the files of a kubeconfig. kubeconfig.c merges them.
  *
- * Invariant: every copy of a file's text is wiped before its memory is freed, except keys, the
- * copies within libyaml, and those that the JSON parser makes of a text with an error or a lone
- * surrogate.
+ * Invariant: every copy of a file's text is wiped before its memory is freed, except the names of
+ * JSON members, the copies within libyaml, and those that the JSON parser makes of a text with an
+ * error or with an escape of a lone surrogate.
  */
 #include "client/kubeconfig_file.h"
 
@@ -150,8 +150,8 @@ int hf__kubeconfig_files_read(struct hf__kubeconfig_file *files, size_t *n_files
                 r = asprintf(&list, "%s/.kube/config", home) < 0
                             ? fail_no_memory(reterr_status)
                             : hf__kubeconfig_file_read(list, files, reterr_status);
-                /* Only the default file is missing: there is no kubeconfig, which is no fault of a
-                 * file. */
+                /* Nobody has named this file, so its absence is not an error of the file: it means
+                 * that no kubeconfig is given. */
                 if (r == -ENOENT)
                         r = hf_fail(reterr_status, HF_E_NOT_FOUND,
                                     "no kubeconfig is given, and %.400s does not exist", list);

@@ -63,7 +63,7 @@ struct op {
         struct hf__loop_task end;
 };
 
-/* The copy of an event that waits in the loop. Its task owns it. */
+/* The copy of an event that waits in the loop. run_event frees it. */
 struct event {
         struct hf__loop_task task;
         struct op *op;

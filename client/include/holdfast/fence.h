@@ -43,8 +43,9 @@ struct hf_fence {
 };
 
 /* Writes the value of the header and a NUL into `text`, a buffer of max_text bytes. Returns the
- * length without the NUL. -ENOSPC: the buffer is too small. -EINVAL: the term is 0, or a text is
- * empty or contains characters that header values or this format do not allow. */
+ * length without the NUL. -ENOSPC: the buffer is too small. -EINVAL: fence is NULL, the term is 0,
+ * or a text is empty, begins or ends with a space, or contains characters that header values or
+ * this format do not allow. */
 HF_MUST_CHECK int hf_fence_format(const struct hf_fence *fence, char *text, size_t max_text);
 /* Parses a header value of n bytes (a NUL is not needed). Returns 0, or -EINVAL if it is not a
  * fence. Accepts only the spelling that hf_fence_format writes, so that equal fences have equal

@@ -28,10 +28,11 @@ HF_MUST_CHECK int hf_finalizer_check(const char *object, size_t n, const char *f
  * Adds the finalizer to `object`, or removes it; other finalizers stay. Send the result as an
  * update: its resourceVersion then makes sure that no other change is lost.
  *
- * *ret_object is the changed object, malloc'ed and NUL-terminated, and the caller frees it.
- * *ret_changed (may be NULL): whether anything differs; if not, do not write. Returns 0, -ENOMEM,
- * -EINVAL (an argument is NULL), or HF_E_INVALID: `object` is not a JSON object, its metadata is
- * not an object, or its finalizers are not a list.
+ * *ret_object is the result, malloc'ed and NUL-terminated, and the caller frees it. It is set on
+ * each success, even if nothing has changed. *ret_changed (may be NULL): whether anything differs;
+ * if not, do not write. Returns 0, -ENOMEM, -EINVAL (an argument is NULL), or HF_E_INVALID:
+ * `object` is not a JSON object, its metadata is missing or not an object, or its finalizers are
+ * neither a list nor null.
  */
 HF_MUST_CHECK int hf_finalizer_set(const char *object, size_t n, const char *finalizer,
                                    bool present, char **ret_object, bool *ret_changed);
