@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Writes and deletes objects of a controller.
+ * Writes and deletes the objects whose controller is a given owner.
  *
  * Invariant: a write of an existing object names the uid that was read. So it changes the very
  * object whose controller was compared, or it changes nothing.
@@ -17,7 +17,9 @@
 #include "base/sized_struct.h"
 #include "base/strbuf.h"
 
-#define MAX_ATTEMPTS 5 /* reads and writes, if another client creates the object in between */
+/* An attempt is a read and a write. The next one follows if another client creates the object in
+ * between. */
+#define MAX_ATTEMPTS 5
 
 static const struct hf__sized sized_request = HF__SIZED(struct hf_request, n_body);
 

@@ -10,8 +10,8 @@
 struct hf__pending_request;
 
 /* Starts the request. Does not block. Returns the errors of hf_client_do that precede a response;
- * then nothing is pending. The hf_request and what it points to are the caller's again. The client
- * must outlive the pending request. */
+ * after an error nothing is pending, and *ret_pending is not set. The hf_request and what it points
+ * to are the caller's again. The client must outlive the pending request. */
 HF_MUST_CHECK int hf__pending_request_start(struct hf_client *client,
                                             const struct hf_request *request,
                                             struct hf_cancel *token,

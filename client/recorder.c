@@ -4,20 +4,21 @@
  *
  *      FREE --recorded--> UNDER_WAY --answered--> KEPT --recorded again, due--> UNDER_WAY
  *
- * A repetition is due WRITE_EVERY after the last write; before, it is only counted. The entry that
- * was not seen for longest becomes that of a new Event if no entry is free.
+ * A repetition is due WRITE_EVERY after the last write; before then, it is only counted. If no
+ * entry is FREE, a new Event takes the KEPT entry that has not been seen for longest.
  *
- * An entry holds one Event. Its name on the server ends with a hash of the component, object, type,
- * reason and message, so the name alone tells Events apart. Each write begins with a PUT to that
- * name, so a repetition, even by another process, adds no object. If the response is 404, because
- * there is no such object and this server does not create one on PUT, a POST follows.
+ * An entry holds one Event. The Event's name on the server ends with a hash of the component,
+ * object, type, reason and message, so the name alone tells Events apart. Each write begins with a
+ * PUT to that name, so a repetition, even by another process, adds no object. If the response is
+ * 404, because there is no such object and this server does not create one on PUT, a POST follows.
  *
- * Invariants: only the response to its request changes the state of an entry that is UNDER_WAY, or
- * send_entry if it sends none. The entry then holds a reference, so the owner may free the recorder
- * while requests are under way. The host may then be freed, too: a response uses it, for its clock,
- * only under the lock and if `freed` is not set. So it never logs, which the next hf_recorder_event
- * does, and starts no request if it finds `freed` set. No lock is held while a request is started,
- * because its response may come on the same thread.
+ * Invariants: the state of an entry that is UNDER_WAY is changed only by the response to its
+ * request, or by send_entry if that sends no request. An entry that is UNDER_WAY holds a reference
+ * to the recorder, so the owner may free the recorder while requests are under way. After that the
+ * owner may free the host, too. Therefore on_response does not log (the next hf_recorder_event
+ * logs the failure), and send_entry, which on_response calls for another attempt, uses the host's
+ * clock only under the lock and sends nothing if `freed` is set. No lock is held while a request is
+ * started, because its response may come on the same thread.
  */
 #include <holdfast/recorder.h>
 

@@ -3,9 +3,9 @@
  * The reflector lists the collection and then watches it from the list's version on. It lists again
  * when the server no longer has that version, and waits after failures.
  *
- * The informer's thread calls its step (informer_thread.c). A step first calls new handlers with
- * all objects, or does a resync, if either is due. Then it does the first of these actions that is
- * due:
+ * The informer's thread calls hf__reflector_step (informer_thread.c). A step first calls new
+ * handlers with all objects, and then does a resync if one is due. Then it does the first of these
+ * actions that is due:
  *
  *      a message                      apply the event, or the end of a source
  *      the watch has lost an event    abandon the watch and list
@@ -13,6 +13,9 @@
  *      no need_list, no watch         at watch_at, start a watch after last_sync_version
  *      a watch, and threads wait      at probe_at, start a list in parallel to the watch: a probe
  *      nothing                        rest until the next of these times, or until it is woken
+ *
+ * While a thread waits at the barrier (informer_barrier.h), urgent_at replaces a later list_at or
+ * watch_at.
  *
  * Invariants: the reflector follows at most one list and one watch. It ignores messages of an
  * abandoned watch. If an event cannot be applied, the reflector lists again, so that no change is

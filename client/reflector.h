@@ -31,8 +31,9 @@ struct hf__reflector {
         hf_nsec list_at;      /* boot time when that list is due */
         char *continue_token; /* owned; token of the next page; NULL = no further page is due */
         char list_version[HF__RESOURCE_VERSION_MAX]; /* the first page's version */
-        /* The n_consistent_lists of the informer when the current list began, so that waiters know
-         * whether it began after their call. 0 = it may be older than their call. */
+        /* The number of the current list among the informer's consistent lists, so that waiters
+         * know whether the list began after their call. 0 = the list is not consistent: its objects
+         * may be older than their call. */
         uint64_t list_number;
         /* Request the next list without paging, because the version of the previous one expired
          * between two pages. */
@@ -41,11 +42,14 @@ struct hf__reflector {
 
         /* the watch */
         char last_sync_version[HF__RESOURCE_VERSION_MAX]; /* the next watch begins after it */
-        hf_nsec watch_at;        /* boot time when the next watch is due, apart from urgent_at */
-        uint64_t watch_floor;    /* a list already stored the events up to this revision */
+        hf_nsec watch_at;                                 /* boot time when the next watch is due */
+        /* A probe (reflector_list.c) has stored all changes up to this revision, so watch events up
+         * to it are skipped. 0 = none are. */
+        uint64_t watch_floor;
         unsigned watch_failures; /* consecutive */
 
-        /* boot time; replaces a later list_at or watch_at while a thread waits at the barrier */
+        /* boot time; replaces a later list_at or watch_at while a thread waits at the barrier
+         * (informer_barrier.h) */
         hf_nsec urgent_at;
 };
 

@@ -3,9 +3,9 @@
  * Backoff of the reflector: 0.1 s, doubling to 30 s, or longer if the response has a longer
  * Retry-After.
  *
- * While a thread waits at the barrier, the delay grows only to 0.8 s, again unless Retry-After is
- * longer. Otherwise the controllers of a new leader could wait for a long delay that grew during an
- * outage before their term.
+ * While a thread waits at the barrier (informer_barrier.h), the delay grows only to 0.8 s, again
+ * unless Retry-After is longer. Otherwise the controllers of a new leader could wait for a long
+ * delay that grew during an outage before their term.
  */
 #include "client/reflector_backoff.h"
 

@@ -10,13 +10,13 @@
  *
  * Probes. If a probe's revision R is higher than the last one seen, the probe is newer than the
  * store. It replaces the store's content, and later watch events up to R are skipped (watch_floor).
- * If the watch has already reached R, the probe changes nothing; a consistent one still counts as
- * such for the waiting threads. So the revision of an idle collection advances, and a busy one
- * never goes back. If a probe cannot be ordered against the watch, because more pages follow or its
- * version is not a number, it ends the watch and becomes the list before the next watch. So does
- * one that fails while its objects are stored: the watch would deliver older states of some of
- * them. A probe's response that arrives after the watch was lost is ignored, because it may be
- * older than the store.
+ * If the watch has already reached R, the probe changes nothing; a consistent probe still counts
+ * as such for the waiting threads. So the revision of an idle collection advances, and that of a
+ * busy one never goes back. If a probe cannot be ordered against the watch, because more pages
+ * follow or its version is not a number, it ends the watch and becomes the list before the next
+ * watch. If a probe fails while its objects are stored, the watch is ended and a new list is
+ * requested: the watch would deliver older states of some of these objects. A probe's response that
+ * arrives after the watch was lost is ignored, because it may be older than the store.
  *
  * Invariant: the store never returns to an older state, unless the server was restored from a
  * backup: then the next complete list is authoritative (versions_reused).
@@ -72,7 +72,8 @@ void hf__reflector_set_last_sync(struct hf_informer *informer, const char *resou
 
 /* ---- starting ---- */
 
-/* A probe that fails only delays the next probe, because the watch still works. */
+/* If need_list is not set, the list was a probe. Its failure only delays the next probe, because
+ * the watch still works. */
 static void list_failed(struct hf_informer *informer, int error, const struct hf_status *status) {
         struct hf__reflector *reflector = &informer->reflector;
         uint32_t retry_after_s = status ? status->retry_after_s : 0;
@@ -94,9 +95,9 @@ static void list_failed(struct hf_informer *informer, int error, const struct hf
 /*
  * Appends the query of the next list, or of its next page.
  *
- * On a server with one revision, the first probe after a new waiter only has to be as new as the
- * revision that the threads wait for. Every other list is consistent and gets a number, which shows
- * waiting threads that it began after their call.
+ * If the server has one revision counter for all collections (one_revision), the first probe after
+ * a new waiter only has to be as new as the revision that the threads wait for. Every other list is
+ * consistent and gets a number, which shows waiting threads that it began after their call.
  */
 static void append_query(struct hf_informer *informer, struct hf__strbuf *out) {
         struct hf__reflector *reflector = &informer->reflector;
@@ -184,9 +185,10 @@ static void record_list_success(struct hf_informer *informer, bool is_probe) {
         if (reflector->list_number > informer->newest_consistent_list)
                 informer->newest_consistent_list = reflector->list_number;
         informer->synced = true;
-        /* If a thread began to wait after the list was started, send another probe at once.
-         * Otherwise the threads wait for a revision that the server does not have yet, so send
-         * probes with increasing delays. */
+        /* If a thread began to wait after a consistent list was started, send another probe at
+         * once. Otherwise the threads probably wait for a revision that the server does not have
+         * yet, so send probes with increasing delays. (After a list that is not consistent, there
+         * is no number to compare.) */
         if (is_probe && !hf__informer_barrier_missed_locked(informer, reflector->list_number))
                 delay = hf__reflector_probe_delay_locked(informer, 0);
         informer->probe_at = hf_now(informer->clock) + delay;

@@ -99,7 +99,8 @@ static const struct hf_client_ops rest_ops = {
         .free = rest_free,
 };
 
-/* Rejects contradictory settings, so that no connection is less secure than the caller expects. */
+/* Rejects invalid settings. Rejects contradictory ones too, so that no connection is less secure
+ * than the caller expects. */
 static int check_config(const struct hf_rest_config *config, struct hf_status *reterr_status) {
         if (!config->cert_pem != !config->key_pem)
                 return hf_fail(reterr_status, HF_E_INVALID,

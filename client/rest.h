@@ -10,7 +10,9 @@
  * callback and frees the struct. Other threads know the struct only by the engine's request id.
  * hf_client_cancel passes that id to the engine, and the end is reported on the engine's thread as
  * usual. A retry keeps the id, so that it can be canceled at any time. If the engine does not
- * accept a struct, the thread that created it frees it, and no callback is called.
+ * accept the first try, the thread that created the struct frees it, and no callback is called. A
+ * retry that the engine does not accept is not made: the engine's thread ends the request or the
+ * watch with the result of the last try.
  *
  * Therefore no lock is needed here. The client itself is immutable after its creation, with two
  * exceptions: the bearer token has its own lock (bearer.c), and the index of the server at which

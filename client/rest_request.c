@@ -8,17 +8,17 @@
  *      - At once after a 401, but only once, if the token has since been replaced. The server
  *        rejected the request before it did anything, because authentication failed.
  *      - After the delay in the response's Retry-After, up to MAX_RETRIES times, if the delay ends
- *        before the request's deadline. A read is retried after 429 and any 5xx except 504, before
- *        which a server has already waited. A write is retried only after 429, and after a 503 in
- *        which holdfastd says that it did not process the write (status.h). Requests for Leases
- *        (HF_LANE_LEASE) do not wait for a Retry-After: the elector has a schedule for its retries,
- *        and must see a failure at once.
+ *        before the request's deadline. A read is retried after 429 and any 5xx except 504: the
+ *        server has already waited before it sent that. A write is retried only after 429, and
+ *        after a 503 in which holdfastd says that it did not process the write (status.h). Requests
+ *        for Leases (HF_LANE_LEASE) do not wait for a Retry-After: the elector has a schedule for
+ *        its retries, and must see a failure at once.
  *
  * The engine itself sends a GET again if a reused connection turns out to be dead.
  *
  * Invariant: a write is never sent again if the server may have applied it. To its caller, a write
  * that waits for a retry is still under way: it can be canceled, and its deadline applies. (The
- * deadline of a leader's write is the end of the leader's validity.)
+ * deadline of a leader's write is not after the end of the leader's validity.)
  */
 #include "client/rest_request.h"
 
@@ -255,7 +255,8 @@ static int append_path(const struct hf_request *request, struct hf__strbuf *out)
         return out->error > 0 ? -EINVAL : out->error;
 }
 
-/* Prints the fence of a write, or "". An unfenced write would be unsafe, so it fails instead. */
+/* Prints the fence of a write, or "" if the request is a read or has no fence. -EINVAL if the fence
+ * is not valid: the caller must not send the write without it. */
 static int print_fence(const struct hf_request *from, char fence[HF_FENCE_MAX]) {
         fence[0] = '\0';
         if (!from->fence || !is_write(from->verb))

@@ -4,7 +4,7 @@
  * The servers of a REST client, and the order in which a request tries them.
  *
  * All servers are instances of one API server, so each can serve every request. A request begins
- * at the server `current`. When that server fails, `current` moves to the next one, so it is
+ * at the server `current`. When that server fails, `current` moves to the next one, so `current` is
  * usually the server that responded last. The request that failed may go to the next server that it
  * has not tried yet; rest_servers.c has the rules.
  *

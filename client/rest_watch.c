@@ -3,12 +3,12 @@
  * A watch of the REST client: one long GET whose response is a stream of JSON lines, {"type": ...,
  * "object": ...}. rest.h documents ownership and threads.
  *
- * A watch ends when the server ends the stream (0: watch again), sends an ERROR event or an HTTP
- * error (the error is taken from its Status; 410 is HF_E_GONE), or sends a line that is not a watch
- * event or is longer than MAX_LINE. It also ends when it is canceled, when the connection breaks,
- * when memory is exhausted, and at its deadline. Before the stream has begun, it is sent again
- * after a 401 if there is a newer token, and a server that does not serve is replaced by the next
- * one.
+ * A watch ends when the server ends the stream (on_end gets 0: watch again), sends an ERROR event
+ * or an HTTP error (the error is taken from its Status; 410 is HF_E_GONE), or sends a line that is
+ * not a watch event or is longer than MAX_LINE. It also ends when it is canceled, when the
+ * connection breaks, when memory is exhausted, and at its deadline. Before the stream has begun, it
+ * is sent again after a 401 if there is a newer token, and a server that does not serve is replaced
+ * by the next one.
  *
  * A connection may stop working without being closed. Therefore the client asks the server to end
  * the watch after 300 to 600 seconds, and gives the request a slightly later deadline. The time is
@@ -217,10 +217,10 @@ static bool retry_with_new_token(struct rest_watch *watch, const struct hf__http
         return retry_watch(watch, result);
 }
 
-/* After each try. If it failed because the server does not serve, sends the watch to a server that
- * it has not tried, unless a stream has begun: then its owner must watch again from the last
- * version that it saw. If the try cannot be submitted, the route and the messages of the watch
- * still name the failed server. */
+/* Called after each try. If the try failed because the server does not serve, sends the watch to a
+ * server that it has not tried. Not if a stream has begun: then the watch ends, and the user must
+ * watch again from the last version seen. If the new try cannot be submitted, the route and the
+ * messages of the watch still name the failed server. */
 static bool retry_at_next_server(struct rest_watch *watch, const struct hf__http_result *result) {
         struct hf__rest_servers *servers = &watch->rest->servers;
         const struct hf__rest_route failed = watch->route;

@@ -6,8 +6,10 @@
  *
  * A write may have been applied although its response is a 5xx or 408. The result is then
  * HF_E_TIMEOUT: the outcome is unknown. The exception is a 503 with the cause NotApplied, by which
- * holdfastd says that it did not process the request. A 429 from any server or proxy means that the
- * request was not processed, because a limit refuses requests before they are forwarded.
+ * holdfastd says that it did not process the request. (In the response to a write of several
+ * objects the cause proves nothing, because it may concern only one of them.) A 429 from any server
+ * or proxy means that the request was not processed, because a limit refuses requests before they
+ * are forwarded.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -19,7 +21,7 @@ struct hf__json;
 
 struct hf__status_context {
         bool is_write;
-        bool in_parts;          /* the write changes several objects, perhaps only some of them */
+        bool in_parts;          /* the write has several objects, and may end after some of them */
         uint32_t retry_after_s; /* from the Retry-After header; 0 = none */
         const char *what;       /* names the request; for the message if the body has none */
 };

@@ -38,12 +38,12 @@ HF_MUST_CHECK int hf_owner_set(const char *object, size_t n, const char *owner, 
 HF_MUST_CHECK int hf_owner_check(const char *object, size_t n, const char *uid,
                                  bool *ret_is_controller);
 /*
- * Finds the name of the controller of `object`, JSON of n bytes, if it is of the given kind in any
- * version of the group (NULL or "" = the core group). For the map function of a reconciler's
- * source, which maps an event of an owned object to the key of the controller: the returned name,
- * with the object's namespace if the controller's kind has namespaces. Returns 0, HF_E_NOT_FOUND
- * (there is no such controller), -ENOMEM, -EINVAL (an argument is NULL), or HF_E_INVALID: `object`
- * is not JSON.
+ * Finds the name of the controller of `object`, which is JSON of n bytes. The controller must have
+ * the given kind, in any version of the group (NULL or "" = the core group). For the map function
+ * of a reconciler's source, which maps an event of an owned object to the key of the controller.
+ * That key has the returned name, and the object's namespace if the controller's kind has
+ * namespaces. Returns 0, HF_E_NOT_FOUND (there is no such controller), -ENOMEM, -EINVAL (an
+ * argument other than group is NULL), or HF_E_INVALID: `object` is not JSON.
  */
 HF_MUST_CHECK int hf_owner_name(const char *object, size_t n, const char *group, const char *kind,
                                 char ret_name[HF_NAME_MAX + 1]);

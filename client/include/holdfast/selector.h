@@ -47,9 +47,10 @@ struct hf_selector {
  * requirements. *ret_query is malloc'ed, and the caller frees it; append "&limit=1" and the like
  * yourself.
  *
- * Returns 0, -ENOMEM, -EINVAL (wrong size), or HF_E_INVALID with a message: a key or a label's
- * value has characters that are not allowed, a field cannot have the operator, or the number of
- * values does not fit it. Only the server checks whether the resource has a field of that name.
+ * Returns 0, -ENOMEM, -EINVAL (wrong size, or selector or ret_query is NULL), or HF_E_INVALID with
+ * a message: a key or a label's value has characters that are not allowed, a field cannot have the
+ * operator, or the number of values does not fit it. Only the server checks whether the resource
+ * has a field of that name.
  */
 HF_MUST_CHECK int hf_selector_query(const struct hf_selector *selector, char **ret_query,
                                     struct hf_status *reterr_status);
