@@ -6,8 +6,9 @@
  *
  * A caller that waits shares a small heap object, the pending request, with the callback of the
  * request. Both hold a reference: the caller until it has waited, the request until its callback
- * has run. If the token fires first, the caller cancels the request and returns at once, and the
- * callback usually runs later. The last reference frees the object.
+ * has run. If the caller's cancellation token (struct hf_cancel) fires first, the caller cancels
+ * the request and returns at once, and the callback usually runs later. Whoever drops the last
+ * reference frees the object.
  *
  * Invariant: once the caller has waited, the callback uses none of the caller's memory.
  */
@@ -38,7 +39,7 @@ struct hf__pending_request {
         uint64_t id; /* of the request */
 
         pthread_mutex_t mu;
-        pthread_cond_t cond; /* the response has arrived, or the token has fired */
+        pthread_cond_t cond; /* the response has arrived, or the caller's token has fired */
         /* guarded by mu */
         unsigned refs;
         bool arrived; /* the members below are set */
@@ -177,7 +178,9 @@ int hf__pending_request_start(struct hf_client *client, const struct hf_request 
 
 int hf__pending_request_wait(struct hf__pending_request *pending, struct hf_cancel *token,
                              char **ret_body, size_t *ret_n, struct hf_status *reterr_status) {
-        hf__mailbox_call_early(); /* the request may have been made with a delayed wake */
+        /* If this thread delays wakes (base/mailbox.h), the wake for this request may be one of
+         * them. It must be made before the thread waits for the response. */
+        hf__mailbox_call_early();
         bool arrived = await_response(pending, token);
 
         if (!arrived)

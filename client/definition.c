@@ -51,8 +51,8 @@ static const struct hf__json *condition_of(const struct hf__json *definition, co
         return m;
 }
 
-/* 0: the server has established the definition. HF_E_NOT_FOUND: not yet. HF_E_CONFLICT: it does not
- * as long as another definition has the names. */
+/* 0: the server has established the definition. HF_E_NOT_FOUND: not yet. HF_E_CONFLICT: it will
+ * not, as long as another definition has the names. */
 static int check_established(const struct wait *wait, const struct hf__json *definition) {
         const struct hf__json *accepted = condition_of(definition, "NamesAccepted");
 
@@ -81,7 +81,7 @@ static int check_definition(const struct wait *wait) {
         size_t n = 0;
 
         int r = hf_client_do(wait->client, &read, wait->token, &text, &n, wait->reterr_status);
-        if (r == HF_E_NOT_FOUND) /* waiting is useless */
+        if (r == HF_E_NOT_FOUND) /* no list will succeed, so waiting is useless */
                 return hf_fail(wait->reterr_status, HF_E_CONFLICT,
                                "%s: it was deleted before it was served", wait->name);
         if (r != 0)

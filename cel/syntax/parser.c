@@ -64,7 +64,8 @@ static bool accept_sign(struct parser *p, const char *sign) {
         return true;
 }
 
-/* Reports that the next token does not fit. Returns NULL. 5: the length of "<EOF>". */
+/* Reports that the next token does not fit. Returns NULL, which is false in a function that returns
+ * a bool. Shows at most 200 bytes of the token; 5 is the length of "<EOF>". */
 static void *refuse_token(struct parser *p, const char *what, const char *expected) {
         const struct hf__cel_token *t = p->token;
         int n = t->n > 200 ? 200 : (int)t->n;
@@ -208,8 +209,8 @@ static bool parse_args(struct parser *p, struct nodes *args) {
 
 /* Parses a list after its opening bracket. */
 static struct hf__cel_node *parse_list(struct parser *p, uint32_t at) {
-        /* The marks are kept only if an element has one. Without them a list of constants can
-         * become a value (prepare.c). */
+        /* The array `optional` says which elements have a question mark in front. The node gets it
+         * only if one has: without it a list of constants can become a value (prepare.c). */
         struct hf__cel_node *node = new_node(p, HF__CEL_NODE_LIST, at);
         struct nodes items = {0};
         bool *optional = NULL;
@@ -534,9 +535,9 @@ static struct hf__cel_node *parse_unary(struct parser *p) {
         return new_call(p, *sign == '-' ? "-_" : "!_", at, false, args);
 }
 
-/* The levels are those of the grammar in the language definition: all relations have one, so that
- * a < b == c is (a < b) == c. The names of the functions are those of cel-go, because messages show
- * them. */
+/* The levels of precedence are those of the grammar in the language definition. All relations have
+ * the same level, so a < b == c is (a < b) == c. The names of the functions are those of cel-go,
+ * because messages show them. */
 static const struct binary {
         const char *sign;
         const char *function;
@@ -592,8 +593,8 @@ static struct hf__cel_node *parse_condition(struct parser *p) {
 
         if (!node || !accept_sign(p, "?"))
                 return node;
-        /* By the grammar the second operand has no ?: without parentheses, and the third one may: a
-         * chain of conditions associates to the right. */
+        /* By the grammar the second operand of ?: is a condition itself only in parentheses. The
+         * third operand needs no parentheses, so a chain of conditions associates to the right. */
         if (!push_node(p, &args, node) || !push_node(p, &args, parse_binary(p, 1)) ||
             !expect_sign(p, ":", "':'") || !push_node(p, &args, parse_expr(p)))
                 return NULL;

@@ -2,8 +2,8 @@
 #pragma once
 /*
  * The variable `authorizer`, with which an expression asks whether a user has a right:
- * authorizer.group('').resource('pods').namespace('default').check('create').allowed(). The host
- * decides. Thread: owner only.
+ * authorizer.group('').resource('pods').namespace('default').check('create').allowed(). The caller
+ * of the evaluation decides (struct hf__cel_authorizer). Thread: owner only.
  */
 #include <stdbool.h>
 
@@ -28,9 +28,9 @@ struct hf__cel_decision {
         const char *error;  /* NULL: none; otherwise a text that lives as long */
 };
 
-/* The caller keeps it alive as long as the values of an evaluation. decide must not block; it is
- * charged 350,000 of the cost, so that an evaluation calls it a few times at most. It may allocate
- * from the run. */
+/* The caller keeps the struct alive as long as the values of an evaluation. decide must not block,
+ * and may allocate from the run. A check costs 350,000 (HF__CEL_AUTHORIZATION_COST), so an
+ * evaluation with the default limit of 1,000,000 calls decide twice at most. */
 struct hf__cel_authorizer {
         struct hf__cel_decision (*decide)(struct hf__cel_run *run, const void *data,
                                           const struct hf__cel_right *right);

@@ -40,6 +40,7 @@ struct hf__cel_declarations {
          * refuses that. */
         bool mixed_literals;
         const struct hf__cel_zones *zones; /* NULL: only UTC and fixed offsets are known */
-        /* Levels of an expression, at most 250; 0 = 250. They bound the stack of a compilation. */
+        /* The most levels of an expression; 0, or more than 250, means 250. They bound the stack of
+         * a compilation and of an evaluation. */
         unsigned max_depth;
 };

@@ -15,7 +15,7 @@ enum hf__cel_cost {
         HF__CEL_COST_ONE,
         HF__CEL_COST_FIRST,      /* a tenth of the first argument */
         HF__CEL_COST_TWICE,      /* a fifth of the first argument */
-        HF__CEL_COST_JOIN,       /* a fifth of the text that joins the first argument */
+        HF__CEL_COST_JOIN,       /* a fifth of the text that the call makes */
         HF__CEL_COST_SHORTER,    /* a tenth of the shorter argument */
         HF__CEL_COST_BOTH,       /* a tenth of both */
         HF__CEL_COST_CONTAINS,   /* a tenth of the first times a tenth of the second */
@@ -31,22 +31,23 @@ enum hf__cel_cost {
         HF__CEL_COST_LEVELS, /* as many as the first has, times the second, if any */
         HF__CEL_COST_PAIRS,  /* see hf__cel_charge_pairs; of the last argument */
         HF__CEL_COST_AUTHORIZATION,
-        HF__CEL_COST_SELECTOR, /* of the most requirements in a selector of this length */
+        HF__CEL_COST_SELECTOR, /* 10, and the worst case of parsing the second argument */
 };
 
 #define HF__CEL_AUTHORIZATION_COST 350000 /* of one check of a right */
 
-/* Each argument has the kind that the signature names, with these exceptions: a dyn or a parameter
- * may be of any kind, and so may an element of a list or a map; an object may stand for a map; an
- * index (any_number) may be any number. A function never sees an error among its arguments. It may
- * allocate from the run. */
+/* Each argument has the kind that the signature names, with these exceptions: a dyn or a type
+ * parameter may be of any kind, and so may an element of a list or a map; an object may stand for a
+ * map; an index (any_number) may be any number. A function never sees an error among its arguments.
+ * It may allocate from the run. */
 typedef struct hf__cel_value hf__cel_function(struct hf__cel_run *run,
                                               const struct hf__cel_value *args, unsigned n_args);
 
 struct hf__cel_row {
         const char *name;
-        /* ".string(int) -> string" is a member of strings; "(A) -> int"; "?(int) -> int" takes a
-         * dyn that turns out to be an int, and nothing that is declared as one. */
+        /* ".string(int) -> string" is a member of strings: s.f(1). "(A) -> int" is no member, and
+         * takes any type: f(x). "?(int) -> int" takes a dyn that turns out to be an int, and
+         * nothing that is declared as one. */
         const char *signature;
         hf__cel_function *call;
         enum hf__cel_cost cost;

@@ -82,8 +82,9 @@ static bool is_number_text(const char *text) {
         return (*text >= '0' && *text <= '9') || *text == '.';
 }
 
-/* Removes the underscores, which in Go may stand between digits, and after "0x". false: one stands
- * elsewhere. The exponent's letter is no digit, except for the e in a hexadecimal number. */
+/* Removes the underscores, which in Go may stand between digits, and after "0x". An e is a digit
+ * only in a hexadecimal number, whose exponent begins with p. false: an underscore stands
+ * elsewhere, or a hexadecimal number has no exponent. */
 static bool drop_underscores(char *text) {
         const char *digits = text + (*text == '-' || *text == '+' ? 1 : 0);
         const bool hex = digits[0] == '0' && (digits[1] == 'x' || digits[1] == 'X');
@@ -105,7 +106,8 @@ static bool drop_underscores(char *text) {
 }
 
 bool hf__cel_double_parse(const char *text, size_t n, double *ret_value) {
-        /* strtod needs a NUL at the end. A longer text is refused, so its work is limited. */
+        /* strtod needs a NUL at the end. A text that does not fit into the copy is refused, which
+         * limits the work of strtod. */
         char copy[400];
         char *end;
 

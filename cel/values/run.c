@@ -107,13 +107,14 @@ struct hf__cel_value hf__cel_errorf(struct hf__cel_run *run, const char *format,
         return hf__cel_is_error(copy) ? copy : hf__cel_error_text(copy.as.text);
 }
 
-/* Where the caller looks at the run again. */
+/* The cost or work at which the caller looks at the run again. */
 static uint64_t next_pause(const struct hf__cel_run *run, uint64_t used, uint64_t limit) {
         assert(used <= limit);
         return run->watch && limit - used > PAUSE_STEPS ? used + PAUSE_STEPS : limit;
 }
 
-/* What is used has exceeded a pause: fails the run at a limit, or if the caller wants that. */
+/* Called when the cost or the work has exceeded its pause. Fails the run if one has exceeded its
+ * limit, or if the caller's `watch` says so; otherwise sets the next pauses. */
 static void pause_run(struct hf__cel_run *run) {
         if (run->failed != 0)
                 return;
@@ -179,7 +180,7 @@ struct hf__cel_value hf__cel_sublist(struct hf__cel_run *run, const struct hf__c
         return value;
 }
 
-/* The entries are shared. Only the type is new, which makes a value of the kind OBJECT of the map.
+/* Both maps share the entries. Only the type is new. It gives the value of the map the kind OBJECT.
  */
 struct hf__cel_value hf__cel_object(struct hf__cel_run *run, const struct hf__cel_map *map,
                                     const struct hf__cel_type *type) {
@@ -491,8 +492,8 @@ static bool values_equal(struct hf__cel_run *run, struct hf__cel_value a, struct
                         return false;
                 return hf__cel_number_compare(a, b) == 0;
         }
-        /* Numbers of different types can be equal; values of other types are just not equal: == is
-         * never an error. */
+        /* Numbers of different types can be equal (above). Any other values of different types are
+         * unequal, which is no error, unlike in hf__cel_order. */
         if (a.kind != b.kind)
                 return false;
         switch (a.kind) {
@@ -500,7 +501,7 @@ static bool values_equal(struct hf__cel_run *run, struct hf__cel_value a, struct
         case HF__CEL_BOOL: return a.as.boolean == b.as.boolean;
         case HF__CEL_STRING:
         case HF__CEL_BYTES: return texts_equal(run, a, b);
-        /* Seconds and nanoseconds; n is the length of a text otherwise. */
+        /* as.i has the seconds, and n the nanoseconds. */
         case HF__CEL_TIMESTAMP: return a.as.i == b.as.i && a.n == b.n;
         case HF__CEL_DURATION: return a.as.i == b.as.i;
         case HF__CEL_LIST: return lists_equal(run, a.as.list, b.as.list, depth + 1);
@@ -533,8 +534,9 @@ static int compare_bytes(struct hf__cel_value a, struct hf__cel_value b) {
         return (a.n > b.n) - (a.n < b.n);
 }
 
-/* Numbers of all types have one order, as the language definition demands. NaN has none, and values
- * of different types have none either. That is an error here, but not for ==. */
+/* Numbers of all types have one order, as the language definition demands, but a NaN has no place
+ * in it. Other values have an order only if their types are the same. Values without an order are
+ * an error here, but not for ==. */
 bool hf__cel_order(struct hf__cel_run *run, struct hf__cel_value a, struct hf__cel_value b,
                    int *ret_order, struct hf__cel_value *ret_error) {
         *ret_error = hf__cel_error_text("no such overload");

@@ -29,7 +29,7 @@ struct hf__cel_run {
         /* The caller looks at the run when one of these is exceeded (struct hf__cel_limits). */
         uint64_t cost_pause;
         uint64_t work_pause;
-        int (*watch)(void *ctx, uint64_t cost, uint64_t work); /* NULL: nobody does */
+        int (*watch)(void *ctx, uint64_t cost, uint64_t work); /* NULL: nobody watches */
         void *watch_ctx;
         size_t n_bytes;
         size_t bytes_limit;
@@ -38,12 +38,12 @@ struct hf__cel_run {
         /* The part of the program that was prepared for the call that runs now: a compiled pattern.
          * May be NULL. */
         const void *prepared;
-        /* The patterns that the evaluation has computed so far, a table of hashes
+        /* A hash table of the patterns that the evaluation has computed so far
          * (functions/computed_pattern.c). */
         struct hf__cel_pattern *patterns;
         size_t n_patterns;
         size_t patterns_space; /* 0, or a power of two */
-        /* Memory that the search for a pattern uses again. */
+        /* The memory of a search for a pattern, which the next search uses again. May be NULL. */
         void *scratch;
         size_t n_scratch;
         /* HF_E_TOO_LARGE: a limit was exceeded; -ENOMEM; or what `watch` has returned. Then the
@@ -60,8 +60,9 @@ void *hf__cel_alloc(struct hf__cel_run *run, size_t n);
 /* Counts n bytes that other code allocates, and their overhead. n_bytes never exceeds bytes_limit.
  * false: the run has failed. */
 bool hf__cel_reserve(struct hf__cel_run *run, size_t n);
-/* Fails the run by a limit that Kubernetes does not have, of which the text says what it is. The
- * text lives as long as the arena. Returns the error value of the run. */
+/* Fails the run, because it exceeds a limit that Kubernetes does not have. The text becomes the
+ * message of the error, and must live as long as the arena. If the run has failed already, that
+ * failure stays. Returns the error value of the run. */
 struct hf__cel_value hf__cel_exceed(struct hf__cel_run *run, const char *text);
 /* The error value of a run that has failed. */
 struct hf__cel_value hf__cel_failure(const struct hf__cel_run *run);
@@ -95,7 +96,7 @@ struct hf__cel_value hf__cel_union(struct hf__cel_run *run, const struct hf__cel
  * `items`, both share them. An error value: the run has failed. */
 struct hf__cel_value hf__cel_sublist(struct hf__cel_run *run, const struct hf__cel_list *list,
                                      size_t first, size_t n);
-/* The map as an object of this type. */
+/* The map as an object of this type. An error value: the run has failed. */
 struct hf__cel_value hf__cel_object(struct hf__cel_run *run, const struct hf__cel_map *map,
                                     const struct hf__cel_type *type);
 /* A copy of a text, with a NUL. An error value: the run has failed. */
@@ -107,8 +108,9 @@ struct hf__cel_value hf__cel_optional_none(void);
 /* Whether a == b, as a bool. An error value: the run has failed. */
 struct hf__cel_value hf__cel_equal(struct hf__cel_run *run, struct hf__cel_value a,
                                    struct hf__cel_value b);
-/* Compares two values as `<` does. True: *ret_order is below, equal to or above 0; if the run has
- * failed, it means nothing. False: they cannot be compared, and *ret_error is the error. */
+/* Compares two values as `<` does. True: *ret_order is below, equal to or above 0, but means
+ * nothing if the run has failed. False: the values cannot be compared, and *ret_error is the error,
+ * which does not fail the run. *ret_error is overwritten in both cases. */
 bool hf__cel_order(struct hf__cel_run *run, struct hf__cel_value a, struct hf__cel_value b,
                    int *ret_order, struct hf__cel_value *ret_error);
 /* Characters of a STRING, bytes, elements or entries; of an optional that of the value that it

@@ -62,8 +62,9 @@ struct hf__cel_value hf__cel_timestamp_difference(struct hf__cel_value a, struct
         int64_t seconds = a.as.i - b.as.i;
         int64_t nanoseconds = (int64_t)a.n - (int64_t)b.n;
 
-        /* If the seconds are negative, both parts get their sign, so that the product alone
-         * overflows only if the sum does. */
+        /* If the seconds are negative, both parts become negative, so that the product overflows
+         * only if the sum does. If they are positive and the nanoseconds negative, the product may
+         * overflow although the sum would not: that is an error in cel-go too. */
         if (seconds < 0 && nanoseconds > 0) {
                 seconds++;
                 nanoseconds -= NANOSECONDS;
@@ -217,7 +218,8 @@ bool hf__cel_timestamp_parse(const char *text, size_t n, struct hf__cel_value *r
         return !hf__cel_is_error(*ret_timestamp);
 }
 
-/* A dot and the digits of n nanoseconds, without zeros at the end. */
+/* Prints a dot and the digits of the nanoseconds, without zeros at the end. Prints nothing for 0.
+ */
 static void print_fraction(struct hf__strbuf *out, uint32_t nanoseconds) {
         char digits[16];
         int n = 9;
@@ -267,8 +269,9 @@ static uint64_t take_unit(const char **text, const char *end) {
         return 0;
 }
 
-/* A number with its unit, as nanoseconds. The fraction is a double, as in Go's time.ParseDuration,
- * so both round in the same way. */
+/* A number with its unit, as nanoseconds. The fraction is multiplied as a double, as in Go's
+ * time.ParseDuration, so both round in the same way, at least for fractions of up to 15 digits,
+ * which a double holds exactly. */
 static bool take_part(const char **text, const char *end, uint64_t *ret_nanoseconds) {
         uint64_t whole = 0;
         double fraction = 0;

@@ -31,8 +31,8 @@ struct hf__cel_value hf__cel_timestamp_add(struct hf__cel_value timestamp, int64
 /* A duration, or an error: it is too long. */
 struct hf__cel_value hf__cel_timestamp_difference(struct hf__cel_value a, struct hf__cel_value b);
 
-/* Reads RFC 3339; the result keeps the zone. false: malformed, or out of range. If it is out of
- * range, *ret_timestamp is the error value. */
+/* Reads RFC 3339; the result keeps the zone. false: the text is malformed, and *ret_timestamp is
+ * unchanged; or the time is out of range, and *ret_timestamp is the error value. */
 bool hf__cel_timestamp_parse(const char *text, size_t n, struct hf__cel_value *ret_timestamp);
 /* Prints RFC 3339, in the zone of the timestamp. */
 void hf__cel_timestamp_print(struct hf__strbuf *out, struct hf__cel_value timestamp);

@@ -42,8 +42,8 @@ struct hf__cel_list {
         const struct hf__cel_value *items;
         struct hf__cel_value (*at)(const struct hf__cel_list *list, size_t i);
         /* Not NULL: a set, or a map that is written as a list. Then == ignores the order, + joins
-         * by the keys (hf__cel_union), and this is the key of an element: a scalar that
-         * hf__cel_key_compare can compare, or an error. It may allocate from the run. */
+         * by the keys (hf__cel_union), and `key` returns the key of an element: a BOOL, a number
+         * (no NaN), a STRING or BYTES, or an error. It may allocate from the run. */
         struct hf__cel_value (*key)(struct hf__cel_run *run, const struct hf__cel_list *list,
                                     struct hf__cel_value element);
         bool replaces;    /* with key: + puts an element into the place of the one with its key */
@@ -51,7 +51,9 @@ struct hf__cel_list {
 };
 
 struct hf__cel_entry {
-        struct hf__cel_value key; /* BOOL, INT, UINT or STRING */
+        /* BOOL, INT, UINT or STRING; in a map of the keys of list elements (run.c) also DOUBLE or
+         * BYTES */
+        struct hf__cel_value key;
         struct hf__cel_value value;
 };
 
@@ -90,7 +92,7 @@ struct hf__cel_value hf__cel_type_value(const struct hf__cel_type *type);
 struct hf__cel_value hf__cel_list_value(const struct hf__cel_list *list);
 struct hf__cel_value hf__cel_map_value(const struct hf__cel_map *map);
 struct hf__cel_value hf__cel_opaque_value(const struct hf__cel_opaque *opaque);
-/* An error with a static message. */
+/* An error. The message is borrowed: static, or in the arena of the evaluation. */
 struct hf__cel_value hf__cel_error_text(const char *message);
 
 static inline bool hf__cel_is_error(struct hf__cel_value value) {
@@ -101,10 +103,12 @@ static inline bool hf__cel_is_error(struct hf__cel_value value) {
 struct hf__cel_value hf__cel_list_at(const struct hf__cel_list *list, size_t i);
 struct hf__cel_entry hf__cel_map_at(const struct hf__cel_map *map, size_t i);
 /* Whether the map has the key; if so, *ret_value is its value. Numbers of different types are the
- * same key if they are equal. */
+ * same key if they are equal. The key must be a BOOL, a number, a STRING or BYTES: the caller
+ * refuses keys of other kinds. */
 bool hf__cel_map_find(const struct hf__cel_map *map, struct hf__cel_value key,
                       struct hf__cel_value *ret_value);
-/* Compares keys, none of them a NaN, in a total order: booleans, numbers, texts. */
+/* Compares keys, none of them a NaN, in a total order: booleans, numbers, texts. Of two texts a
+ * shorter one is first. A key must be a BOOL, a number, a STRING or BYTES. */
 int hf__cel_key_compare(struct hf__cel_value a, struct hf__cel_value b);
 /* Sorts the indexes of n entries by their keys. Returns whether two keys are equal. */
 bool hf__cel_map_index(const struct hf__cel_entry *entries, size_t n, uint32_t *order);

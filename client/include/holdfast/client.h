@@ -113,8 +113,8 @@ struct hf_response {
         struct hf_status status; /* set when error != 0 */
         /* Only when error != 0: nothing of the request was sent, apart from tries that a server has
          * refused, or earlier tries of a read. So a write was certainly not applied, even if error
-         * is HF_E_TIMEOUT or
-         * HF_E_CANCELED. An implementation that does not know leaves it false. */
+         * is HF_E_TIMEOUT or HF_E_CANCELED. An implementation that does not know leaves this
+         * member false. */
         bool not_sent;
 };
 typedef void (*hf_response_fn)(void *ctx, const struct hf_response *response);
@@ -252,13 +252,13 @@ struct hf_rest_config {
         const char *token_file;
         /*
          * Further instances of the same API server: n_other_servers URLs, which like `server` are
-         * all https or all http. Each may serve any request. A request begins at the server that
-         * responded last. If that one cannot be reached, refuses the connection or our
-         * certificate, has a certificate that we refuse, or breaks the connection before the
-         * request was sent, the request goes to the next server at once, within its deadline. A
-         * read does so also after 502 and 503, and when its connection breaks later. A request in
-         * HF_LANE_LEASE does so also after 429. A write that may have been processed is not sent to
-         * a second server.
+         * all https or all http. Each may serve any request. A request usually begins at the server
+         * that responded last; after a 429, 502, 503 or 504 later requests begin at the next one.
+         * If the server cannot be reached, refuses the connection or our certificate, has a
+         * certificate that we refuse, or breaks the connection before the request was sent, the
+         * request goes to the next server at once, within its deadline. A read does so also after
+         * 502 and 503, and when its connection breaks later. A request in HF_LANE_LEASE does so
+         * also after 429. A write that may have been processed is not sent to a second server.
          */
         const char *const *other_servers;
         size_t n_other_servers; /* less than HF_REST_SERVERS_MAX */

@@ -23,8 +23,8 @@ struct hf_condition {
         const char *status;  /* required: "True", "False" or "Unknown" */
         const char *reason;  /* required: one word in CamelCase */
         const char *message; /* for people; NULL = "" */
-        /* The metadata.generation that this is about. 0 = not set: an existing condition keeps its
-         * observedGeneration. */
+        /* The object's metadata.generation for which the condition was found. 0 = not set: an
+         * existing condition keeps its observedGeneration. */
         int64_t observed_generation;
 };
 

@@ -22,9 +22,9 @@ extern "C" {
  * and list of the kind.
  *
  * definition: JSON of n bytes, an apiextensions.k8s.io/v1 CustomResourceDefinition. Returns 0 or an
- * error of hf_upsert; HF_E_INVALID: it is not a definition; HF_E_CONFLICT: its names are taken by
- * another definition, or it was deleted before it was served; HF_E_CANCELED: `token` fired first.
- * reterr_status may be NULL.
+ * error of hf_upsert; HF_E_INVALID: it is not a definition, or its storage version is not served;
+ * HF_E_CONFLICT: its names are taken by another definition, or it was deleted before it was served;
+ * HF_E_CANCELED: `token` fired first. reterr_status may be NULL.
  */
 HF_MUST_CHECK int hf_definition_establish(struct hf_client *client, const char *definition,
                                           size_t n, struct hf_cancel *token,
