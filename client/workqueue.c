@@ -12,7 +12,7 @@
  *      failures    the number of retries since hf_workqueue_forget
  *
  * Invariants: an entry is in the ready list exactly if it is dirty and not processing, so no two
- * workers have the same key. (After a drop the list is empty.) An entry without any of these states
+ * workers have the same key. After a drop no entry is dirty. An entry without any of these states
  * is freed.
  *
  * There is no timer thread. Waiting workers wake when the first delayed key is due, and the first
@@ -68,7 +68,7 @@ struct hf_workqueue {
         bool draining, dropped;
         /* The limit on retries; bucket_delay_locked explains it. */
         hf_nsec retry_every; /* the time between two tokens; 0 = no limit */
-        hf_nsec retry_slack; /* how far retry_at may lag behind now: the burst */
+        hf_nsec retry_slack; /* how far retry_at may lag behind now */
         hf_nsec retry_at;    /* when the next token is due */
 };
 

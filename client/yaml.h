@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Converts YAML of kubeconfig files and manifests to JSON; yaml_body.h converts what clients send.
- * Anchors and aliases are refused, because with them a small text can expand to a huge one; tags
- * except !!str are refused, because JSON has none. Thread: any.
+ * Converts YAML of kubeconfig files and manifests to JSON. yaml_body.h converts the bodies of
+ * requests, the audit policy and the encryption configuration. Anchors and aliases are refused,
+ * because with them a small text can expand to a huge one; tags except !!str are refused, because
+ * JSON has none. Thread: any.
  */
 #include <stddef.h>
 
@@ -11,8 +12,8 @@ struct hf__strbuf;
 struct hf_status;
 
 /* Converts a text with one document and appends the JSON to `out`. Returns 0, -ENOMEM, HF_E_INVALID
- * (the message has the line and the reason), HF_E_UNAVAILABLE (libyaml cannot be loaded) or
- * HF_E_TOO_LARGE (`out` is full). */
+ * (the message has the reason, and the line unless the reason concerns the whole text),
+ * HF_E_UNAVAILABLE (libyaml cannot be loaded) or HF_E_TOO_LARGE (`out` is full). */
 int hf__yaml_to_json(const char *text, size_t n, struct hf__strbuf *out,
                      struct hf_status *reterr_status);
 

@@ -4,8 +4,8 @@
  * became, and an alias appends that range once more.
  *
  * Invariants: either the output is valid JSON or the conversion fails. The depth, also through
- * aliases, the number of events and of anchors, and the size of the output are limited for every
- * input.
+ * aliases, the number of events and of anchors, and (by out->max) the size of the output are
+ * limited for every input.
  */
 #include "client/yaml_body.h"
 
@@ -25,10 +25,9 @@
 #include "client/yaml_scalar.h"
 
 #define MAX_EVENTS 500000
-/* libyaml visits all open brackets for each value within them, so its time is in proportion to
- * their sum over all values. The limit takes about a tenth of a second. Block style has no
- * brackets.
- */
+/* For each event libyaml visits all open brackets. So its time is in proportion to the number of
+ * open brackets, added up over all events; this is the limit of that sum. A text that reaches it
+ * takes about a tenth of a second. Block style has no brackets. */
 #define MAX_BRACKETS ((size_t)20000000)
 #define MAX_ANCHORS  200 /* each alias searches them one after the other */
 
@@ -212,8 +211,8 @@ static int put_resolved(struct converter *c, const yaml_event_t *event, bool key
         return 0;
 }
 
-/* Writes a scalar as its tag says. A scalar with a tag of the core schema is resolved even if it is
- * quoted. */
+/* Writes a scalar as its tag says. With !!int, !!float, !!bool or !!null its text decides the type,
+ * even if it is quoted. */
 static int put_tagged(struct converter *c, const yaml_event_t *event, bool key) {
         static const char *const resolved[] = {YAML_INT_TAG, YAML_FLOAT_TAG, YAML_BOOL_TAG,
                                                YAML_NULL_TAG};
@@ -329,8 +328,9 @@ static int convert_event(struct converter *c, const yaml_event_t *event) {
         return 0;
 }
 
-/* Fails with go-yaml's message and line. go-yaml is a port of libyaml. It counts lines from 1 in a
- * scanner's error and from 0 in a parser's, and omits line 0. */
+/* Fails with the message and line of go-yaml, which is a port of libyaml. go-yaml counts lines from
+ * 1 in a scanner's error and from 0 in a parser's, and names no line if the error is in the first
+ * one. */
 static int refuse_syntax(const struct converter *c, const yaml_parser_t *parser) {
         size_t line = parser->problem_mark.line;
 

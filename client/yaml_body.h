@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Converts the YAML of a request's body to JSON, as sigs.k8s.io/yaml does: it accepts scalars of
- * YAML 1.1, anchors and aliases, and turns keys into strings. It reads only the first document.
- * Thread: any.
+ * Converts YAML to JSON as sigs.k8s.io/yaml does: accepts scalars of YAML 1.1, anchors and aliases,
+ * turns keys into strings, and reads only the first document. For the bodies of requests, the audit
+ * policy and the encryption configuration. Unlike sigs.k8s.io/yaml, refuses merge keys ("<<") and
+ * unusual tags. Thread: any.
  */
 #include <stddef.h>
 

@@ -2,9 +2,9 @@
 /*
  * Collects the keys of all mappings, and sorts them to find those that repeat an earlier one.
  *
- * Invariants: the time is n log n in the size of the text. An entry is added when its value is
- * complete, because go-yaml reports repeated keys within a value before the repeated key of that
- * value.
+ * Invariants: the time is n log n in the size of the text, apart from the time of libyaml (see the
+ * header). An entry is added when its value is complete, because go-yaml reports repeated keys
+ * within a value before the repeated key of that value.
  */
 #include "client/yaml_duplicates.h"
 
@@ -61,8 +61,8 @@ static int add_entry(struct finder *f, const struct container *in, size_t line) 
 }
 
 /* Writes the key as Go prints it: a string in quotes, another scalar as its value (`yes` as true).
- * An alias is compared by its name. A container gets a text that is unique in its mapping, because
- * yaml_body.c accepts no container as a key. */
+ * An alias is compared by its name. Tags are ignored. A container gets a text that is unique in its
+ * mapping, because yaml_body.c accepts no container as a key. */
 static void put_key(struct finder *f, const yaml_event_t *event) {
         char json[HF__YAML_SCALAR_MAX];
 

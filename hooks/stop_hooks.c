@@ -129,9 +129,9 @@ static bool is_start_late_locked(struct hf_hook_context *hook, hf_nsec now) {
         return hf__deadline_is_over(&hook->start_until, hook->hook.start_deadline, now);
 }
 
-/* Advances a hook in state WAITING. true: its state has changed. false: *ret_until is the deadline
- * at which its state changes even if nothing else does; it is left as it is if there is none,
- * because hooks that depend on this one have not ended. */
+/* Advances a hook in state WAITING. true: its state has changed. false: the hook waits for its own
+ * start function, and *ret_until is the deadline of that; or the hook waits for hooks that depend
+ * on it, and *ret_until is unchanged. */
 static bool advance_waiting_locked(struct hf_hooks *hooks, struct hf_hook_context *hook,
                                    hf_nsec now, hf_nsec *ret_until) {
         hf__mutex_assert_held(&hooks->mu);

@@ -54,7 +54,7 @@ static int create_thread_locked(struct hf__hook_thread *thread, const char *name
         struct hf_hooks *hooks = hook->hooks;
 
         hf__mutex_assert_held(&hooks->mu);
-        if (hooks->shutdown) /* no stop begins before it */
+        if (hooks->shutdown) /* set before any stop begins */
                 return HF_E_CLOSED;
         int r = hf__thread_start(hooks->host, name, spawned_main, thread, &thread->thread);
         if (r != 0)

@@ -3,15 +3,15 @@
 /*
  * The part of the elector's core that interprets Lease records: which record is the newest, who
  * wrote it, when the Lease may be acquired, and what this process writes into it. Pure. `now` is a
- * boot time. Only the core (core*.c) uses these functions, except for hf__core_free_at, with which
- * elector_loop.c fills hf_leader_info.free_at and counts the time without a leader, and for
- * hf__core_see and hf__core_show, with which it passes records on.
+ * boot time. Only the core (core*.c) uses these functions, with three exceptions for
+ * elector_loop.c: it fills hf_leader_info.free_at and counts the time without a leader with
+ * hf__core_free_at, and passes records on with hf__core_see and hf__core_show.
  */
 #include "leader/core.h"
 
 /* A record as the core sees it: its texts are borrowed from the record. */
 struct hf__core_seen hf__core_see(const struct hf__record *record);
-/* The reverse. What is only for a record to be written, and `term`, are zero. */
+/* The reverse of hf__core_see. `term`, and what is only for a record to be written, are zero. */
 void hf__core_show(const struct hf__core_seen *seen, struct hf__record *ret_record);
 
 /* ---- who wrote a record ---- */

@@ -110,8 +110,8 @@ static bool is_handed_to_me(const struct hf__core *core) {
 }
 
 /* Returns when the Lease may be acquired, with the hold_back (rule 15). hf__core_free_at is 0 for a
- * Lease that is free already. Then the hold_back counts from the last change of the record: it was
- * first seen free at that time, or its holder, which has died, renewed it last. */
+ * Lease that is free already. Then the hold_back counts from observed_at: at that time this
+ * process first saw that the Lease is free, or saw the last renewal by a holder that is dead. */
 static hf_nsec acquirable_at(const struct hf__core *core, hf_nsec now) {
         hf_nsec free_at = hf__core_free_at(core);
 
@@ -208,7 +208,8 @@ static bool must_invalidate_acquire(const struct hf__core *core, hf_nsec now) {
                hf__core_free_at(core) <= now;
 }
 
-/* Whether the Lease, or one of two, names this process, so that nobody else can acquire it yet. */
+/* Whether the Lease names this process, so that nobody else can acquire it yet. With a lock of two
+ * Leases (two_lease_lock.h) also whether one of them does, or may do so later. */
 static bool is_ours(const struct hf__core *core) {
         return core->observed.unsettled || hf__core_is_written_by_us(core, &core->observed);
 }
@@ -287,10 +288,10 @@ static void on_op_failed(struct hf__core *core, enum hf__core_op kind, int resul
         if (kind == HF__OP_READ) {
                 core->must_read = core->must_read || core->op_is_required;
         } else {
-                /* A lock reports an unknown outcome as HF_E_TIMEOUT. The other three kinds of error
-                 * say nothing about the Lease: they come from this process, its connection, or a
-                 * server that is not available. They count too: at worst a stop reads the Lease
-                 * once more. */
+                /* A lock (lock_port.h) reports an unknown outcome as HF_E_TIMEOUT. The other three
+                 * kinds of error say nothing about the Lease: they come from this process, its
+                 * connection, or a server that is not available. They count too: at worst a stop
+                 * reads the Lease once more. */
                 if (result < 0 || result == HF_E_TIMEOUT || result == HF_E_UNAVAILABLE ||
                     result == HF_E_CANCELED)
                         core->in_doubt = true;
@@ -434,9 +435,9 @@ static void on_read_done(struct hf__core *core, const struct hf__core_event *eve
                 on_op_failed(core, HF__OP_READ, event->result, event->retry_after, now);
                 return;
         }
-        /* After several failed writes, a successful read must not cancel their delay: it begins a
-         * new one. If the Lease has expired, a final read comes shortly before the end of the
-         * delay. It leaves the delay as it is: with a new delay, each final read would put the
+        /* After several failures in a row, a successful read must not cancel their delay: the read
+         * begins a new one. If the Lease has expired, a final read comes shortly before the end of
+         * the delay. It leaves the delay as it is: with a new delay, each final read would put the
          * acquire off, and another final read would follow. */
         if (core->n_failures <= 1)
                 core->next_op_at = now.boot;
@@ -444,8 +445,8 @@ static void on_read_done(struct hf__core *core, const struct hf__core_event *eve
                 core->next_op_at = compute_retry_at(core, now.boot, 0);
         if (!hf__core_observe_read(core, found ? &event->record : NULL, now.boot))
                 return;
-        /* Without a revision it cannot be written, so it is read again. The server may never give
-         * one. */
+        /* A Lease without a revision cannot be written, so it is read again; but not at once,
+         * because the server may never give a revision. */
         if (core->observed.exists && core->observed.rv[0] == '\0')
                 core->next_op_at = compute_retry_at(core, now.boot, 0);
         /* The doubt ends if the read shows that the last write can no longer be applied. In a

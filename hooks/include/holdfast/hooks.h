@@ -21,8 +21,8 @@
  * hf_hooks_fire_stopped; hf_hooks_free. A registry that was never started may be freed at once.
  *
  * Starts, stops and spawned functions run on threads of the registry, and stops of independent
- * hooks run concurrently. They must not call hf_hooks_start, hf_hooks_stop or hf_hooks_free, which
- * wait for them. No lock is held while they run.
+ * hooks run concurrently. They must not call hf_hooks_start or hf_hooks_stop, which wait for them,
+ * nor hf_hooks_free. No lock is held while they run.
  *
  * Thread: any for hf_hooks_add, hf_hooks_shut_down and hf_hooks_stop; the last may be called while
  * another thread is in hf_hooks_start. The other functions of the registry: owner only.
@@ -90,8 +90,8 @@ HF_MUST_CHECK int hf_hooks_add(struct hf_hooks *hooks, const struct hf_hook *hoo
  * HF_E_CLOSED if the hooks were started or stopped before; -ENOMEM.
  */
 HF_MUST_CHECK int hf_hooks_start(struct hf_hooks *hooks, struct hf_status *reterr_status);
-/* Fires the shutting-down token, and causes a running hf_hooks_start to return soon. Idempotent,
- * never blocks. Thread: any. */
+/* Fires the shutting-down token, and causes a running hf_hooks_start to return soon. Idempotent.
+ * Waits only for mutexes that are held for a short time. Thread: any. */
 void hf_hooks_shut_down(struct hf_hooks *hooks);
 /*
  * Fires the shutting-down token, runs the stops of all hooks whose start was begun, and joins the
@@ -103,8 +103,8 @@ void hf_hooks_shut_down(struct hf_hooks *hooks);
  * or the first error; reterr_status then lists the hooks that failed or missed their deadlines.
  * HF_E_STUCK: a thread could not be joined, or a stop function returned this. The thread is still
  * alive and uses the hook's objects, so do not free them. Further calls, during the stop or later,
- * wait for its end and return the same. A hook must not call hf_hooks_stop: the hook's own stop
- * would wait for itself until the deadline.
+ * wait until the stop has ended and return the same result. A hook must not call hf_hooks_stop: the
+ * hook's own stop would wait for itself until the deadline.
  */
 HF_MUST_CHECK int hf_hooks_stop(struct hf_hooks *hooks, struct hf_status *reterr_status);
 /* Fires the stopped token: the API is gone. Call it after hf_hooks_stop and before

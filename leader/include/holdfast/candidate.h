@@ -29,9 +29,9 @@ struct hf_candidate;
 
 struct hf_candidate_config {
         size_t size;                   /* sizeof(struct hf_candidate_config) */
-        struct hf_client *client;      /* required; borrowed until hf_candidate_free. Its watch may
-                                          end after that. Do not pass a term's client: it refuses
-                                          the writes of a standby */
+        struct hf_client *client;      /* required; borrowed until hf_candidate_free. The
+                                          candidate's watch may end after that. Do not pass a
+                                          term's client: it refuses the writes of a standby */
         const char *ns, *name;         /* the LeaseCandidate's; required; copied. name must be the
                                           elector's identity */
         const char *lease_name;        /* the Lease to lead, in namespace ns; required; copied */
