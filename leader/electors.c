@@ -9,13 +9,14 @@
  *
  * HUNG replaces STOPPED if the loop's thread did not end in time.
  *
- * Ownership: the list of electors changes only in state NEW. The state changes under `mu`. The rest
- * of an elector belongs to the loop while the loop runs, and afterwards to the thread that joined
- * the loop.
+ * Ownership: the list of electors changes only in state NEW. The state changes under `mu`. An
+ * elector belongs to the loop while the loop runs, except for the members that elector.h names, and
+ * afterwards to the thread that joined the loop.
  *
  * Invariants:
  *  - After hf_electors_stop has returned, no controller begins: a stop waits for a start that is
- *    under way, and a start after a stop is refused.
+ *    under way, and a start after a stop is refused. The exception is HUNG: if the loop goes on
+ *    later, a term may begin before the loop sees the stop, and is drained at once.
  *  - A stop always ends, because each stage has a time limit. First the loop drains, joins and
  *    releases every elector, then the controllers of class HF_EVERY_INSTANCE are drained and
  *    joined, then the loop's thread is joined.
@@ -54,7 +55,7 @@ const struct hf__sized hf__sized_elector_config = HF__SIZED(struct hf_elector_co
 
 HF__CLEANUP_DEFINE(watches_cleanup, struct hf__lease_watches *, hf__lease_watches_free)
 
-/* Initializes all of them, or none. 0 or -errno. */
+/* Initializes mu, changed and mailbox, or none of them. 0 or -errno. */
 static int init_locks(struct hf_electors *electors) {
         int r = hf__mutex_cond_init(&electors->mu, &electors->changed);
 
@@ -130,7 +131,8 @@ int hf_electors_use_lock_file(struct hf_electors *electors, const char *path,
 
 /*
  * The HF_EVERY_INSTANCE controllers of one elector have returned. Called on a controller's thread,
- * so it takes the mutex: otherwise a stop could miss the broadcast between its test and its wait.
+ * or on the one that drains or aborts them, without the mutex. Takes the mutex, because otherwise a
+ * stop could miss the broadcast between its test and its wait.
  */
 static void on_instance_joined(void *ctx) {
         struct hf_electors *electors = ctx;
@@ -324,7 +326,7 @@ int hf_electors_start(struct hf_electors *electors, struct hf_status *reterr_sta
 /* ---- stopping ---- */
 
 /* Returns how long the slowest elector may take to drain, join and release. A release may take two
- * request timeouts (hf__core_enter_releasing). */
+ * request timeouts (hf__core_state_limit). */
 static hf_nsec stop_bound(const struct hf_electors *electors) {
         hf_nsec longest = 0;
         for (size_t i = 0; i < electors->n; i++) {
@@ -338,15 +340,15 @@ static hf_nsec stop_bound(const struct hf_electors *electors) {
 }
 
 /*
- * Waits for the end of the loop. True: it is over. False: the limit is over. The wait that follows
- * has the same limit, which one pause moves only once.
+ * Waits for the end of the loop. True: it is over. False: the limit is over. The caller passes the
+ * same limit to stop_instances afterwards, so that one pause moves it only once.
  *
- * If the limit ends shortly after a pause, this thread may come before the loop, whose cores do not
- * know of the pause yet. So the loop then gets a moment for a step. If the step moves the limit,
- * the new one ends in the same way.
+ * If the limit ends shortly after a pause, this thread may wake before the loop's thread, whose
+ * cores do not know of the pause yet. So the loop gets STOP_MARGIN more for a step. If that step
+ * moves electors->stop_by, the wait goes on, and its new limit ends in the same way.
  */
 static bool wait_for_loop(struct hf_electors *electors, struct limit *limit) {
-        hf_nsec stop_by = -1; /* electors->stop_by, when the moment began */
+        hf_nsec stop_by = -1; /* electors->stop_by when the extra STOP_MARGIN began; -1 = not yet */
 
         pthread_mutex_lock(&electors->mu);
         while (!electors->loop_over) {
@@ -531,8 +533,8 @@ int hf_controllers_install(struct hf_hooks *hooks, struct hf_electors *electors,
                 .n_after = n_after,
                 .start = start_controllers,
                 .stop = stop_controllers,
-                /* hf_electors_stop limits its own duration. A limit around it would end first when
-                 * pauses make those within begin anew. */
+                /* hf_electors_stop limits its own duration. Its limits may begin anew after pauses,
+                 * so a deadline of the hook could pass before they do. */
                 .stop_deadline = HF_NSEC_NEVER,
                 .ctx = electors,
         };
