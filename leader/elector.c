@@ -121,8 +121,8 @@ static int check_config(const struct hf_electors *electors, const struct hf_elec
                                "characters without spaces, but it is \"%.100s\"",
                                config->ns, config->name, HF_IDENTITY_MAX,
                                config->identity ? config->identity : "");
-        /* Writes of a dead process may still be under way, and only a fence refuses them. A lock of
-         * two Leases does not describe its process. */
+        /* Writes of a dead process may still be under way, and only a fence refuses them. An
+         * elector that migrates does not describe its process in its Leases (holder_lock.h). */
         if (electors->holders && (config->unfenced || config->migrate_from))
                 return hf_fail(reterr_status, HF_E_INVALID,
                                "elector %s/%s: with a lock file it can neither be unfenced nor "
@@ -276,8 +276,8 @@ static int take_names(struct hf_electors *electors, const struct hf_elector *ele
         return hf__taken_names_take(&electors->names, &names, reterr_status);
 }
 
-/* Takes the names last, and only then registers the metrics: none are left of an elector that is
- * refused. */
+/* Takes the names last, and only then registers the metrics, so that an elector that is refused
+ * leaves no metrics. */
 static int init_names(struct hf_electors *electors, struct hf_elector *elector,
                       struct hf_status *reterr_status) {
         HF__CLEANUP(hf__free_cleanup) struct hf__leader_metrics *metrics = NULL;
@@ -377,8 +377,8 @@ static void read_info(struct hf_elector *elector, struct hf_leader_info *ret_inf
         copy_text(ret_info->last_end, sizeof ret_info->last_end, info.last_end);
         copy_text(ret_info->stuck_controller, sizeof ret_info->stuck_controller,
                   info.stuck_controller ? info.stuck_controller : "");
-        /* `info` has no valid_until: the gate may have been extended or shut since `info` was
-         * written, or may not be open yet (then 0). */
+        /* The gate, not `info`, says until when this process may act: the gate may have been
+         * extended or shut since `info` was written. valid_until is 0 before it is opened. */
         bool leads = ret_info->state == HF_LEADING || ret_info->state == HF_DRAINING;
         ret_info->valid_until = leads ? hf__gate_valid_until(&elector->gate) : 0;
 }

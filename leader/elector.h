@@ -79,9 +79,10 @@ struct hf_elector {
         struct hf__term *term;           /* owned; NULL = no controllers of a term exist */
         struct hf__term *next_term;      /* owned; see next_term.h. NULL = none is prepared */
         bool cannot_prepare;             /* next_term could not be made; until a term begins */
-        uint32_t write_id;     /* op_id of the last write: a reply with another id is a read's */
-        hf_nsec write_sent_at; /* time of the step that sent the last write: not later than the
-                                  sending */
+        uint32_t write_id;          /* op_id of the last write: a reply with another id counts as a
+                                       read's */
+        hf_nsec write_sent_at;      /* time of the step that sent the last write: not later than the
+                                       sending */
         struct hf__op_queue *queue; /* borrowed; the client's */
         struct hf__op_ticket ticket;
         hf_nsec ending_at;     /* when the term's drain or abort began; 0 = not yet */
@@ -123,8 +124,9 @@ int hf__elector_new(struct hf_electors *electors, const struct hf_elector_config
 /* Sets how much longer than other standbys this one waits before it takes a free Lease; see rule 15
  * of core.h. 0 or -ENOMEM. Thread: any; never blocks. */
 int hf__elector_hold_back(struct hf_elector *elector, hf_nsec hold_back);
-/* Its controllers must have returned and the loop must have ended. Accepts NULL, returns NULL.
- * Waits only for lock callbacks that are posting to the mailbox at this moment. */
+/* The loop must have ended, or never started, and `term`, `next_term` and `instance` must have been
+ * freed, and `writes` given up (hf__term_writes_give_up). Accepts NULL, returns NULL. Waits only
+ * for lock callbacks that are posting to the mailbox at this moment. */
 struct hf_elector *hf__elector_free(struct hf_elector *elector);
 /* Whether text is a valid identity: visible ASCII without spaces, 1 to HF_IDENTITY_MAX bytes. NULL
  * is not. */

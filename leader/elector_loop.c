@@ -262,8 +262,8 @@ static void join_term(struct hf_elector *elector) {
         take_step(elector, &event);
 }
 
-/* Ends the term if its client or the embedder has asked for that. If its controllers have returned
- * already, look_at_term comes next. */
+/* Ends the term if stale_error or end_requested is set. event.joins: if the controllers have
+ * returned already, the caller reports that before any other event (look_at_term). */
 static void end_stale_term(struct hf_elector *elector) {
         struct hf__core_event event = {.type = HF__EV_STALE_TERM, .joins = is_term_joined(elector)};
 
@@ -283,9 +283,10 @@ static void look_at_term(struct hf_elector *elector) {
 
 /* ---- steps ---- */
 
-/* The return of the controllers comes before any other event: if the loop runs late, the stop grace
- * may be over, and this step would take them for stuck. Only a refusal by the fence comes earlier,
- * because a release must not rely on what was known before it. */
+/* Reports the return of the controllers before any other event: if the loop runs late, the stop
+ * grace may be over, and the step for the other event would take the controllers for stuck. Only
+ * HF__EV_STALE_TERM comes earlier (end_stale_term), because a release must not rely on what was
+ * known of the Lease before that event. */
 static void step_core(struct hf_elector *elector, struct hf__core_event *event) {
         look_at_term(elector);
         take_step(elector, event);

@@ -9,13 +9,14 @@
  *
  * HUNG replaces STOPPED if the loop's thread did not end in time.
  *
- * Ownership: the list of electors changes only in state NEW. The state changes under `mu`. The rest
- * of an elector belongs to the loop while the loop runs, and afterwards to the thread that joined
- * the loop.
+ * Ownership: the list of electors changes only in state NEW. The state changes under `mu`. An
+ * elector belongs to the loop while the loop runs, except for the members that elector.h names, and
+ * afterwards to the thread that joined the loop.
  *
  * Invariants:
  *  - After hf_electors_stop has returned, no controller begins: a stop waits for a start that is
- *    under way, and a start after a stop is refused.
+ *    under way, and a start after a stop is refused. The exception is HUNG: if the loop goes on
+ *    later, a term may begin before the loop sees the stop, and is drained at once.
  *  - A stop always ends, because each stage has a time limit. First the loop drains, joins and
  *    releases every elector, then the controllers of class HF_EVERY_INSTANCE are drained and
  *    joined, then the loop's thread is joined.
@@ -55,7 +56,7 @@ const struct hf__sized hf__sized_elector_config = HF__SIZED(struct hf_elector_co
 
 HF__CLEANUP_DEFINE(watches_cleanup, struct hf__lease_watches *, hf__lease_watches_free)
 
-/* Initializes all of them, or none. 0 or -errno. */
+/* Initializes mu, changed and mailbox, or none of them. 0 or -errno. */
 static int init_locks(struct hf_electors *electors) {
         int r = hf__mutex_cond_init(&electors->mu, &electors->changed);
 
@@ -131,7 +132,8 @@ int hf_electors_use_lock_file(struct hf_electors *electors, const char *path,
 
 /*
  * The HF_EVERY_INSTANCE controllers of one elector have returned. Called on a controller's thread,
- * so it takes the mutex: otherwise a stop could miss the broadcast between its test and its wait.
+ * or on the one that drains or aborts them, without the mutex. Takes the mutex, because otherwise a
+ * stop could miss the broadcast between its test and its wait.
  */
 static void on_instance_joined(void *ctx) {
         struct hf_electors *electors = ctx;
@@ -346,7 +348,7 @@ int hf_electors_start(struct hf_electors *electors, struct hf_status *reterr_sta
 /* ---- stopping ---- */
 
 /* Returns how long the slowest elector may take to drain, join and release. A release may take two
- * request timeouts (hf__core_enter_releasing). */
+ * request timeouts (hf__core_state_limit). */
 static hf_nsec stop_bound(const struct hf_electors *electors) {
         hf_nsec longest = 0;
         for (size_t i = 0; i < electors->n; i++) {
@@ -381,8 +383,8 @@ static bool give_moment_locked(struct hf_electors *electors, struct limit *limit
         return false;
 }
 
-/* Waits for the end of the loop. True: it is over. False: it hangs. The wait that follows has the
- * same limit, which one pause moves only once. */
+/* Waits for the end of the loop. True: it is over. False: it hangs. The caller passes the same
+ * limit to stop_instances afterwards, so that one pause moves it only once. */
 static bool wait_for_loop(struct hf_electors *electors, struct limit *limit) {
         pthread_mutex_lock(&electors->mu);
         while (!electors->loop_over &&
@@ -556,8 +558,8 @@ int hf_controllers_install(struct hf_hooks *hooks, struct hf_electors *electors,
                 .n_after = n_after,
                 .start = start_controllers,
                 .stop = stop_controllers,
-                /* hf_electors_stop limits its own duration. A limit around it would end first when
-                 * pauses make those within begin anew. */
+                /* hf_electors_stop limits its own duration. Its limits may begin anew after pauses,
+                 * so a deadline of the hook could pass before they do. */
                 .stop_deadline = HF_NSEC_NEVER,
                 .ctx = electors,
         };

@@ -13,7 +13,7 @@
 #include "leader/stop_thread.h"
 #include "leader/taken_names.h"
 
-/* The size of struct hf_elector_config in this version of the library. */
+/* The name and the sizes of struct hf_elector_config; see struct hf__sized. */
 extern const struct hf__sized hf__sized_elector_config;
 
 enum hf__electors_state {
@@ -64,7 +64,7 @@ struct hf_electors {
 
         pthread_mutex_t mu;
         pthread_cond_t changed;
-        /* guarded by mu, and so are the members of electors that say so */
+        /* guarded by mu, and so are the members of struct hf_elector that say so */
         enum hf__electors_state state;
         bool loop_over;               /* every elector is stopped or stuck; the thread is about to
                                          exit */

@@ -6,9 +6,9 @@
  * before `valid_until` and does not change while the gate is open, so a thread that reads a
  * valid_until also reads the process that belongs to it.
  *
- * A thread that sees an opening or an extension late is only refused too early. A thread that has
- * seen anything published after a shut finds the gate shut. Release and acquire are enough for all
- * of this. The shut and the loads are sequentially consistent, which is more than is needed:
+ * A thread that sees an opening or an extension late is only refused without need. A thread that
+ * has seen anything published after a shut finds the gate shut. Release and acquire are enough for
+ * all of this. The shut and the loads are sequentially consistent, which is more than is needed:
  * callers must not rely on it.
  */
 #include "leader/gate.h"

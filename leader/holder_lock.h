@@ -24,9 +24,10 @@ struct hf__holder_lock;
 /*
  * Opens the file at path, which is created with mode 0600 if it is missing, and locks it until the
  * lock is freed. The file is never removed. HF_E_BUSY: a living process has the lock. HF_E_INVALID:
- * the file's name is not allowed (it is too long, begins with a dot, or has another character than
- * a letter, a digit or one of "._-"), or the path does not name a regular file on a local file
- * system that records times of creation. Or -errno, also for a directory and for a symbolic link.
+ * the file's name is not allowed (it is empty, has more than 100 bytes, begins with a dot, or has
+ * another character than a letter, a digit or one of "._-"), or the path does not name a regular
+ * file on a local file system that records times of creation. Or -errno, also for a directory and
+ * for a symbolic link.
  */
 int hf__holder_lock_new(const char *path, struct hf__holder_lock **ret_lock,
                         struct hf_status *reterr_status);

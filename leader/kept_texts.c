@@ -3,7 +3,8 @@
  * Counted texts in an index.
  *
  * Invariant: between two steps, an entry's count is the number of pointers to it in the cores of
- * the set, and no entry has a count of 0. A core's own identity and "" are no entries.
+ * the set, and no entry has a count of 0. A core's pointers to "" and to its own identity
+ * (config.identity) point to no entry. The same text may be an entry for other cores.
  */
 #include "leader/kept_texts.h"
 
@@ -37,7 +38,7 @@ static struct kept_text *entry_of(const char *text) {
         return (struct kept_text *)(void *)((char *)text - offsetof(struct kept_text, text));
 }
 
-/* Whether the text, which a core has, is an entry. */
+/* Whether the pointer, which the core has, is to an entry. */
 static bool is_entry(const struct hf__core *core, const char *text) {
         return text[0] != '\0' && text != core->config.identity;
 }

@@ -12,8 +12,9 @@
  *      hf__kept_texts_end      counts the pointers that the core has now, and no longer those that
  *                              it had before
  *
- * Between the two the earlier texts still exist. Thread: the elector loop's; init and done are for
- * the owner, before the loop starts and after it has ended. Nothing blocks.
+ * From begin to end, the texts that the core had before the step still exist. Thread: the elector
+ * loop's; init and done are for the owner, before the loop starts and after it has ended. Nothing
+ * blocks.
  */
 #include "client/key_index.h"
 #include "leader/core.h"

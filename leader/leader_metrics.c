@@ -32,7 +32,7 @@ struct row {
 };
 #define MEMBER(member) offsetof(struct hf__leader_metrics, member)
 
-/* client-go's names. It labels these by the Lease's name alone. */
+/* Named as in client-go, which labels these metrics by the Lease's name alone. */
 static const struct row client_go_rows[] = {
         {MEMBER(master_status), HF_METRIC_GAUGE, "leader_election_master_status",
          "1 while this process leads, 0 while it follows"},

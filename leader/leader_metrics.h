@@ -13,10 +13,11 @@ struct hf__leader_metrics {
         struct hf_metric *slowpath;      /* leader_election_slowpath_total: reads that a leader
                                             needed to complete a renewal */
         struct hf_metric *term;          /* this process's term; 0 = it does not lead */
-        struct hf_metric *transitions;   /* changes of the holder that this process saw */
-        struct hf_metric *gap_seconds;   /* from the previous holder's last renewal or release to
-                                            our last acquire */
-        struct hf_metric *remaining;     /* seconds for which this process may still act */
+        struct hf_metric *transitions; /* times that this process saw a new holder; a release alone
+                                          does not count */
+        struct hf_metric *gap_seconds; /* from the previous holder's last renewal or release to
+                                          our last acquire */
+        struct hf_metric *remaining;   /* seconds for which this process may still act */
         struct hf_metric *renew_seconds; /* duration of successful writes of the Lease */
         struct hf_metric *stop_seconds;  /* from drain or abort to the return of all controllers */
         struct hf_metric *stale_writes;  /* writes that the fence refused, or whose response did

@@ -8,8 +8,9 @@
  *
  * An entry holds one Event that must be written. The number of entries is fixed. The owner (the
  * elector loop) fills and sends them. The response, on any thread, frees an entry or sets it back
- * to WAITING with a later time. If no entry is free, a new Event replaces the oldest waiting one.
- * If all entries are UNDER_WAY, it is dropped.
+ * to WAITING, due after RETRY_AFTER, or at once if it will be sent with the other verb. If no entry
+ * is free, a new Event replaces the oldest waiting one. If all entries are UNDER_WAY, it is
+ * dropped.
  *
  * Invariants:
  *  - While an entry is UNDER_WAY, only the response to its request changes it, or the owner if the
@@ -70,8 +71,8 @@ struct hf__lease_events {
         /* guarded by mu */
         int refs;   /* one for the owner, one for each entry under way */
         bool freed; /* by the owner */
-        /* Why the Event that left its entry last was given up, until the owner logs it. 0: it was
-         * written, or there is none. */
+        /* Why the last Event to leave its entry was given up, until the owner logs the reason. 0 =
+         * that Event was written, or none has left its entry since the last log line. */
         int abandoned;
         struct entry entries[MAX_ENTRIES];
 };

@@ -122,7 +122,8 @@ void hf__lease_history_append(const char *text, const struct hf__record *record,
         (void)snprintf(entry->holder, sizeof entry->holder, "%s", record->holder);
         (void)snprintf(entry->previous, sizeof entry->previous, "%s", previous);
         (void)snprintf(entry->cause, sizeof entry->cause, "%s", hf__cause_text(record->cause));
-        /* A character of an identity may have six bytes as text. One entry always fits. */
+        /* JSON may need six bytes for a character of an identity, so a full history may exceed the
+         * limit. One entry always fits. */
         print_list(&printed, &list[first], n + 1 - first);
         while (printed.n > HF__LEASE_HISTORY_MAX_BYTES && first < n) {
                 hf__strbuf_reset(&printed);

@@ -33,10 +33,10 @@ struct hf__lease_history_entry {
 /* "released", "expired", ...; static. HF__CAUSE_NONE: "". */
 const char *hf__cause_text(enum hf__cause cause);
 /* Fills ret_list (HF__LEASE_HISTORY_MAX entries) with the newest entries of text, oldest first, and
- * returns their number. text NULL or malformed: 0. */
+ * returns their number. 0 if text is NULL or malformed, or if memory runs out. */
 unsigned hf__lease_history_read(const char *text, struct hf__lease_history_entry *ret_list);
-/* Appends to out the history in text (may be NULL or malformed) with a new entry for record, which
- * begins a term. The oldest entries are left out if it would exceed one of the limits. -ENOMEM is
- * left in out->error. */
+/* Appends to out the history in text, as hf__lease_history_read reads it, with a new entry for
+ * record, which begins a term. The oldest entries are left out if it would exceed one of the
+ * limits. -ENOMEM is left in out->error. */
 void hf__lease_history_append(const char *text, const struct hf__record *record,
                               struct hf__strbuf *out);

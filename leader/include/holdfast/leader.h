@@ -45,8 +45,8 @@ struct hf_leader_timing {
         hf_nsec renew_deadline; /* default 10 s. The leader may act for this long after it sent its
                                    last successful renewal */
         hf_nsec retry_period;   /* default 2 s. Longest time from one renewal to the next while
-                                   the server responds quickly, and shortest between two polls of
-                                   a standby whose watch does not work (up to a fifth longer) */
+                                   the server responds quickly. A standby whose watch does not work
+                                   polls the Lease after this time, or up to a fifth later */
         hf_nsec request_timeout; /* default renew_deadline / 2. Limit for one read or write of the
                                     Lease */
         hf_nsec stop_grace;     /* default min(3 s, (lease_duration - renew_deadline) / 2). After an
@@ -281,10 +281,11 @@ HF_MUST_CHECK int hf_electors_add(struct hf_electors *electors,
 /*
  * Starts all electors and returns at once. 0 or -errno. HF_E_EXISTS: another set has already
  * registered its checks with the host's health: use one set for all Leases of a process, or several
- * hosts with separate healths. HF_E_CLOSED: already started or stopped. After any other error no
- * elector contends, and only hf_electors_stop and hf_electors_free may follow. An error may come
- * after HF_EVERY_INSTANCE controllers have begun: then it aborts them and blocks up to stop_grace
- * until they return. If one does not, hf_electors_stop returns HF_E_STUCK.
+ * hosts with separate healths. HF_E_CLOSED: already started or stopped. After any error but
+ * HF_E_CLOSED no elector contends, and only hf_electors_stop and hf_electors_free may follow. An
+ * error may come after HF_EVERY_INSTANCE controllers have begun: then hf_electors_start aborts them
+ * and blocks up to stop_grace until they return. If one does not, hf_electors_stop returns
+ * HF_E_STUCK.
  */
 HF_MUST_CHECK int hf_electors_start(struct hf_electors *electors, struct hf_status *reterr_status);
 /*
@@ -293,13 +294,14 @@ HF_MUST_CHECK int hf_electors_start(struct hf_electors *electors, struct hf_stat
  * (of the slowest elector), 2 s for a busy machine, and another stop_grace for HF_EVERY_INSTANCE
  * controllers that ignore drain. If the end of one of these times is noticed 2 s late or more,
  * because the process was stopped or the machine was suspended, it begins anew, three times at
- * most. The stop waits for a time that begins anew, or late, and 2 s more for a loop that makes no
- * step. 0 = all stopped. HF_E_STUCK: a controller or an on_change callback did not return.
- * reterr_status says which, and nothing that it uses may be freed. The Lease of a leader-only
- * controller that is stuck was not released. HF_E_TIMEOUT: a Lease was not released, because the
- * server did not respond, or because it has no fences and a write of the term may still take
- * effect. Other calls, during the stop or later, wait for its end and return the same. Must not be
- * called from on_change or from a controller's run: it would wait for itself.
+ * most. If one of these times begins anew or begins late, the stop takes that much longer, and 2 s
+ * more if the loop then makes no step. 0 = all stopped. HF_E_STUCK: a controller or an on_change
+ * callback did not return. reterr_status says which, and nothing that it uses may be freed. The
+ * Lease of a leader-only controller that is stuck was not released. HF_E_TIMEOUT: a Lease was not
+ * released, because the server did not respond or refused the release, or because the server has no
+ * fences and a write of the term may still take effect. Other calls, during the stop or later, wait
+ * for its end and return the same. Must not be called from on_change or from a controller's run: it
+ * would wait for itself.
  */
 HF_MUST_CHECK int hf_electors_stop(struct hf_electors *electors, struct hf_status *reterr_status);
 /*
@@ -308,7 +310,8 @@ HF_MUST_CHECK int hf_electors_stop(struct hf_electors *electors, struct hf_statu
  * result: in `loop`, or on that thread if loop is NULL. On that thread it must not call
  * hf_electors_free, which joins the thread. With a loop, hf_electors_free must be called on the
  * loop's thread, because done could still be running there otherwise. status is borrowed for the
- * call. 0; HF_E_CLOSED: a stop was begun already; -errno: there is no thread, so nothing has begun.
+ * call. 0; HF_E_CLOSED: this function has begun a stop already; -errno: there is no thread, so
+ * nothing has begun.
  */
 HF_MUST_CHECK int hf_electors_stop_begin(struct hf_electors *electors, struct hf_loop *loop,
                                          void (*done)(void *ctx, int result,
@@ -318,9 +321,9 @@ HF_MUST_CHECK int hf_electors_stop_begin(struct hf_electors *electors, struct hf
  * while the stop goes on; -EINVAL if none was begun. Never blocks. Thread: any. */
 HF_MUST_CHECK int hf_electors_stop_poll(struct hf_electors *electors,
                                         struct hf_status *reterr_status);
-/* Call it after stop, or without a start. Waits for a stop that was begun. Accepts NULL, returns
- * NULL. Leaks everything if a controller or the loop is stuck or was not stopped, because it may
- * still use the memory. */
+/* Call it after stop, or without a start. Waits for a stop that hf_electors_stop_begin has begun.
+ * Accepts NULL, returns NULL. Leaks everything if a controller or the loop is stuck or was not
+ * stopped, because it may still use the memory. */
 struct hf_electors *hf_electors_free(struct hf_electors *electors);
 
 /* Registers one hook, start-controllers, whose start and stop functions are for all electors, also
@@ -341,9 +344,9 @@ bool hf_elector_may_act(struct hf_elector *elector);
  * Begins a planned hand-over to the standby named identity (copied), and returns at once. The
  * elector drains and joins its controllers, then releases the Lease with the annotation
  * holdfast.dev/successor. 0 = requested. If the term ends before the request is handled, it has no
- * effect, except on a next term that has begun by then. Nor has it if identity is this process's
- * own. HF_E_NOT_LEADER: it does not lead, or the term ends already; -EINVAL: not an identity;
- * -ENOMEM. Thread: any.
+ * effect, except on a next term that has begun by then. A request that names this process itself
+ * has no effect. HF_E_NOT_LEADER: it does not lead, or the term ends already; -EINVAL: not an
+ * identity; -ENOMEM. Thread: any.
  */
 HF_MUST_CHECK int hf_elector_hand_over(struct hf_elector *elector, const char *identity);
 /*
