@@ -94,7 +94,7 @@ struct hf__term {
         size_t n_parts;
         struct hf_term **edges; /* owned; each part's `before` points into it */
 
-        /* immutable once the term has begun */
+        /* immutable once the term has begun, except that hf__term_take_client clears client */
         struct hf_client *client; /* owned if there is a gate, else borrowed */
         struct hf__gate *gate;    /* borrowed; NULL = every instance */
         char acquired_at[40];     /* a resourceVersion: HF__REVISION_MAX of record.h */
@@ -117,8 +117,9 @@ static const struct hf_clock *clock_of(const struct hf__term *term) {
 /* ---- order ---- */
 
 static void drop_alive(struct hf__term *term) {
-        /* Read both before the decrement: after it the owner may free the term at any time, unless
-         * this is one of its threads, which are joined first. */
+        /* Both are read before the decrement, because the owner may free the term right after the
+         * decrement. (A thread of the term would be joined first, but drop_hold calls this function
+         * on any thread.) */
         void (*joined)(void *) = term->joined;
         void *ctx = term->ctx;
         size_t n_before = atomic_fetch_sub(&term->n_alive, 1);

@@ -2,8 +2,8 @@
 /*
  * Keeps the client of an ended term until the fate of its last writes is known.
  *
- * Invariant: `client` is set only from a hf__term_writes_begin that returned HF_NSEC_NEVER until
- * the last write has ended or is given up.
+ * Invariant: hf__term_writes_begin sets `client` only if it returns HF_NSEC_NEVER. `client` is
+ * cleared when hf__term_writes_settled returns true, and by hf__term_writes_give_up.
  */
 #include "leader/term_writes.h"
 
@@ -15,7 +15,8 @@ hf_nsec hf__term_writes_begin(struct hf__term_writes *writes, struct hf__term *t
         assert(!writes->client);
         if (!client)
                 return 0;
-        /* Cleared before the end, because the client may call on_settled as soon as it is ended. */
+        /* Cleared before hf__leader_client_end: from then on the client may call on_settled
+         * (elector_actions.c), which sets the flag. */
         atomic_store(&writes->settled, false);
         hf__leader_client_end(client);
         hf_nsec doubt_at = hf__leader_client_doubt_at(client);

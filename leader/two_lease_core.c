@@ -353,8 +353,9 @@ static void on_old_written(struct hf__two_lease *two, int result, hf_nsec retry_
 
 /* The old Lease has already been written, unless a release skipped it. If the server refuses to
  * acquire the new one, the old one is given back, if it is still ours and the deadline has not
- * passed. If it definitely refuses a renewal or a release, the elector gets that result. Any other
- * failure is reported as HF_E_TIMEOUT (outcome unknown), so that the elector reads both. */
+ * passed. If a renewal or a release fails with HF_E_CONFLICT or HF_E_NOT_FOUND, the elector gets
+ * that result. Any other failure is reported as HF_E_TIMEOUT (outcome unknown), so that the elector
+ * reads both. */
 static void on_new_written(struct hf__two_lease *two, int result, hf_nsec retry_after,
                            const struct hf__record *record, struct hf__core_time now,
                            struct hf__two_lease_commands *commands) {

@@ -33,8 +33,8 @@
 
 #define API_VERSION_MAX 128
 
-/* Wakes main, because the status line may have changed, and calls the observer. Thread: the
- * phase's. */
+/* Wakes main, because the status line may have changed, and calls the observer. Thread: as for
+ * hf_bootstrap_config.on_progress. */
 static void on_progress(void *ctx, enum hf_bootstrap_point point,
                         const struct hf_bootstrap_info *info) {
         struct hfd_server *server = ctx;

@@ -3,7 +3,7 @@
 /*
  * The phases that holdfastd bootstraps: phase-0 and phase-1 with the built-in manifests
  * (server/manifests/), and in phase-1 also the directories of --bootstrap-manifests. A test program
- * may add directories to phase-0 (extra.h). Manifests may be of every kind that the API serves.
+ * may add directories to phase-0 (extra.h). Manifests may be of every kind that the API stores.
  */
 #include <holdfast/error.h>
 

@@ -22,6 +22,7 @@ struct hfd_extra {
         const char *version; /* hf_bootstrap_config.version; NULL = HFD_VERSION */
         const char *const *phase_0_directories; /* additional manifests of phase 0 */
         size_t n_phase_0_directories;
-        /* Observes the bootstrap, on the phase's thread. The phase waits until it returns. */
+        /* Observes the bootstrap. The phase waits until it returns. Calls for different phases can
+         * overlap. Thread: as for hf_bootstrap_config.on_progress. */
         void (*on_bootstrap)(enum hf_bootstrap_point point, const struct hf_bootstrap_info *info);
 };

@@ -27,8 +27,9 @@
 #define STORE_STALE_AFTER (10 * HF_NSEC_PER_SEC)
 /* Longer than storage/watch_lag.c usually needs to open a hanging watch on another member. */
 #define WATCH_LATE_AFTER (5 * HF_NSEC_PER_SEC)
-/* A refusal counts for this time, unless a write succeeds. The identity Lease is tried several
- * times meanwhile, so the next refusal comes before the end if the store is still full. */
+/* A refusal counts for this time, unless a write succeeds. Within this time the instance tries
+ * several times to renew its identity Lease (controllers/instances/identity_lease.c), so a store
+ * that is still full refuses a write again before the last refusal stops counting. */
 #define FULL_FOR (30 * HF_NSEC_PER_SEC)
 
 static bool check_ping(void *ctx, char *reason, size_t max_reason) {

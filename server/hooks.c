@@ -6,15 +6,17 @@
  *
  * system-namespaces creates the namespaces that every cluster has. It comes before the election,
  * so that the Lease's default namespace, kube-system, exists before the Lease does. Every instance
- * does it; usually they exist already.
+ * runs the hook; usually the namespaces exist already.
  *
  * start-controllers begins the election and returns at once. Its stop function drains the
  * controllers and releases the Lease.
  *
- * The two bootstrap hooks apply nothing. They wait until the ledger shows that a leader, in this or
- * another process, has completed the phase; for phase-1 they wait a few seconds at most. They run
- * after start-controllers, because the leader that they wait for may be this instance. With
- * --leader-elect=false there is no start-controllers, and they run after system-namespaces.
+ * The two bootstrap hooks apply nothing. Each waits until the ledger (a ConfigMap that records what
+ * was applied, see holdfast/bootstrap.h) shows that a leader, in this or another process, has
+ * completed the phase; the hook of phase-1 waits a few seconds at most (PHASE_1_PATIENCE in
+ * bootstrap_phases.c). The two hooks run after start-controllers, because the leader that they wait
+ * for may be this instance. With --leader-elect=false there is no start-controllers, and they run
+ * after system-namespaces.
  *
  * Invariant: system-namespaces only adds what is missing, because every instance runs it at every
  * start, several of them at the same time.

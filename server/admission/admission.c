@@ -4,8 +4,8 @@
  *
  * Invariants: for one admission, the plug-ins run one at a time, in the order of the chain. After
  * the chain has called a plug-in or done, it does not touch the admission, because another thread
- * may own it by then. So the walk goes on in hfd_admission_next, and its depth is at most that of
- * two rounds.
+ * may own it by then. So the walk goes on in hfd_admission_next. If a plug-in calls that before it
+ * returns, the walk recurses, at most once for each plug-in in each of the two rounds.
  */
 #include "server/admission/admission.h"
 
@@ -61,8 +61,8 @@ static void walk_chain(struct hfd_admission *a) {
  * ---- the namespace ----
  *
  * Another instance may just have created the namespace of a request, so that the cacher does not
- * have it yet. Then the store is asked, as by kube-apiserver: a namespaceSelector must not refuse
- * the request because the namespace does not exist.
+ * have it yet. Then the store is asked, as by kube-apiserver. Otherwise a webhook or policy with a
+ * namespaceSelector would refuse the request because the namespace seems to be missing.
  */
 
 static void refuse_unknown(struct hfd_admission *a, int error, const struct hf_status *status) {
@@ -90,7 +90,8 @@ static void on_namespace(void *ctx, const struct hfd_store_reply *reply) {
         walk_chain(a);
 }
 
-/* Whether the namespace is another object than that of the request, and the cacher lacks it. */
+/* Whether the cacher lacks the namespace of the request. False for cluster scope, and for a request
+ * whose object is the Namespace itself. */
 static bool is_missing(const struct hfd_admission *a, struct hfd_cacher *cacher) {
         struct hfd_object *ns;
         bool synced, missing;

@@ -144,7 +144,7 @@ struct hfd_admission {
         bool validating;
         bool mutated;       /* a plug-in has changed the object in this admission */
         bool reinvoked;     /* this is the second round of mutate */
-        bool must_reinvoke; /* hfd_admission_reinvoke was called in this round */
+        bool must_reinvoke; /* hfd_admission_reinvoke was called; stays true in the second round */
         size_t at;          /* the current plug-in */
         const struct hfd_admission_chain *chain;
         struct hf__json *options; /* owned; of.options, if they were made here */

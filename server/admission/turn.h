@@ -9,8 +9,8 @@
 struct hfd_work_pool;
 struct hfd_work_task;
 
-/* What evaluations may use on such a thread, as struct hfd_expression_allowance counts it: about a
- * millisecond. */
+/* What evaluations may use outside of the pool, on a thread that serves connections or receives
+ * responses, as struct hfd_expression_allowance counts it: about a millisecond. */
 #define HFD_ADMISSION_INLINE_COST 50000
 
 /* What a turn may use until it ends, if its work can be divided. The next turn continues it. */

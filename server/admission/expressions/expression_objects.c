@@ -2,7 +2,8 @@
 /*
  * Keeps the values of a request's objects (expression_objects.h).
  *
- * Invariant: values borrow from the JSON, so they are forgotten before it.
+ * Invariant: the values borrow from the JSON that they were made of, so they are forgotten before
+ * that JSON changes or is freed.
  */
 #include "server/admission/expressions/expression_objects.h"
 
