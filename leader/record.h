@@ -50,11 +50,12 @@ struct hf__record {
         /* ---- only for a lock of two Leases; false and 0 otherwise ---- */
         bool unsettled; /* one of the two Leases is ours, or may become ours, without the other.
                            Only a release ends that */
-        uint64_t change_count; /* changes with any change of either Lease, even if no other field
-                                  shows it */
+        /* Changes when either Lease changes in a field that hf__record_same_fields compares, even
+         * if no other member of this combined record shows the change. */
+        uint64_t change_count;
 
         /* ---- only in a record returned by the write that began a term ---- */
-        uint64_t term; /* the term's number; 0 = it is rv_number */
+        uint64_t term; /* the term's number; 0 = rv_number is the term's number */
 
         /* ---- only in a record to be written that begins a term; used for the history ---- */
         enum hf__cause cause;
