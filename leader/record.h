@@ -48,8 +48,10 @@ struct hf__record {
         uint64_t rv_number;        /* rv as a number; 0 = rv is not a number */
 
         /* ---- only for a lock of two Leases; false and 0 otherwise ---- */
-        bool unsettled; /* one of the two Leases is ours, or may become ours, without the other.
-                           Only a release ends that */
+        /* One of the two Leases is ours without the other, or an acquire of ours may still be
+         * applied to one of them. Ends with the response to that acquire, with a release, or with
+         * another change of that Lease. */
+        bool unsettled;
         /* Changes when either Lease changes in a field that hf__record_same_fields compares, even
          * if no other member of this combined record shows the change. */
         uint64_t change_count;
