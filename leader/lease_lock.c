@@ -3,12 +3,13 @@
  * Implements the elector's lock (lock_port.h: read, write and watch a record) with one
  * coordination.k8s.io/v1 Lease, through an API client.
  *
- * Threads. The owner (the elector loop) starts operations. The client calls back on threads of its
- * own, sometimes before the starting call has returned. Each operation under way holds a reference
- * on the lock, so a late response still finds the lock's memory and sees `closed`. lock_free closes
- * the lock, cancels the operations under way, and waits for callbacks that are inside the elector's
- * functions at this moment (those only post to a mailbox). After that the elector is not called any
- * more. The client may still call back, but finds the lock closed.
+ * Threads. The owner starts operations: the elector loop, or two_lease_lock.c, which may do so on a
+ * thread of the client. The client calls back on threads of its own, sometimes before the starting
+ * call has returned. Each operation under way holds a reference on the lock, so a late response
+ * still finds the lock's memory and sees `closed`. lock_free closes the lock, cancels the
+ * operations under way, and waits for callbacks that are inside the owner's functions at this
+ * moment (those do not block). After that the owner is not called any more. The client may still
+ * call back, but finds the lock closed.
  *
  * `last` is the newest Lease object seen, as text: a tree would take several times the memory. Its
  * managedFields are left out. They are as large as the rest, and a server keeps its own if an
@@ -52,8 +53,10 @@ struct op {
 
         /* guarded by lock->mu */
         struct op *next;
-        uint64_t client_id; /* the client's id of the request; 0 = not known yet */
-        bool over;          /* no callback will follow, and it is not on the list any more */
+        /* The client's id of the request; for OP_SHARED_WATCH the id of the subscription in
+         * lock->watches. 0 = not known yet. */
+        uint64_t client_id;
+        bool over; /* no callback will follow, and it is not on the list any more */
         bool cancel_wanted;
         bool reported;   /* a watch that has passed an event to the elector */
         bool superseded; /* a watch that was closed or replaced, so its events are dropped */
@@ -80,7 +83,8 @@ struct lease_lock {
         size_t n_last;          /* bytes */
         bool last_is_own;       /* it came in the response to a write of this lock */
         /* These describe `last`. Its whole record is not kept: it is large and rarely needed. */
-        bool exists;               /* false: the Lease was deleted; `last` has its past terms */
+        /* false: no Lease was seen, or it was deleted: then `last` still has its past terms */
+        bool exists;
         char rv[HF__REVISION_MAX]; /* resourceVersion; of a deleted Lease: of the deletion, or "" */
         uint64_t rv_number;
 
@@ -292,15 +296,15 @@ static bool is_nothing_written(const struct hf_response *response) {
         case HF_E_NOT_LEADER:
         case HF_E_BUSY:
         case HF_E_CLOSED: return true;
-        /* The server has refused the request if this is its status. Otherwise its response was too
-         * long to be read, and what it says is unknown. */
+        /* With the status 413 the server has refused the request. Otherwise the server's response
+         * was too long to be read, and what it says is unknown. */
         case HF_E_TOO_LARGE: return response->status.http_code == HTTP_TOO_LARGE;
         default: return false;
         }
 }
 
-/* Replies from within the function that starts the operation. Its caller keeps the lock until then,
- * so enter_callback is not needed. */
+/* Replies from within the function that starts the operation. The caller of that function keeps the
+ * lock until the function returns, so enter_callback is not needed. */
 static void fail_op(struct lease_lock *lock, uint32_t id, int error, const char *what) {
         struct hf__lock_reply reply = {.result = error};
         (void)hf_fail(&reply.status, error, "lease %s/%s: %s: %s", lock->ns, lock->name, what,
@@ -368,8 +372,9 @@ static void lock_read(struct hf__lock *base, uint32_t op_id, hf_nsec deadline) {
                 fail_op(lock, op_id, -ENOMEM, "cannot send a request");
 }
 
-/* Prints the Lease to write, based on `last`. HF_E_CONFLICT: `last` has another revision than
- * record, or none: without a revision the server would write whatever the Lease is now. */
+/* Prints the Lease to write, based on `last`. HF_E_CONFLICT, only for an update: `last` is not an
+ * existing Lease of the record's revision, or the record has no revision. (An update without one
+ * would overwrite any newer state of the Lease.) */
 static int print_lease(struct lease_lock *lock, const struct hf__record *record,
                        struct hf__strbuf *out) {
         const char *const *labels = (const char *const *)lock->labels;
@@ -418,9 +423,9 @@ static void lock_write(struct hf__lock *base, uint32_t op_id, const struct hf__r
 
 /*
  * Whether the event only repeats a write of our own whose response has been passed on, or is just
- * being passed on. If the elector did not accept that response, because it came after the deadline,
- * it reads the Lease. The first event of a watch is passed on in any case: it shows that the watch
- * works.
+ * being passed on. If the elector did not accept that response, because the response came after the
+ * deadline, the elector reads the Lease. The first event of a watch is passed on in any case,
+ * because it shows that the watch works.
  */
 static bool is_echo(struct op *op, const struct hf_event *event) {
         struct lease_lock *lock = op->lock;
@@ -555,7 +560,7 @@ static void lock_free(struct hf__lock *base) {
         pthread_mutex_unlock(&lock->mu);
         cancel_ops(lock, false);
         pthread_mutex_lock(&lock->mu);
-        /* This wait is short, because the callbacks only post to the mailbox. */
+        /* This wait is short, because the owner's callbacks do not block (lock_port.h). */
         while (lock->n_in_callback > 0)
                 pthread_cond_wait(&lock->quiet, &lock->mu);
         pthread_mutex_unlock(&lock->mu);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* The lock port with one coordination.k8s.io/v1 Lease. lock_port.h has the threads of its
- * functions. */
+/* The lock port with one coordination.k8s.io/v1 Lease. lock_port.h says on which threads the
+ * functions of the lock run. */
 #include <holdfast/leader.h>
 
 #include "leader/lock_port.h"

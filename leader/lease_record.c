@@ -29,7 +29,7 @@ struct hf__lease_cut hf__lease_find_cut(const char *text, size_t n) {
         static const char name[] = "managedFields";
         struct hf__lease_cut none = {0};
         struct hf__span lease = {text, n}, metadata, key, value;
-        size_t at = 0, end = 0; /* of the member before */
+        size_t at = 0, end = 0; /* end: where the previous member ends; 0 = there is none */
 
         if (!hf__span_member(lease, "metadata", &metadata))
                 return none;
@@ -108,7 +108,7 @@ int hf__lease_read(const struct hf__json *lease, struct hf__record *ret_record) 
         copy_text(record.successor, sizeof record.successor,
                   annotation_of(lease, HF__SUCCESSOR_ANNOTATION));
         const char *hand_over_to = annotation_of(lease, HF__HAND_OVER_ANNOTATION);
-        /* A longer string is no valid identity. Ignore it, because a cut one might be another's. */
+        /* A longer string is no valid identity, so it names no process. */
         if (hand_over_to && strlen(hand_over_to) < sizeof record.hand_over_to)
                 strcpy(record.hand_over_to, hand_over_to);
         record.preferred = spec && hf__json_string(spec, "preferredHolder") &&

@@ -18,14 +18,15 @@ struct hf__lease_cut {
 };
 
 #define HF__SUCCESSOR_ANNOTATION "holdfast.dev/successor"
-/* "<acquire time> <identity> <process>": describes the process that wrote the record of this holder
- * (holder_lock.h). It counts only for a record with this acquire time and holder. */
+/* "<acquire time in microseconds since 1970> <holder> <description>": the description of the
+ * process that holds the Lease (holder_lock.h). It counts only while the record has that acquire
+ * time and that holder. */
 #define HF__PROCESS_ANNOTATION   "holdfast.dev/holder-process"
 #define HF__HAND_OVER_ANNOTATION "holdfast.dev/hand-over-to"
 
 /* Finds metadata.managedFields with the comma before it. It is the largest part of a Lease, and a
- * server keeps the one that it has if an update does not name it. Cuts nothing if metadata has
- * none, or has it as its first member. */
+ * server keeps its own managedFields if an update has none. Cuts nothing if metadata has no
+ * managedFields, or has them as its first member. */
 struct hf__lease_cut hf__lease_find_cut(const char *text, size_t n);
 /* The spec and each of its fields may be absent. Without a holderIdentity no process holds the
  * Lease. HF_E_INVALID: lease is not a JSON object. */

@@ -4,9 +4,9 @@
  * with subscriptions. It begins with the first subscription, and is canceled after the last one.
  *
  * Threads. The elector loop subscribes and closes; the client calls back on threads of its own,
- * sometimes before hf_client_watch has returned. A shared watch holds a reference on the set, so
- * its last callback finds the memory. `mu` guards everything, and is not held while the client or a
- * subscriber is called.
+ * sometimes before hf_client_watch has returned. A shared watch holds a reference on struct
+ * hf__lease_watches, so its last callback finds the memory. `mu` guards everything, and is not held
+ * while the client or a subscriber is called.
  *
  * Invariants:
  *  - a subscription is in the index of a shared watch, or an event of it is being delivered, or it

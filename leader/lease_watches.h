@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * One watch of a namespace's Leases for all electors of a set that have their Leases there. It
- * passes each event on by the name of the Lease. A set of ten thousand electors would otherwise
- * need as many requests, of 40 KiB each in libcurl.
+ * One watch of a namespace's Leases for all electors of a set that use the same client and have
+ * their Leases in that namespace. The watch passes each event to the elector of the Lease that the
+ * event names. A set of ten thousand electors would otherwise need as many requests, of 40 KiB each
+ * in libcurl.
  *
  * The Leases of a namespace are watched together if at least HF__LEASE_WATCHES_SHARED of them are
  * expected, until the server forbids it: a role may allow the Leases by their names only. Otherwise
@@ -23,8 +24,8 @@ struct hf__lease_watches;
 
 /* 0 or -errno. */
 int hf__lease_watches_new(struct hf__lease_watches **ret_watches);
-/* All subscriptions must have ended. If a canceled watch has not called on_end yet, the last such
- * call frees the memory. Accepts NULL, returns NULL. */
+/* All subscriptions must have ended or been closed. If the client has not reported the end of a
+ * canceled watch yet, the last such report frees the memory. Accepts NULL, returns NULL. */
 struct hf__lease_watches *hf__lease_watches_free(struct hf__lease_watches *watches);
 
 /* Announces one more Lease of this namespace. client is borrowed until all responses have arrived,
@@ -34,8 +35,10 @@ int hf__lease_watches_expect(struct hf__lease_watches *watches, struct hf_client
 /* Whether the Leases of this namespace are watched together. */
 bool hf__lease_watches_is_shared(struct hf__lease_watches *watches, struct hf_client *client,
                                  const char *ns);
-/* Subscribes, as hf_client_watch does: on_end is called once if the result is 0. name is borrowed
- * until then. A Lease has one subscription at a time; the previous one must have been closed. */
+/* Subscribes to the events of one Lease. hf__lease_watches_expect must have announced the namespace
+ * with this client. As in hf_client_watch, on_end is called once if the result is 0. name is
+ * borrowed until then. A Lease has one subscription at a time; the previous one must have been
+ * closed. */
 int hf__lease_watches_open(struct hf__lease_watches *watches, struct hf_client *client,
                            const char *ns, const char *name, hf_event_fn on_event,
                            hf_watch_end_fn on_end, void *ctx, uint64_t *ret_id);

@@ -4,8 +4,9 @@
  * The lock port: how an elector reads, writes and watches its record. lease_lock.c implements it
  * with one Lease behind an API client, two_lease_lock.c with two such locks.
  *
- * All operations are asynchronous. The elector loop starts them, and they never block (`free` waits
- * for callbacks). Callbacks come on any thread, possibly before the starting function has returned:
+ * Reads, writes and watches are asynchronous. The elector loop starts them (two_lease_lock.c starts
+ * reads and writes of its two locks on any thread). No function blocks, except that `free` waits
+ * for callbacks. Callbacks come on any thread, possibly before the starting function has returned:
  * exactly one reply to each read or write (none once the lock is freed), and any number of records
  * from a watch. A callback must not block. (The elector's callbacks only post a message to its
  * loop.)
@@ -32,8 +33,8 @@ struct hf__lock_ops {
         /* record.exists = false: create the Lease; true: update it at revision record.rv. */
         void (*write)(struct hf__lock *lock, uint32_t op_id, const struct hf__record *record,
                       hf_nsec deadline);
-        /* Opens the watch. A watch that is already open is replaced. It reports nothing more,
-         * except through a callback that has begun. */
+        /* Opens the watch. A watch that is already open is replaced. The old watch reports nothing
+         * more, except through a callback that has begun. */
         void (*watch)(struct hf__lock *lock);
         void (*unwatch)(struct hf__lock *lock);
         /* Cancels everything under way, and waits for the callbacks that run at this moment. After
@@ -41,8 +42,9 @@ struct hf__lock_ops {
         void (*free)(struct hf__lock *lock);
         /*
          * If not NULL, called after a successful acquire, before the controllers of the term start;
-         * not for an elector without controllers. For a lock of two Leases: adds the second Lease
-         * to the fence, and replaces acquired_at by the revision that caches must reach.
+         * not for an elector without leader-only controllers. For a lock of two Leases: adds the
+         * second Lease to the fence, and replaces acquired_at by the revision that caches must
+         * reach.
          */
         void (*grant)(struct hf__lock *lock, struct hf_fence *fence,
                       char acquired_at[HF__REVISION_MAX]);

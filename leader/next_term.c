@@ -24,8 +24,8 @@ struct hf__term_config hf__next_term_config(struct hf_elector *elector) {
                                         .ctx = elector};
 }
 
-/* Nobody waits for the next term of an elector that stops, or before a leader was seen: a process
- * that starts alone leads at once. */
+/* Whether a prepared term would be used. An elector that stops begins no other term. And before a
+ * leader was seen, threads would be prepared in vain: a process that starts alone leads at once. */
 static bool has_use(const struct hf_elector *elector) {
         const struct hf__core *core = &elector->core;
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The next term of an elector: while another process holds the Lease, its threads exist already and
- * wait (hf__term_prepare). So the controllers run as soon as this process has acquired the Lease.
+ * The next term of an elector. While another process holds the Lease, the threads of this process's
+ * next term exist already and wait (hf__term_prepare). So the controllers run as soon as this
+ * process has acquired the Lease.
  *
  * A set of electors keeps at most HF__NEXT_TERM_THREADS_MAX such threads, for the electors that
  * asked first. The other electors start their threads when they have acquired their Lease.
@@ -19,8 +20,8 @@
  * caller. */
 struct hf__term_config hf__next_term_config(struct hf_elector *elector);
 /* Prepares the next term if there is none yet, the elector follows, and the Lease has a holder.
- * Stays within the limit above. If its threads cannot be started, none is prepared until a term has
- * begun. Takes almost no time if there is nothing to do. */
+ * Stays within the limit above. If the threads cannot be started, this function does nothing more
+ * until a term has begun. Takes almost no time if there is nothing to do. */
 void hf__next_term_prepare(struct hf_elector *elector);
 /* Begins the prepared term, or a new one, and sets elector->term. 0 or -errno: then there is no
  * term and nothing has run. */

@@ -26,14 +26,14 @@ struct hf_elector;
 
 #define HF__OP_QUEUE_LIMIT 128 /* operations under way; holdfastd serves 200 writes at a time */
 /* If electors wait and no operation was sent or has ended for this long, a new round begins: the
- * operations of earlier rounds do not count as under way any more. It is far below a request
- * timeout (seconds): electors that waited as long as that could lose their terms. */
+ * operations of earlier rounds do not count as under way any more. This time is far below a request
+ * timeout (seconds), because electors that waited for a request timeout could lose their terms. */
 #define HF__OP_QUEUE_PATIENCE (250 * HF_NSEC_PER_MSEC)
 
 /* Zero = empty. */
 struct hf__op_queue {
         struct hf__keyed keyed;          /* in hf__op_queues.by_client; its key is `client` */
-        char client[24];                 /* the client's address as text */
+        char client[24];                 /* the pointer to the client, as text */
         struct hf__op_queue *next;       /* of the set */
         struct hf_elector *first, *last; /* waiting, linked by ticket.next */
         struct hf_elector *turn;         /* the elector whose turn it is; NULL = none */

@@ -59,8 +59,8 @@ struct run {
         /* guarded by mu */
         unsigned n_waiting; /* workers in wait_for_key, or about to call it */
         bool has_first;     /* the first worker has a thread, so the calling thread starts others */
-        hf_nsec help_at;    /* boot time at which that thread starts another worker, if none waits
-                               then; HF_NSEC_NEVER = nobody has asked */
+        hf_nsec help_at;    /* boot time at which the calling thread starts another worker, if no
+                               worker waits then; HF_NSEC_NEVER = nobody has asked */
         bool ending;        /* no further worker is started */
         bool has_warned;    /* it was reported that no thread could be created */
 };

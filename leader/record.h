@@ -48,13 +48,16 @@ struct hf__record {
         uint64_t rv_number;        /* rv as a number; 0 = rv is not a number */
 
         /* ---- only for a lock of two Leases; false and 0 otherwise ---- */
-        bool unsettled; /* one of the two Leases is ours, or may become ours, without the other.
-                           Only a release ends that */
-        uint64_t change_count; /* changes with any change of either Lease, even if no other field
-                                  shows it */
+        /* One of the two Leases is ours without the other, or an acquire of ours may still be
+         * applied to one of them. Ends with the response to that acquire, with a release, or with
+         * another change of that Lease. */
+        bool unsettled;
+        /* Changes when either Lease changes in a field that hf__record_same_fields compares, even
+         * if no other member of this combined record shows the change. */
+        uint64_t change_count;
 
         /* ---- only in a record returned by the write that began a term ---- */
-        uint64_t term; /* the term's number; 0 = it is rv_number */
+        uint64_t term; /* the term's number; 0 = rv_number is the term's number */
 
         /* ---- only in a record to be written that begins a term; used for the history ---- */
         enum hf__cause cause;

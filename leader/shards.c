@@ -9,8 +9,8 @@
  * Only the balance is lost.
  *
  * The balancer's map function (on_lease) runs on the informer's thread, its reconcile function on
- * the reconciler's worker. There is one worker at a time, because n_workers is 0. `mu` guards the
- * observations. The decisions belong to the worker.
+ * the reconciler's worker. There is one worker at a time, because n_workers is 0 (= 1). `mu`
+ * guards the observations. The decisions belong to the worker.
  */
 #include <holdfast/shards.h>
 

@@ -8,10 +8,10 @@
  * If views differ for a moment, the Leases still keep every shard with one holder: a decision only
  * says who asks for a Lease first, and who gives one away.
  *
- *  1. A member is live from the first renewal of its Lease that this process saw after another
- *     record of the same holder, until the Lease is released, deleted or expired by this process's
- *     clock. The record that is seen first proves nothing: it may be that of a process that died
- *     long ago.
+ *  1. A member is live from the first renewal of its Lease that this process saw less than a lease
+ *     duration after the previous record of the same holder, until the Lease is released, deleted
+ *     or expired by this process's clock. A record without such a predecessor proves nothing: it
+ *     may be that of a process that died long ago.
  *  2. Each live member's quota is the number of shards divided by the number of live members. The
  *     remainder is given out one by one: to members that hold more than that already, in the order
  *     of their keys, then to the others, in the order of theirs. While shards move to their targets

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Everything that a controller of a kind needs, except its reconcile function. It creates the
- * CustomResourceDefinition, elects a leader, and watches the objects of the kind and the objects
- * that they own on every instance. In a term it works on each object that has changed, or that owns
- * a changed one, with a finalizer, Events and a status.
+ * An operator: everything that a controller of one kind needs, except its reconcile function. Every
+ * instance watches the objects of the kind and the collections in which they own objects, and
+ * contends for a Lease. The leader creates the CustomResourceDefinition, and works on each object
+ * that has changed, or that owns a changed one, with a finalizer, Events and a status. At the
+ * beginning of its term the leader works on all objects.
  *
- * It is made of the other headers (leader.h, reconciler.h, informer.h, definition.h, finalizer.h,
- * owned.h, condition.h, recorder.h); a controller with other needs uses them itself.
+ * An operator is made of the other headers (leader.h, reconciler.h, informer.h, definition.h,
+ * finalizer.h, owned.h, condition.h, recorder.h); a controller with other needs uses them itself.
  *
  *      r = hf_operator_new(&host, &config, &op, &status);
  *      if (r == 0)
@@ -62,9 +63,9 @@ struct hf_operator_config {
         unsigned n_workers;             /* 0 = 1 */
         struct hf_leader_timing timing; /* zero members = defaults */
         bool unfenced;                  /* as in struct hf_elector_config */
-        /* required: brings what the object describes to that state. 0 = done, and if *ret_again > 0
-         * the object comes again after that delay; an error: it comes again with a growing delay.
-         * Called on a worker's thread, for one object on one thread at a time. */
+        /* required: brings the world to the state that the object describes. 0 = done, and if
+         * *ret_again > 0 the object comes again after that delay; an error: it comes again with a
+         * growing delay. Called on a worker's thread, for one object on one thread at a time. */
         int (*reconcile)(void *ctx, struct hf_operator_work *work, hf_nsec *ret_again);
         /* required with `finalizer`: cleans up after an object that is being deleted. */
         int (*finalize)(void *ctx, struct hf_operator_work *work);
@@ -73,16 +74,16 @@ struct hf_operator_config {
 
 /* `host` is borrowed until hf_operator_free. 0 or -ENOMEM. -EINVAL: a size is wrong, a required
  * member is missing, or there are too many owned collections. Otherwise an error of
- * hf_informer_new or hf_electors_add (HF_E_INVALID: a name or the timing is invalid). reterr_status
- * says what is wrong, except after an error of hf_informer_new and after -ENOMEM. Does not block.
- * Thread: any. */
+ * hf_informer_new, hf_electors_new or hf_electors_add (HF_E_INVALID: a name or the timing is
+ * invalid). reterr_status says what is wrong, except after -ENOMEM and after an error of
+ * hf_informer_new or hf_electors_new. Does not block. Thread: any. */
 HF_MUST_CHECK int hf_operator_new(const struct hf_host *host,
                                   const struct hf_operator_config *config,
                                   struct hf_operator **ret_operator,
                                   struct hf_status *reterr_status);
 /* Begins to watch and to contend, and returns at once. The informers list again until the kind is
- * served. 0, or an error of hf_informer_start or hf_electors_start. Once only. Thread: owner
- * only. */
+ * served. 0, or an error of hf_informer_start (reterr_status is not set then) or hf_electors_start.
+ * Once only. Thread: owner only. */
 HF_MUST_CHECK int hf_operator_start(struct hf_operator *op, struct hf_status *reterr_status);
 /* Ends the election and the work: blocks and returns as hf_electors_stop does. The informers run on
  * until hf_operator_free. Thread: owner only. */
@@ -92,8 +93,9 @@ HF_MUST_CHECK int hf_operator_stop(struct hf_operator *op, struct hf_status *ret
 struct hf_operator *hf_operator_free(struct hf_operator *op);
 
 /* ---- within reconcile and finalize ----
- * Functions that send requests block, and end with the term. They return 0 or an error of
- * hf_client_do, and hf_operator_status has the message of the last one. Thread: the worker's. */
+ * Functions that send requests block, but not longer than until the term's abort. They return 0 or
+ * an error of hf_client_do, and hf_operator_status has the message of the last one. Thread: the
+ * worker's. */
 
 /* The object as JSON with a NUL; ret_n may be NULL. It is what the informer has, so it may be a
  * moment old: a write of it that would undo another one fails with HF_E_CONFLICT. */
@@ -105,13 +107,14 @@ const struct hf_status *hf_operator_status(const struct hf_operator_work *work);
 
 /* Creates or updates an object that the object of this work owns, in the same namespace. If it does
  * not exist, creates it from `body` (JSON with a NUL; the name and the namespace are put into it);
- * else merges `body` into it. See hf_owned_upsert. HF_E_EXISTS: one of that name has another
- * owner. */
+ * else merges `body` into it. See hf_owned_upsert. HF_E_EXISTS: an object of that name has another
+ * controller, or none, and was left alone. */
 HF_MUST_CHECK int hf_operator_upsert(struct hf_operator_work *work, struct hf_resource resource,
                                      const char *name, const char *body);
 /* Deletes an object of this name if it exists and the object of this work is its controller: see
- * hf_owned_delete. Sends no request if the operator watches that collection and none of its
- * informers of that collection has the object. */
+ * hf_owned_delete. Sends no request and returns 0 if the operator watches that collection and none
+ * of its informers of that collection has the object. So an object that matches no `query` of the
+ * collection is not deleted, and one that was created a moment ago may not be deleted either. */
 HF_MUST_CHECK int hf_operator_delete(struct hf_operator_work *work, struct hf_resource resource,
                                      const char *name);
 /* The same as hf_operator_upsert for an object that nobody owns: hf_upsert. */
