@@ -397,6 +397,7 @@ static void handle_stop(void *ctx, struct hfd_http_request *request) {
         }
         hfd_http_stop_accepting(f.http);
         http_fixture_respond(request, 200, "stopped");
+        hfd_http_request_unref(request);
 }
 
 /* The worker has not noticed the stop yet when it writes the head of the response. */
