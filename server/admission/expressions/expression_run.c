@@ -12,13 +12,13 @@
  *
  * Cost is limited as in Kubernetes, where it is an error of the expression to exceed it, for which
  * the policy has a failurePolicy. Work, memory and the levels of variables have limits that
- * Kubernetes does not have. Who writes an object chooses its size, and with it the work; if that
- * were an error like others, he could escape each policy whose failurePolicy is Ignore. So these
- * limits end the run, nothing absorbs them, and the callers refuse the request. The limit of work
- * is shared, and in proportion to the objects. So the work of a request is in proportion to the
- * sizes of its objects, times the policies, bindings and params that apply to it. An evaluation
- * charges what it uses every few thousand steps: so the limits hold for suspended expressions, too,
- * and an evaluation ends with the time of its request.
+ * Kubernetes does not have. Who writes an object chooses its size, and with it the work. If
+ * exceeding these limits were an error like others, the writer could escape each policy whose
+ * failurePolicy is Ignore. So these limits end the run, no operator absorbs them, and the callers
+ * refuse the request. The limit of work is shared, and in proportion to the objects. So the work of
+ * a request is in proportion to the sizes of its objects, times the policies, bindings and params
+ * that apply to it. An evaluation charges what it uses every few thousand steps: so the limits hold
+ * for suspended expressions, too, and an evaluation ends with the time of its request.
  */
 #include "server/admission/expressions/expression_run.h"
 
@@ -116,9 +116,9 @@ static int evaluate_expression(struct hfd_expression_run *run,
                                const struct hfd_expression *expression, bool nested,
                                struct hf__cel_value *ret_value);
 
-/* Evaluates a variable of the policy. Its cost is charged to the expression that reads it. A
- * variable that fails is an error value, and not the end of the run: `has()` and `||` may still
- * decide. */
+/* Evaluates a variable of the policy. Its cost is charged as pay_evaluation says. A variable that
+ * fails is an error value, and does not end the run, unless a limit has ended it: `has()` and `||`
+ * may still decide. */
 static struct hf__cel_value eval_variable(struct hfd_expression_run *run,
                                           const struct hfd_expression_variable *variable) {
         struct hf__strbuf message = {.max = 400};
@@ -248,8 +248,9 @@ static int charge_usage(void *ctx, uint64_t cost, uint64_t work) {
         return charge_run(evaluation->run, used, steps);
 }
 
-/* The cost of a variable is charged to the expression that reads it, or to nobody if that has been
- * evaluated already; the budget limits it in any case. false: the budget is spent. */
+/* The cost of a variable is charged to the expression that reads it. If the caller reads it in a
+ * result, after the evaluation, the next expression pays, or nobody if there is none; the budget
+ * limits the cost in any case. false: the budget is spent. */
 static bool pay_evaluation(struct hfd_expression_run *run, bool nested, uint64_t cost) {
         if (nested) {
                 run->variables_cost += cost;

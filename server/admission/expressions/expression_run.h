@@ -44,8 +44,9 @@ struct hfd_expression_run {
          * within evaluations, on the thread of the run. NULL: it may. */
         int (*may_go_on)(const void *ctx);
         const void *may_ctx;
-        /* Why no expression may be evaluated any more, as hfd_expression_eval returns it; 0: they
-         * may. Another end than that of the budget, so no failurePolicy is for it. */
+        /* The error that has ended the run, as hfd_expression_eval returns it: no expression may be
+         * evaluated any more, and the failurePolicy does not decide. 0: none. A budget that is
+         * spent does not set it. */
         int ended;
         struct hf__arena arena;   /* of the values below and of variables */
         struct hf__arena scratch; /* of the expression that was evaluated last */
@@ -58,7 +59,7 @@ struct hfd_expression_run {
         struct hfd_expression_memo *memos; /* of each variable; of the arena */
         struct hfd_expression_work own_work;
         uint64_t used;           /* by all evaluations so far; as an allowance counts it */
-        uint64_t variables_cost; /* the cost of variables since the last expression began */
+        uint64_t variables_cost; /* of variables; no expression has paid it yet */
         unsigned depth;          /* levels of the expressions that are being evaluated */
 };
 
@@ -69,7 +70,7 @@ void hfd_expression_run_done(struct hfd_expression_run *run);
 /*
  * Evaluates an expression of the set. The value lives until the next call, or the end of the run.
  * It may contain the map `variables`: then a caller that reads it evaluates variables, and finds an
- * error value in the place of one that fails. If that ends the run, run->ended says why.
+ * error value in the place of one that fails. If reading it ends the run, run->ended says why.
  *
  *      0
  *      HF_E_INVALID    it does not compile, or its evaluation has failed
@@ -80,7 +81,8 @@ void hfd_expression_run_done(struct hfd_expression_run *run);
  *                      evaluate must not let a write pass, so it counts as a failure even with the
  *                      failurePolicy Ignore. run->ended is the same.
  *      -ENOMEM, or an error of run->may_go_on: nobody knows what the expression says, so the
- *                      request must end with an internal error. run->ended is the same.
+ *                      request must end with the response to this error (for may_go_on of a
+ *                      turn: hfd_admission_turn_refuse). run->ended is the same.
  *
  * After the first three errors kube-apiserver's message was appended to reterr_message, which may
  * be NULL. After each error *ret_value is an error, whose text is the reason after HF_E_INVALID and

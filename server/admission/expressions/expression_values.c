@@ -2,8 +2,9 @@
 /*
  * Makes the values of the variables that Kubernetes declares for expressions.
  *
- * Invariant: a value is paid for before it is made, so that no thread that serves connections
- * converts a large object.
+ * Invariant: the value of an object (object, oldObject, namespaceObject, params) is paid for before
+ * it is made, so that no thread that serves connections converts a large object. The other values
+ * are free.
  */
 #include "server/admission/expressions/expression_values.h"
 
@@ -53,7 +54,8 @@ static int convert_object(struct hfd_expression_maker *maker, enum hfd_expressio
         return arena->failed ? -ENOMEM : 0;
 }
 
-/* The value of one of the three: a shared one, if there is one. */
+/* The value of the object, the old object or the Namespace. If the input has `objects`, the value
+ * is made there, once, and shared; otherwise it is made in the arena of the maker. */
 static int object_value(struct hfd_expression_maker *maker, enum hfd_expression_shared which,
                         const struct hf__json *json, struct hf__cel_value *ret_value) {
         struct hfd_expression_objects *objects = maker->input->objects;

@@ -13,8 +13,8 @@
 #include "base/json.h"
 #include "server/admission/expressions/expression_input.h"
 
-/* What it takes to make the value of one part of an object: 0.05 to 1 us, because large maps are
- * sorted. */
+/* Steps that it takes to make the value of one part of an object: 0.05 to 1 us, because large maps
+ * are sorted. */
 #define PART_WORK 10
 
 bool hfd_expression_allow(struct hfd_expression_allowance *allowance, uint64_t used) {

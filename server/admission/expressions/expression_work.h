@@ -13,8 +13,8 @@ struct hfd_expression_input;
  * such limit. Its cost of a search does not depend on how many characters a repetition has, so
  * within its limits an expression may take minutes for an object of a few megabytes. A search for
  * [0-9a-f]{128} takes 33 steps a byte; for {1000}, the longest repetition, 251, which is too much
- * for texts of more than 50,000 bytes. A step takes less than 20 ns, and meanwhile the long steps
- * of other requests wait (work_pool.h).
+ * for texts of more than 50,000 bytes. A step of work takes less than 20 ns. Meanwhile the tasks of
+ * other requests that have a long step on the pool of threads wait (pool/work_pool.h).
  */
 #define HFD_EXPRESSION_WORK      UINT64_C(10000000)
 #define HFD_EXPRESSION_BYTE_WORK 64
@@ -40,8 +40,8 @@ struct hfd_expression_allowance {
 
 /* Takes what was used from the allowance. allowance NULL: there is no limit. False: it is spent. */
 bool hfd_expression_allow(struct hfd_expression_allowance *allowance, uint64_t used);
-/* What it takes to make the value of JSON, as allowances count it. Beyond what the allowance has
- * left it is not counted further. */
+/* What it takes to make the value of JSON, as allowances count it. The count stops as soon as it
+ * exceeds what the allowance has left. */
 uint64_t hfd_expression_value_work(const struct hf__json *json,
                                    const struct hfd_expression_allowance *allowance);
 /* Takes steps from the work. False: its limit, which depends on the objects of the input, is

@@ -22,7 +22,7 @@
 #include "base/strbuf_cut.h"
 #include "server/admission/expressions/explained_eval.h"
 
-#define MESSAGE_MAX 8192 /* bytes of the messages of all conditions together */
+#define MESSAGE_MAX 8192 /* bytes of one message, and of those of all conditions together */
 
 int hfd_match_conditions_new(struct hfd_expressions *set, const struct hf__json *json,
                              unsigned features, struct hfd_match_conditions **ret) {

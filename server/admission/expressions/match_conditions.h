@@ -30,8 +30,7 @@ enum hfd_match {
         HFD_MATCH_YES,
         HFD_MATCH_NO,
         HFD_MATCH_ERROR,
-        HFD_MATCH_ENDED, /* the run has ended: run->ended says why, and no failurePolicy is for it
-                          */
+        HFD_MATCH_ENDED, /* run->ended says why; the failurePolicy does not decide */
         HFD_MATCH_MORE /* the turn is over, and conditions are left: call again with the progress */
 };
 
@@ -46,21 +45,22 @@ struct hfd_match_progress {
 };
 void hfd_match_progress_done(struct hfd_match_progress *progress);
 /*
- * Whether all conditions are true. NO: one is false, whatever errors others have; *ret_failed (may
- * be NULL) is its name. ERROR: none is false, but some cannot be evaluated, or the budget is spent;
- * reterr_message says why, and the failurePolicy decides. ENDED: run->ended is an error of
- * hfd_expression_eval. After HF_E_TOO_MANY, reterr_message says why, and the webhook or the policy
- * has failed, whatever its failurePolicy is; after the others the request must end with an internal
- * error, or, if the allowance of the run is spent, the result must be discarded. The run has the
- * budget HFD_MATCH_BUDGET.
+ * Whether all conditions are true. NO: one is false, whatever errors others have; *ret_failed is
+ * its name, unless ret_failed is NULL. ERROR: none is false, but some cannot be evaluated, or the
+ * budget is spent; reterr_message says why, and the failurePolicy decides. ENDED: run->ended is an
+ * error of hfd_expression_eval. HF_E_TOO_MANY: reterr_message says why, and the webhook or the
+ * policy has failed, whatever its failurePolicy is. HF_E_TOO_LARGE: the allowance of the run is
+ * spent, so the result must be discarded. Other errors: the request must end with the response to
+ * the error. The caller makes the run with the budget HFD_MATCH_BUDGET.
  */
 enum hfd_match hfd_match_conditions_check(const struct hfd_match_conditions *conditions,
                                           struct hfd_expression_run *run, const char **ret_failed,
                                           struct hf__strbuf *reterr_message);
 /*
- * The same in turns: continues after `progress`, and returns MORE once the conditions have used
- * *turn_left, of cost or of work. What they have used is subtracted from it. If the allowance of
- * the run is spent, the progress stays before the condition that has spent it.
+ * The same in turns: continues after `progress`, and returns MORE if conditions are left when
+ * *turn_left is 0. What each condition has used, the larger of its cost and its work, is subtracted
+ * from *turn_left. If the allowance of the run is spent, the progress stays before the condition
+ * that has spent it.
  */
 enum hfd_match hfd_match_conditions_go_on(const struct hfd_match_conditions *conditions,
                                           struct hfd_expression_run *run,

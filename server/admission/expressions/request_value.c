@@ -104,7 +104,8 @@ struct pair {
         const char *key, *value;
 };
 
-/* By key, then in the order of extra, in which the values of a key stay. */
+/* By key. The values of one key keep their order in extra, in which the keys lie one after the
+ * other: so their addresses decide. */
 static int compare_pairs(const void *a, const void *b) {
         const struct pair *x = a, *y = b;
         int r = strcmp(x->key, y->key);

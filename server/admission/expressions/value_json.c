@@ -72,7 +72,7 @@ static int parse_json(const char *text, size_t n, struct hf__json **ret_json) {
         return hf__json_parse(text, n, ret_json, NULL) == -ENOMEM ? -ENOMEM : 0;
 }
 
-/* Makes a JSON string of the text. A text with a NUL has none, and *ret_json stays NULL
+/* Makes a JSON string of the text. The parser refuses a text with a NUL, and *ret_json stays NULL
  * (parse_json). */
 static int string_json(struct walk *walk, struct hf__cel_value value, struct hf__json **ret_json) {
         struct hf__strbuf quoted = {0};

@@ -117,8 +117,8 @@ static enum hfd_matcher_result select_labels(const struct hf__json *selector,
         return hfd_label_selector_selects(selector, labels) ? HFD_MATCHER_YES : HFD_MATCHER_NO;
 }
 
-/* Selects by the stored Namespace of the request. It is not parsed, because it keeps its labels:
- * many selectors ask for them, and its annotations may be large. */
+/* Selects by the stored Namespace of the request. The whole Namespace is not parsed, because its
+ * annotations may be large: its hfd_object keeps the labels, for which many selectors ask. */
 static enum hfd_matcher_result select_stored(const struct hf__json *selector,
                                              const struct hfd_admission_attributes *of,
                                              struct hfd_cacher *cacher,
@@ -147,9 +147,9 @@ match_namespace(const struct hfd_matcher *matcher, const struct hfd_admission_at
                 struct hfd_request_labels *labels, struct hfd_response *response) {
         if (!matcher->ns_selector || (!*of->ns && !is_namespace(of)))
                 return HFD_MATCHER_YES;
-        /* If the request writes a Namespace, the selector sees the new labels. A delete and a
-         * subresource have no new Namespace. Then the selector sees the stored labels, if the kind
-         * of the request is Namespace, so that `old` is one. */
+        /* If the request writes a Namespace, the selector sees the new labels. A delete has none,
+         * and those in the body of a subresource do not count, as in Kubernetes: then the selector
+         * sees the stored labels, those of `old` if the bodies of the request are Namespaces. */
         if (is_namespace(of) && !*of->subresource && object)
                 return select_labels(matcher->ns_selector,
                                      hfd_request_labels_get(labels, HFD_LABELS_OBJECT, object));

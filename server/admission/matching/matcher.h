@@ -27,8 +27,8 @@ struct hfd_matcher {
 int hfd_matcher_init(struct hfd_matcher *matcher, const struct hf__json *json);
 void hfd_matcher_done(struct hfd_matcher *matcher);
 
-/* For `wants`: whether the request may match, judged as by hfd_rules_may_match; without rules, by
- * empty_matches. */
+/* For `wants` of a plug-in (admission.h): whether the request may match, judged as by
+ * hfd_rules_may_match; without rules, by empty_matches. */
 bool hfd_matcher_may_match(const struct hfd_matcher *matcher,
                            const struct hfd_admission_attributes *of);
 
@@ -41,8 +41,8 @@ enum hfd_matcher_result {
 /*
  * object: the new object; NULL = a delete. labels: those of the request's objects, which all
  * matchers that see the same objects share. *ret_as: the row that a rule has matched, in whose
- * version the webhook or policy sees the objects, or without rules of->resource. It lives as long
- * as of->resource. It may be NULL if the result is not YES.
+ * version the webhook or policy sees the objects; without rules, of->resource. The row lives as
+ * long as of->resource. *ret_as may be NULL if the result is not YES.
  */
 enum hfd_matcher_result hfd_matcher_match(const struct hfd_matcher *matcher,
                                           const struct hfd_admission_attributes *of,
@@ -51,9 +51,9 @@ enum hfd_matcher_result hfd_matcher_match(const struct hfd_matcher *matcher,
                                           const struct hfd_resource **ret_as,
                                           struct hfd_response *response);
 /*
- * The Namespace of the request, of->ns, as an object, which the caller frees. It is read from the
- * cacher, or is of->new_namespace if the cacher does not have it. *ret_namespace NULL: the request
- * has none, or it does not exist. 0 or -ENOMEM.
+ * The Namespace of the request, of->ns, as JSON, which the caller frees. The Namespace is read from
+ * the cacher, or is of->new_namespace if the cacher does not have it. *ret_namespace NULL: the
+ * request has no namespace, or the Namespace does not exist. 0 or -ENOMEM.
  */
 int hfd_matcher_namespace(const struct hfd_admission_attributes *of, struct hfd_cacher *cacher,
                           struct hf__json **ret_namespace);

@@ -21,11 +21,14 @@ struct hfd_request_labels {
         struct hfd_object *ns; /* owned reference; has of[HFD_LABELS_NAMESPACE] */
 };
 
-/* The labels of the new or the old object, or of the Namespace if it is the object. */
+/* The labels of `object`, which is the new object (HFD_LABELS_OBJECT) or the old one
+ * (HFD_LABELS_OLD). The result is valid until the next call with the same `which` and another
+ * object, or until the labels are forgotten. Never NULL. */
 const struct hfd_labels *hfd_request_labels_get(struct hfd_request_labels *labels,
                                                 enum hfd_labels_of which,
                                                 const struct hf__json *object);
-/* The labels that a stored Namespace keeps. NULL: out of memory. */
+/* The labels of a stored Namespace, which keeps them parsed (hfd_object_selectable). NULL: out of
+ * memory. */
 const struct hfd_labels *hfd_request_labels_of_namespace(struct hfd_request_labels *labels,
                                                          struct hfd_object *ns);
 /* Forgets the labels of the objects. Call it before one of them changes or is freed: another one

@@ -116,8 +116,9 @@ bool hfd_rule_matches(const struct hfd_rule *rule, const struct hfd_admission_at
 
 /* ---- other versions ---- */
 
-/* The i-th row of the same objects; NULL = there are no more. A custom kind has a row for each
- * version that is served, and for the one in which the objects are stored. */
+/* The i-th row that shows the same stored objects, `row` itself included; NULL = there are no more.
+ * A custom kind has a row for each version that is served, and for some that are not
+ * (custom_kind.h). */
 static const struct hfd_resource *equivalent_row(const struct hfd_resource *row, size_t i) {
         if (row->custom) {
                 const struct hfd_custom_kind *kind = row->custom->kind;
@@ -152,8 +153,8 @@ bool hfd_rules_may_match(const struct hfd_rules *rules, const struct hfd_admissi
                 const struct hfd_rule *rule = &rules->items[i];
                 if (!(rule->operations & (unsigned)of->operation))
                         continue;
-                /* Another version may be in another group, but has the same plural, so only the
-                 * resource is compared here. */
+                /* If `equivalent` is true, the rule may name another version of the resource, which
+                 * may be in another group, but has the same plural. */
                 if (names_resource(rule->resources, of->resource->plural, of->subresource) &&
                     (equivalent || is_among(rule->groups, of->resource->group)))
                         return true;

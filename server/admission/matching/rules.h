@@ -30,14 +30,15 @@ int hfd_rules_new(const struct hf__json *json, struct hfd_rules **ret_rules);
  * own row or another version of it. */
 bool hfd_rule_matches(const struct hfd_rule *rule, const struct hfd_admission_attributes *of,
                       const struct hfd_resource *as);
-/* For `wants`: whether some rule may name the request, judged by operation, resource and
- * subresource, and by the group unless `equivalent` is true. */
+/* For `wants` of a plug-in (admission.h): whether some rule may name the request, judged by
+ * operation, resource and subresource, and by the group unless `equivalent` is true. */
 bool hfd_rules_may_match(const struct hfd_rules *rules, const struct hfd_admission_attributes *of,
                          bool equivalent);
 /*
  * Finds the rule that names the request. equivalent: it may name another version of the resource
  * (matchPolicy Equivalent); rules that name the resource itself come first. Returns the row that
- * the rule has matched, which is of the same table or of the same custom kind; NULL = no rule.
+ * the rule has matched: of->resource, or another row of the built-in table or of the same custom
+ * kind, which lives as long. NULL = no rule.
  */
 const struct hfd_resource *hfd_rules_match(const struct hfd_rules *rules,
                                            const struct hfd_admission_attributes *of,

@@ -14,9 +14,10 @@ struct hfd_c_plugin;
 #define HFD_C_PLUGINS_MAX 8 /* plug-ins that a server loads at most (--admission-plugin) */
 
 /*
- * Loads the file, whose path must be absolute. Blocks on files. The file stays open until the
- * process ends. 0, -ENOMEM, or an error of hfd_trusted_open; HF_E_INVALID also if the file is not a
- * plug-in. reterr_status must not be NULL.
+ * Loads the file, whose path must be absolute. Blocks on files. Once loaded, the file stays open
+ * until the process ends. 0, -ENOMEM, or an error of hfd_trusted_open; HF_E_INVALID also if the
+ * path is not absolute, or the file cannot be loaded, is not a plug-in or has failed to start.
+ * reterr_status must not be NULL.
  */
 int hfd_c_plugin_load(const char *path, struct hfd_c_plugin **ret_plugin,
                       struct hf_status *reterr_status);

@@ -41,7 +41,8 @@ static unsigned features_of(const struct hfd_policy *policy) {
                (policy->param_kind ? HFD_EXPRESSION_PARAMS : 0);
 }
 
-/* Variables beyond the limit are left out; an expression that names one of them has a mistake. */
+/* Variables beyond HFD_EXPRESSION_VARIABLES_MAX are left out; an expression that names one of them
+ * has a mistake. */
 static int compile_variables(struct hfd_policy *policy, const struct hf__json *spec) {
         const struct hfd_expression *expression;
 
@@ -84,7 +85,7 @@ static int compile_validations(struct hfd_policy *policy, const struct hf__json 
         return r;
 }
 
-/* A valueExpression that is null leaves its annotation out, so null is a valid result. */
+/* If the result of a valueExpression is null, its annotation is left out, so null is valid. */
 static int compile_annotations(struct hfd_policy *policy, const struct hf__json *list) {
         int r = 0;
 
@@ -103,7 +104,8 @@ static int compile_annotations(struct hfd_policy *policy, const struct hf__json 
 }
 
 /* An ApplyConfiguration makes an Object, a JSONPatch a list of operations. The type of the result
- * is checked here, so that a policy with the wrong one fails before it changes anything. */
+ * is checked here, so that a mutation with the wrong one fails before it changes anything; those
+ * before it may have changed the object. */
 static int compile_mutations(struct hfd_policy *policy, const struct hf__json *list) {
         int r = 0;
 

@@ -72,8 +72,8 @@ struct hfd_policy_binding {
         const char *name, *policy_name;
         struct hfd_matcher matcher; /* from matchResources; without them it matches everything */
         unsigned actions;
-        const struct hf__json *actions_json;
-        const struct hf__json *param_ref; /* NULL: there is none */
+        const struct hf__json *actions_json; /* validationActions; NULL: there are none */
+        const struct hf__json *param_ref;    /* NULL: there is none */
 };
 
 /* These are as hfd_policy_new, _ref and _unref, for a stored binding. */

@@ -64,9 +64,9 @@ static const struct hf__json *current_object(const struct mutating *m) {
 
 /* ---- failures ---- */
 
-/* A policy has failed, which denies the request, unless its failurePolicy is Ignore. That is not
- * asked if r is HF_E_TOO_MANY, a limit that Kubernetes does not have: there the object would be
- * changed, so it must not be stored without the change. `before` and `why` are the message. All
+/* A policy has failed, which denies the request, unless its failurePolicy is Ignore. HF_E_TOO_MANY
+ * denies the request in any case: Kubernetes, which does not have this limit, would change the
+ * object, so it must not be stored without the change. `before` and `why` are the message. All
  * failures are causes of the response; the first one is its message. */
 static void fail_policy(struct mutating *m, int r, const char *reason, const char *before,
                         const struct hf__strbuf *why) {
@@ -154,9 +154,10 @@ static enum hfd_match check_conditions(struct mutating *m, const struct hf__json
         return match;
 }
 
-/* Replaces the object by the changed one, which is consumed. It has the version of the rules, and
- * is converted back. 0; -ENOMEM, also if it cannot be converted, and then c->failure says why; or
- * -EAGAIN: a webhook must convert it first. */
+/* Replaces the object by the changed one, which is consumed. The changed object has the version
+ * that the rules have matched, and is converted back to that of the request. 0; -ENOMEM, also if it
+ * cannot be converted, and then c->failure says why; or -EAGAIN: a webhook must convert it first.
+ */
 static int replace_object(struct mutating *m, struct hf__json *changed) {
         struct hf__json *back = changed;
         int r = 0;
@@ -174,8 +175,8 @@ static int replace_object(struct mutating *m, struct hf__json *changed) {
         return 0;
 }
 
-/* Takes what it takes to copy and compare the object from the allowance of the request. False: that
- * is spent, so the request is over. */
+/* Charges to the allowance of the case what copying and comparing the object costs. False: the
+ * allowance is spent, so the evaluation of policies is over (is_over). */
 static bool pay_copies(struct mutating *m) {
         struct hfd_expression_allowance *allowance = m->c->allowance;
 
@@ -363,7 +364,8 @@ static void refuse_conversion(const struct mutating *m, struct hfd_response *res
         hfd_refusal_internal(response, text);
 }
 
-/* Passes the changed object to the admission. 0, -ENOMEM or HF_E_FORBIDDEN. */
+/* Refuses the request if a policy has failed; otherwise passes the changed object to the admission.
+ * 0; -ENOMEM; or HF_E_FORBIDDEN: response is the refusal. */
 static int finish_policy(struct mutating *m, struct hfd_response *response) {
         struct hfd_admission *a = m->c->a;
 

@@ -165,7 +165,7 @@ int hfd_policy_case_match(struct hfd_policy_case *c, const struct hfd_matcher *m
         *ret_result = hfd_matcher_match(matcher, &c->a->of, object, c->cacher, &c->labels, ret_as,
                                         &response);
         if (*ret_result == HFD_MATCHER_ERROR) {
-                /* Lack of memory is no mistake of the policy, so no failurePolicy is for it. */
+                /* Lack of memory is no mistake of the policy, so no failurePolicy decides. */
                 r = response.status.error == -ENOMEM ? -ENOMEM : 0;
                 hf__strbuf_puts(reterr_message, response.status.message);
                 hfd_response_done(&response);
@@ -185,8 +185,8 @@ static const char *name_of(const struct hfd_admission *a) {
         return name && name[0] ? name : "Unknown";
 }
 
-/* The message alone is also the cause, without a reason; with `bare`, `causes` has the causes. If
- * memory runs out, the refusal has no message. */
+/* Without `bare`, the message without its prefix is also the cause, which has no reason; with
+ * `bare`, `causes` has the causes. If memory runs out, the refusal has no message. */
 void hfd_policy_case_refuse(const struct hfd_policy_case *c, int code, const char *reason,
                             const char *message, bool bare, const struct hfd_causes *causes,
                             struct hfd_response *response) {

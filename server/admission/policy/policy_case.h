@@ -20,8 +20,8 @@ struct hfd_policy_case {
         struct hfd_admission *a; /* borrowed */
         struct hfd_cacher *cacher;
         struct hfd_expression_allowance *allowance; /* borrowed; NULL: there is no limit */
-        /* The turn on the pool of threads, for hfd_policy_case_may_go_on. task NULL: the case is
-         * not on the pool. Borrowed. */
+        /* The turn on the pool of threads, for hfd_admission_turn_may_go_on. task NULL: the case
+         * is not on the pool. Borrowed. */
         const struct hf_host *host;
         const struct hfd_work_pool *pool;
         const struct hfd_work_task *task;
@@ -33,12 +33,12 @@ struct hfd_policy_case {
         /* The row that the rules of the last policy have matched. */
         const struct hfd_resource *as;
         const struct hf__json *seen;               /* the new object as the caller gave it */
-        const struct hf__json *object, *old;       /* in its version; expressions read them */
+        const struct hf__json *object, *old;       /* in the version of `as`, for expressions */
         struct hfd_expression_objects values;      /* of object, old and ns */
         struct hfd_request_labels labels;          /* of the objects as the caller gives them */
         struct hf__json *owned_object, *owned_old; /* owned; NULL: they were not converted */
-        /* Why the webhook of the kind has not converted them; NULL = nothing has failed. Borrowed.
-         */
+        /* Why the webhook of the kind has not converted an object; NULL = nothing has failed.
+         * Borrowed. */
         const struct hfd_response *failure;
 };
 
@@ -52,15 +52,17 @@ int hfd_policy_case_begin(struct hfd_policy_case *c);
 void hfd_policy_case_run(struct hfd_policy_case *c, struct hfd_expression_run *run,
                          const struct hfd_policy *policy, const struct hfd_expression_input *input,
                          uint64_t budget);
-/* Whether the end of a run (run->ended) must end the request. False also if it has not ended, or by
- * a limit that the policy has failed by. */
+/* Whether the end of a run (run->ended) must end the request. False if the run has not ended, or
+ * has ended at a limit: then the policy has failed (HF_E_TOO_MANY), or the allowance is spent
+ * (HF_E_TOO_LARGE). */
 bool hfd_policy_case_ends(int ended);
 
 /* Makes the objects, and the Namespace, for a policy whose rules have matched the row `as`. object:
- * the new one as it is now; NULL = a delete. If both are as in the last call, what it has made
- * stays. A caller that replaces the object calls this at once with the new one, which has another
- * address. Afterwards no earlier input and run may be used. 0; -ENOMEM; or -EAGAIN: a conversion is
- * wanted (hfd_admission_form). 0 also if an object cannot be converted: then c->failure says why.
+ * the new one as it is now; NULL = a delete. If `as` and `object` are as in the last call, what
+ * that call has made stays. A caller that replaces the object calls this at once with the new one,
+ * which has another address. Afterwards no earlier input and run may be used. 0; -ENOMEM; or
+ * -EAGAIN: a conversion is wanted (hfd_admission_form). 0 also if an object cannot be converted:
+ * then c->failure says why.
  */
 int hfd_policy_case_see(struct hfd_policy_case *c, const struct hfd_resource *as,
                         const struct hf__json *object);

@@ -59,7 +59,7 @@ static int grow_array(void *array_pointer, size_t n, size_t *space) {
         return 0;
 }
 
-/* An element of a list, for find_name. */
+/* The name of the i-th element of a list, for find_name. */
 typedef const char *name_at(const void *list, size_t i);
 
 static const char *hook_name(const void *list, size_t i) {

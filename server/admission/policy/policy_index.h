@@ -45,7 +45,7 @@ int hfd_policy_index_new(struct hfd_cacher *cacher, bool mutating,
 /* The caller has a reference already, or holds the lock of the owner of one. */
 struct hfd_policy_index *hfd_policy_index_ref(struct hfd_policy_index *index);
 struct hfd_policy_index *hfd_policy_index_unref(struct hfd_policy_index *index); /* accepts NULL */
-/* For `wants` of a plug-in (admission.h): whether some policy may apply, judged by operation,
- * resource, kind and subresource alone. */
+/* For `wants` of a plug-in (admission.h): whether some policy may apply, judged as by
+ * hfd_matcher_may_match. */
 bool hfd_policy_index_wants(const struct hfd_policy_index *index,
                             const struct hfd_admission_attributes *of);
