@@ -4,8 +4,8 @@
  * binding selects, by name or by labels.
  *
  * Invariants: params have the version that the policy names. The objects are looked up for each
- * request, because they may change at any time. Nothing waits: if a webhook must convert the
- * params, the search ends with -EAGAIN, and starts over when the webhook has responded.
+ * request, because they may change at any time. Nothing waits: if a conversion webhook must convert
+ * the params, the search ends with -EAGAIN, and starts over when the webhook has responded.
  */
 #include "server/admission/policy/policy_params.h"
 
@@ -28,8 +28,9 @@
 #include "server/resources/objects/object_key.h"
 #include "server/resources/validation/names.h"
 
-/* What a search costs, in units of the allowance of the request (expression_run.h), from which it
- * is taken: many params, or large ones, keep the thread for milliseconds. */
+/* What a search costs, in units of the allowance of the request (expression_work.h). The cost is
+ * taken from the allowance, because many params, or large ones, keep the thread for milliseconds.
+ */
 #define COST_OF_MATCH  8 /* to match the labels of one object */
 #define BYTES_PER_COST 4 /* a param costs 1 for each 4 bytes, for parsing */
 
@@ -39,8 +40,8 @@ static void print_kind(struct hf__strbuf *out, const struct hfd_policy *policy) 
                           policy->param_api_version, policy->param_kind);
 }
 
-/* HF_E_NOT_FOUND. Whoever looked the kind up decides by that look-up alone: a second one might find
- * a kind that is served only now. */
+/* Returns HF_E_NOT_FOUND, after the caller has not found the kind. The kind is not looked up again:
+ * a second look-up might find it, if it has been served since the first. */
 static int fail_unserved(const struct hfd_policy *policy, struct hf__strbuf *reterr_message) {
         hf__strbuf_puts(reterr_message, "failed to find resource referenced by paramKind: '");
         print_kind(reterr_message, policy);
@@ -204,8 +205,8 @@ static int find_objects(struct search *search, const struct hfd_policy_binding *
 
 /* ---- versions ---- */
 
-/* Has the webhook of the kind convert the found objects, if they need it. *ret_objects: the
- * objects, converted or not; borrowed. 0, or an error of hfd_policy_params_find. */
+/* Has the conversion webhook of the kind convert the found objects, if they need it. *ret_objects:
+ * the objects, converted or not; borrowed. 0, or an error of hfd_policy_params_find. */
 static int convert_objects(struct search *search, struct hfd_admission *a,
                            struct hfd_object *const **ret_objects) {
         const struct hfd_response *failure = NULL;

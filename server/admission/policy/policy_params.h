@@ -7,8 +7,8 @@
 
 /* A policy is evaluated once for each of its params. A selector may select many objects, and each
  * evaluation has a budget of its own. Therefore there is a limit, which Kubernetes does not have.
- * If a binding selects more params, it fails, whatever the failurePolicy is: who may write params
- * must not be able to switch a policy off. */
+ * A binding that selects more params fails, whatever the failurePolicy is: whoever may write
+ * params must not be able to switch a policy off. */
 #define HFD_POLICY_PARAMS_MAX 100
 
 struct hfd_policy_params {
@@ -17,11 +17,12 @@ struct hfd_policy_params {
 };
 
 /*
- * The params for a request. 0; -ENOMEM; -EAGAIN: a webhook must convert them first, and then the
- * caller starts over; HF_E_NOT_FOUND: the kind of the params is not served; HF_E_TOO_MANY: the
- * binding selects too many params; HF_E_INVALID: it selects none where it must, or cannot be used
- * for another reason; HF_E_TOO_LARGE: the allowance of the case is spent. reterr_message says why,
- * except for -ENOMEM, -EAGAIN and HF_E_TOO_LARGE. The caller calls done in any case.
+ * The params for a request. 0; -ENOMEM; -EAGAIN: a conversion webhook must convert them first
+ * (hfd_admission_fetch_form), and then the caller starts over; HF_E_NOT_FOUND: the kind of the
+ * params is not served; HF_E_TOO_MANY: the binding selects too many params; HF_E_INVALID: it
+ * selects none where it must, or cannot be used for another reason; HF_E_TOO_LARGE: the allowance
+ * of the case is spent. reterr_message says why, except for -ENOMEM, -EAGAIN and HF_E_TOO_LARGE.
+ * The caller calls done in any case.
  */
 int hfd_policy_params_find(const struct hfd_policy_case *c, const struct hfd_policy *policy,
                            const struct hfd_policy_binding *binding,

@@ -4,9 +4,9 @@
  * a policy may apply to, at once or in a turn on the pool.
  *
  * Invariants: an attempt has no effect on the admission until it is complete, so it can start over:
- * on the pool, or when the webhook of the kind has converted an object to the version that a
- * policy's rules name. After the plug-in has let the admission go on or has refused it, it does not
- * touch the admission any more.
+ * on the pool, or when the conversion webhook of a kind has converted an object to the version that
+ * a policy's rules name, or params to the version that its paramKind names. After the plug-in has
+ * let the admission go on or has refused it, it does not touch the admission any more.
  */
 #include "server/admission/policy/policy_plugin.h"
 
@@ -170,7 +170,7 @@ static enum hfd_work_result run_turn(struct hfd_work_task *task) {
         return HFD_WORK_DONE;
 }
 
-/* The webhook of the kind has responded. Any thread may call this, also one that serves others, so
+/* The conversion webhook has responded. Any thread may call this, also one that serves others, so
  * the next attempt has an allowance again. */
 static void resume_request(void *ctx) {
         struct turn turn = *(struct turn *)ctx;

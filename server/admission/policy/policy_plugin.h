@@ -17,7 +17,8 @@ struct hfd_cacher;
 struct hfd_policy_plugin;
 struct hfd_work_pool;
 
-/* host outlives the plug-in; cacher and pool outlive all requests. 0 or -errno. */
+/* host outlives the plug-in; cacher and pool outlive all requests, and cacher also the feed of
+ * admission (admission_feed.h). 0 or -errno. */
 int hfd_policy_plugin_new(const struct hf_host *host, struct hfd_cacher *cacher,
                           struct hfd_work_pool *pool, bool mutating,
                           struct hfd_policy_plugin **ret_plugin);

@@ -6,9 +6,9 @@
  * Invariants: texts are those of kube-apiserver. Only the first refusal becomes the response, but
  * the evaluation goes on after it, because later bindings may still warn and audit. Match
  * conditions, validations and annotations have budgets of their own for each evaluation of a
- * policy, so expensive conditions do not make a validation fail. What Kubernetes would evaluate
- * must not let a write pass because it exceeds a limit of this server (HF_E_TOO_MANY): then the
- * policy has failed as with the failurePolicy Fail.
+ * policy, so expensive conditions do not make a validation fail. If an evaluation
+ * exceeds a limit that Kubernetes does not have (HF_E_TOO_MANY), the policy fails as with the
+ * failurePolicy Fail: otherwise a write could pass that Kubernetes would refuse.
  */
 #include "server/admission/policy/validating_policies.h"
 
@@ -38,8 +38,8 @@ struct validating {
         struct hfd_admission_notes *notes;
         const struct hfd_policy *policy;          /* the policy that is being evaluated */
         const struct hfd_policy_binding *binding; /* NULL: none yet */
-        /* Owned; of each annotation of the policy the values, each followed by a NUL. NULL: none.
-         */
+        /* Owned; an array with one strbuf for each annotation of the policy, which has its values,
+         * each followed by a NUL. NULL: no annotation has a value yet. */
         struct hf__strbuf *annotations;
         bool denied;
         struct hf__strbuf denial; /* the message of the first refusal */
@@ -69,7 +69,7 @@ static void deny_request(struct validating *v, const char *reason, const char *m
 }
 
 static void add_warning(struct validating *v, const char *message) {
-        struct hf__strbuf text = {.max = HFD_ADMISSION_WARNINGS_MAX - 1}; /* a line ends each */
+        struct hf__strbuf text = {.max = HFD_ADMISSION_WARNINGS_MAX - 1}; /* 1: the newline */
 
         assert(v->policy && v->binding);
         hf__strbuf_printf(&text,
@@ -82,9 +82,9 @@ static void add_warning(struct validating *v, const char *message) {
         hf__strbuf_done(&text);
 }
 
-/* Number i is the index in the policy's validations. As in Kubernetes, the value is a list that has
- * only one failure, and of all failures of a request the first one stays, because the first value
- * of a key does (hfd_admission_annotate). */
+/* i: the index of the validation, or of the annotation, that has failed; 0 for match conditions. As
+ * in Kubernetes, the value is a list that has only one failure, and of all failures of a request
+ * the first one stays, because the first value of a key does (hfd_admission_annotate). */
 static void add_audit_failure(struct validating *v, size_t i, const char *message) {
         struct hf__strbuf text = {.max = HFD_ADMISSION_ANNOTATIONS_MAX};
 
@@ -104,7 +104,8 @@ static void add_audit_failure(struct validating *v, size_t i, const char *messag
         hf__strbuf_done(&text);
 }
 
-/* Validation number i has failed: denies, warns and audits as the binding says. */
+/* Validation number i has failed (or as in add_audit_failure): denies, warns and audits as the
+ * binding says. */
 static void act_on_failure(struct validating *v, size_t i, const char *reason,
                            const char *message) {
         if ((v->binding->actions & HFD_POLICY_DENY) != 0)
@@ -115,8 +116,8 @@ static void act_on_failure(struct validating *v, size_t i, const char *reason,
                 add_audit_failure(v, i, message);
 }
 
-/* The evaluation has failed without a decision. The failurePolicy says whether that denies, unless
- * the reason r is a limit that Kubernetes does not have. */
+/* The evaluation has failed without a decision. The failurePolicy says whether that counts as a
+ * failed validation. If the reason r is a limit that Kubernetes does not have, it always does. */
 static void act_on_error(struct validating *v, size_t i, int r, const char *message) {
         if (!v->policy->ignores_failure || r == HF_E_TOO_MANY)
                 act_on_failure(v, i, "Invalid", message);
@@ -127,7 +128,8 @@ static bool must_deny(const struct validating *v, int r) {
         return r == HF_E_TOO_MANY && v->binding && (v->binding->actions & HFD_POLICY_DENY) != 0;
 }
 
-/* The policy or the binding cannot be used. The failurePolicy says whether that denies. */
+/* The policy or the binding cannot be used. The failurePolicy says whether that denies, whatever
+ * the actions of the binding are; must_deny is the exception to the failurePolicy Ignore. */
 static void act_on_configuration(struct validating *v, const char *what, int r,
                                  const struct hf__strbuf *why) {
         struct hf__strbuf text = {.max = MESSAGE_MAX};
@@ -151,9 +153,10 @@ static void trim_space(const char **text, size_t *n) {
         }
 }
 
-/* Appends what the messageExpression says. false: its result cannot be shown. An evaluation that
- * exceeds the budget is an error of the validation: *ret_failed. One that exceeds a limit of this
- * server is not: the validation is false, and that decides. */
+/* Appends what the messageExpression says. false: there is none, or its result cannot be shown.
+ * *ret_failed: its evaluation has exceeded the budget, which is an error of the validation; then
+ * message has the text of the error. An evaluation that exceeds a limit that Kubernetes does not
+ * have is no such error: the validation is false, and that decides. */
 static bool put_message_of_expression(struct hfd_expression_run *run,
                                       const struct hfd_policy_validation *validation,
                                       struct hf__strbuf *message, bool *ret_failed) {
@@ -244,9 +247,10 @@ static bool has_value(const struct hf__strbuf *values, const char *text, size_t 
         return false;
 }
 
-/* Remembers a value of the annotation number i, unless another binding has already made the same. A
- * value beyond ANNOTATION_MAX is cut, as in Kubernetes. An annotation that does not fit is dropped
- * as a whole (notes.h), so no more of its values are kept than fit. */
+/* Remembers a value of the annotation number i, unless the same one is there already, from another
+ * binding or from other params. A value beyond ANNOTATION_MAX is cut, as in Kubernetes. An
+ * annotation that does not fit is dropped as a whole (notes.h), so no more of its values are kept
+ * than fit. */
 static void add_annotation(struct validating *v, size_t i, const char *text, size_t n) {
         if (!v->annotations)
                 v->annotations = calloc(v->policy->n_annotations, sizeof *v->annotations);
@@ -265,7 +269,8 @@ static void add_annotation(struct validating *v, size_t i, const char *text, siz
                 v->r = -ENOMEM;
 }
 
-/* Evaluates the annotation number i. As in Kubernetes, a failure denies at once, whatever the
+/* Evaluates the annotation number i. With the failurePolicy Ignore a failure has no effect,
+ * unless must_deny is true. Otherwise a failure denies at once, as in Kubernetes, whatever the
  * actions of the binding are; only a spent budget follows the actions. false: as for
  * run_validation. */
 static bool run_annotation(struct validating *v, struct hfd_expression_run *run, size_t i) {
@@ -378,7 +383,7 @@ static void publish_annotation(const struct validating *v, size_t i) {
         hf__strbuf_done(&list);
 }
 
-/* Ends with the annotations of the policy. */
+/* Frees the annotations of the policy, and before that adds them to the notes if `publishes`. */
 static void end_annotations(struct validating *v, bool publishes) {
         for (size_t i = 0; v->annotations && i < v->policy->n_annotations; i++) {
                 if (publishes)

@@ -16,7 +16,8 @@ void hfd_admission_review_print(struct hf__strbuf *out, const char *uid,
                                 const struct hfd_resource *as, const struct hf__json *object,
                                 const struct hf__json *old, const struct hf__json *options);
 
-/* The response of a webhook. Everything is borrowed from json, except patch. */
+/* The response of a webhook. Everything is borrowed from json, except patch. A member for which
+ * NULL = none may also be a JSON null, which means the same. */
 struct hfd_admission_review_response {
         struct hf__json *json; /* owned */
         bool allowed;

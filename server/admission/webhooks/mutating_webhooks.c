@@ -11,8 +11,9 @@
  * Invariant: calls may end before the function that begins them returns. `step` makes this a loop
  * and not a recursion, which would be as deep as the list is long. If matchConditions turn out to
  * be expensive, the run goes on in turns on the pool, with the same webhook and the progress of its
- * conditions. If the webhook of a kind must first convert an object for a webhook, or its changes
- * back, the run goes on after the conversion (hfd_admission_form).
+ * conditions. If the conversion webhook of the kind must first convert an object to the version
+ * that an admission webhook sees, or a changed object back, the run goes on after the conversion
+ * (hfd_admission_form).
  */
 #include <assert.h>
 #include <errno.h>
@@ -40,9 +41,9 @@ struct run {
         struct hfd_request_labels labels;     /* the same, for selectors */
         struct hf__json *left;                /* owned; the object as the first round has left it */
         /*
-         * The loop and on_called both set it; whichever of them comes second goes on with the run.
-         * So the exchange needs an order that hands over the result of the call, and all else in
-         * the run.
+         * The loop and on_called both exchange `step`; whichever of them comes second goes on with
+         * the run. Each exchange releases and acquires memory (it is sequentially consistent), so
+         * whoever comes second sees the result of the call and all else in the run.
          */
         atomic_int step;
 };
@@ -131,7 +132,7 @@ static void refuse_form(const struct run *run, int r, struct hfd_response *respo
 }
 
 /* Brings the changed object back into the version of the request. *object is freed and replaced.
- * False: it is NULL, and response is the error, or a conversion is wanted. */
+ * False: *object is NULL, and response is the error, or a conversion is wanted. */
 static bool convert_object_back(struct run *run, struct hf__json **object,
                                 struct hfd_response *response) {
         struct hf__json *back;

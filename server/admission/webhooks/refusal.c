@@ -4,9 +4,9 @@
  * could not be asked.
  *
  * Invariants: a webhook cannot make a refusal look like a success: the code is at least 400, and
- * the status is Failure. What a webhook has sent is cut, so that it cannot fill the memory of
- * clients and logs. The messages are those of kube-apiserver, which has none for
- * hfd_refusal_busy.
+ * the status is Failure. A message that a webhook has sent is cut, and details that are too large
+ * are dropped, so that they cannot fill the memory of clients and logs. The messages are those of
+ * kube-apiserver, which has none for hfd_refusal_busy.
  */
 #include "server/admission/webhooks/refusal.h"
 

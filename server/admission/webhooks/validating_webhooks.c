@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Calls all validating webhooks of a request at the same time. The first refusal that arrives is
- * the response, as in Kubernetes, but the run waits for all calls.
+ * Calls all validating webhooks of a request at the same time, and waits for all calls. The first
+ * refusal that has arrived is the response, as in Kubernetes.
  *
  * Invariants: the thread that makes `pending` 0 ends the run, and no other thread touches the run
  * after that. The loop that begins the calls counts as one. Which webhooks are called is known
  * before the first call begins, so if their matchConditions turn out to be expensive, the choice
- * goes on in turns on the pool. If the webhook of the kind must convert an object for a webhook,
- * the choice goes on after the conversion.
+ * goes on in turns on the pool. If the conversion webhook of the kind must convert an object to the
+ * version that an admission webhook sees, the choice goes on after the conversion.
  */
 #include <assert.h>
 #include <errno.h>

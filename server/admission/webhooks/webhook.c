@@ -106,7 +106,8 @@ static struct hfd_webhook *webhook_unref(struct hfd_webhook *hook) {
 }
 
 /* Kubernetes' client cleans the path of a URL: segments that are empty or "." are left out, ".."
- * removes the one before, and a slash at the end is dropped. The URL has a path. */
+ * removes the one before, and a slash at the end is dropped. A URL without a path stays as it
+ * is. */
 static void clean_url(char *url) {
         char *authority = strstr(url, "://"), *path = authority ? strchr(authority + 3, '/') : NULL;
 
@@ -130,8 +131,8 @@ static void clean_url(char *url) {
 }
 
 /* Sets url and connect_to. A webhook without an address keeps url NULL, and each call of it fails.
- * The slash gives every URL a path, as in kube-apiserver's client; clean_url removes it if there
- * was one. 0 or -ENOMEM. */
+ * The slash that is appended to clientConfig.url gives it a path, as in kube-apiserver's client;
+ * if it has a path already, clean_url removes the slash again. 0 or -ENOMEM. */
 static int set_address(struct hfd_webhook *hook, const struct hfd_service_resolver *services) {
         const struct hf__json *client = hf__json_get(hook->json, "clientConfig"),
                               *service = hf__json_get(client, "service");

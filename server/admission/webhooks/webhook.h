@@ -36,7 +36,7 @@ struct hfd_webhook {
         struct hfd_matcher matcher;
         struct hfd_expressions *expressions;     /* owned */
         struct hfd_match_conditions *conditions; /* owned; NULL = none */
-        char *url;        /* with a path, without the timeout; NULL = it has none */
+        char *url;        /* without the timeout; NULL = the webhook has no address */
         char *connect_to; /* "host:port"; NULL = the URL's */
         char *ca_pem;     /* NULL = the system's */
         int64_t timeout_s;

@@ -55,7 +55,7 @@ static void fail_call(struct hfd_webhook_call *call, int code, const char *why) 
         finish_call(call, HFD_WEBHOOK_FAILED, code);
 }
 
-/* The same for a limit that Kubernetes does not have. */
+/* A limit that Kubernetes does not have is exceeded, so no failurePolicy decides. */
 static void limit_call(struct hfd_webhook_call *call, const char *why) {
         hfd_refusal_failed(&call->refusal, call->hook->name, why);
         finish_call(call, HFD_WEBHOOK_LIMITED, 503);
@@ -101,7 +101,7 @@ static void on_response(struct hfd_webhook_call *call, const struct hfd_outbound
         }
 }
 
-/* Thread: that of the client of outbound calls, or the one that could not load it (outbound.h). */
+/* Thread: that of the client of outbound calls, or the loader's (hfd_outbound_done). */
 static void on_result(void *ctx, const struct hfd_outbound_result *result) {
         struct hfd_webhook_call *call = ctx;
         char why[700];

@@ -39,8 +39,9 @@ enum hfd_webhook_outcome {
          * too large. The request fails whatever the failurePolicy is, so that neither a flood of
          * requests nor a large object lets a write escape the webhook. */
         HFD_WEBHOOK_LIMITED,
-        /* The request fails whatever the failurePolicy is: memory ran out, the deadline has
-         * passed, the client has left, or the webhook's patch cannot be applied. */
+        /* The request fails whatever the failurePolicy is: memory ran out; the deadline had
+         * passed, or the client had left, before the review was sent; or the webhook's patch cannot
+         * be applied. */
         HFD_WEBHOOK_INTERNAL
 };
 
@@ -107,7 +108,7 @@ enum hfd_matcher_result hfd_webhook_call_conditions(struct hfd_webhook_call *cal
 /* Adds the warnings and annotations of the webhook's response to the admission. */
 void hfd_webhook_call_note(const struct hfd_webhook_call *call);
 /*
- * Counts the call. True: the request ends with call->refusal. False: it goes on, because the
- * webhook has allowed it, or the failure is ignored.
+ * Counts the call in the metrics, and logs a failure; call it once. True: the request ends with
+ * call->refusal. False: it goes on, because the webhook has allowed it, or the failure is ignored.
  */
 bool hfd_webhook_call_refuses(struct hfd_webhook_call *call);

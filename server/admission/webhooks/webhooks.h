@@ -25,14 +25,15 @@ struct hfd_webhooks_config {
         struct hfd_cacher *cacher;
         struct hfd_outbound *outbound;
         struct hfd_work_pool *pool;                  /* for expensive matchConditions */
-        const struct hfd_service_resolver *services; /* NULL = there are no Services */
+        const struct hfd_service_resolver *services; /* NULL = each by its DNS name */
         size_t max_calls;                            /* of one webhook; at least 1 */
 };
 
 /* host outlives the plug-in. 0 or -errno. */
 int hfd_webhooks_new(const struct hf_host *host, const struct hfd_webhooks_config *config,
                      bool mutating, struct hfd_webhooks **ret_webhooks);
-/* Call it when no admission is under way. Accepts NULL, returns NULL. */
+/* Call it when no admission is under way and the feed of admission is stopped. Accepts NULL,
+ * returns NULL. */
 struct hfd_webhooks *hfd_webhooks_free(struct hfd_webhooks *webhooks);
 /* The plug-in for a chain. Its ctx is webhooks. */
 struct hfd_admission_plugin hfd_webhooks_plugin(struct hfd_webhooks *webhooks);

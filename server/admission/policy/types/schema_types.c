@@ -34,7 +34,8 @@ static const struct hf__cel_type *dyn(void) { return hf__cel_type_of(HF__CEL_DYN
 static const struct hf__cel_type *make_type(struct maker *maker, const struct hfd_schema *schema);
 
 /* Adds a field under the name that expressions use for it. After a dot a reserved word may also
- * stand as it is. So it is added under both names, and `fields` has room for two of each. */
+ * stand as it is. So it is added under both names, and `fields` has room for two of each. A field
+ * whose name cannot be written in an expression is left out. */
 static void add_field(struct maker *maker, struct hf__cel_type *type, struct hf__cel_field *fields,
                       const struct hfd_schema_field *field) {
         const char *name = hfd_rule_name(maker->arena, field->name);
@@ -83,7 +84,7 @@ static const struct hf__cel_type *make_container(struct maker *maker,
 }
 
 /* Quantities and IntOrStrings stay dyn: their JSON may be a number or a string, and CEL has no type
- * for either of the two. */
+ * that allows both. */
 static const struct hf__cel_type *make_scalar(const struct hfd_schema *schema) {
         switch (schema->type) {
         case HFD_SCHEMA_TEXT: return hf__cel_type_of(HF__CEL_STRING);
