@@ -8,7 +8,8 @@
 
 /*
  * If there are more than HFD_UPDATE_MANAGERS_MAX managers that update, joins the oldest ones of
- * each apiVersion into a manager `ancient-changes`. Managers that apply are not counted. When
+ * each apiVersion into a manager `ancient-changes`. At least one manager of each apiVersion stays,
+ * so an object with many versions may exceed the limit. Managers that apply are not counted. When
  * memory is exhausted, scratch->failed is set.
  */
 void hfd_ancient_changes_join(struct hf__arena *scratch, struct hfd_managers *managers);

@@ -13,8 +13,9 @@
  *    which are all kept until the end. Only `changes`, and the sets made of it, borrow from the new
  *    object. The new object is not changed while these are in use: it changes before hfd_compare,
  *    and again in remove_emptied.
- *  - An apply that changes neither the object nor the fields of a manager keeps all times. The new
- *    object then equals live, and need not be written.
+ *  - An apply that changes neither the object, nor the fields of a manager, nor the apiVersion of
+ *    the manager that applies, keeps all times. The new object then equals live, and need not be
+ *    written.
  */
 #include "server/apply/apply.h"
 
@@ -128,8 +129,8 @@ static int make_object(struct apply *a) {
 
 /*
  * Refuses an apply that would take fields from other managers. Exception: `kubectl apply` without
- * --server-side owned the fields that its annotation states, so `kubectl apply --server-side` may
- * take these.
+ * --server-side has set the fields in its annotation. `kubectl apply --server-side` may take those
+ * of them that still have the annotation's values.
  */
 static int check_conflicts(struct apply *a, const struct hfd_fields *written,
                            struct hfd_apply_failure *failure) {
@@ -153,9 +154,9 @@ static int check_conflicts(struct apply *a, const struct hfd_fields *written,
 
 /* ---- the managers after the apply ---- */
 
-/* Gives the manager the fields that it applies, and takes from the others the fields that it has
- * changed. Its time changes only if something else does, so that a repeated apply writes nothing.
- */
+/* Gives the manager the fields that it applies, and takes from the others the fields that the apply
+ * has changed or removed. The manager's time changes only if something else does, so that a
+ * repeated apply writes nothing. */
 static void update_managers(struct apply *a, const struct hfd_fields *written) {
         const struct hfd_fields *set = hfd_fields_subtract(&a->scratch, a->set, a->unowned);
         bool changed = written || a->changes.removed || !hfd_fields_equal(set, a->last) ||

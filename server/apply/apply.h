@@ -11,16 +11,17 @@
 
 /*
  * Applies config to live; live NULL = there is no object yet. Both are objects in which no key
- * occurs twice; neither is changed. config has the form of hfd_schema_decode_config, and no
- * metadata.managedFields. *ret_object: the new object with its managers; if nothing changes, it is
- * equal to live. The caller owns it.
+ * occurs twice; neither is changed. metadata.managedFields of live is no raw value (json.h): that
+ * would count as malformed, and live as an object without managers. config has the form of
+ * hfd_schema_decode_config, and no metadata.managedFields. *ret_object: the new object with its
+ * managers; if nothing changes, it is equal to live. The caller owns it.
  *
  * force: takes fields from other managers.
  *
  * 0 or -ENOMEM. HF_E_CONFLICT: other managers own fields of config, and want other values.
- * HF_E_INVALID: config has a list with two elements that have the same keys, or with an element
- * that lacks them. After these two errors failure says why. The caller calls hfd_apply_failure_done
- * in any case.
+ * HF_E_INVALID: config has a list of the type map or set in which two elements have the same step
+ * (sets/step.h), or an element has none. After these two errors failure says why. The caller calls
+ * hfd_apply_failure_done in any case.
  */
 int hfd_apply(const struct hfd_schema *schema, const struct hf__json *live,
               const struct hf__json *config, const struct hfd_writer *writer, bool force,

@@ -4,7 +4,7 @@
  *
  * Invariant: the response has a limit. Paths share their beginnings, each cause names its manager,
  * and clients choose these texts. Without a limit all paths and names together could be much longer
- * than the body.
+ * than the request's body.
  */
 #include "server/apply/conflicts.h"
 
@@ -19,8 +19,10 @@
 #include "base/json.h"
 #include "base/utf8.h"
 
-/* The byte with which a character begins in a JSON text of Go, which ends with a quote and escapes
- * what HTML gives a meaning to. */
+/* The first byte of a character in a string that Go has encoded as JSON. A NUL is the end, where
+ * JSON has the closing quote. Go also escapes the three characters that have a meaning in HTML.
+ * Control characters count as not escaped, unlike in Go. Names that clients send have none; a
+ * subresource or an apiVersion may, and then the order differs from that of Kubernetes. */
 static int byte_in_json(char c) {
         if (c == 0)
                 return '"';
@@ -36,17 +38,18 @@ static int order_in_json(const char *x, const char *y) {
         int order = byte_in_json(*x) - byte_in_json(*y);
         if (order != 0)
                 return order;
-        /* After the backslash a quote comes first, the backslash next, and `u` of the others last,
-         * whose numbers have the order of the characters. */
+        /* Both texts end, or both have a backslash here. After the backslash a quote sorts first,
+         * then a backslash, then the `u` of an HTML character. The numbers that follow the `u` have
+         * the order of the characters. */
         bool is_number[2] = {*x != '"' && *x != '\\', *y != '"' && *y != '\\'};
         return is_number[0] != is_number[1] ? is_number[0] - is_number[1]
                                             : (unsigned char)*x - (unsigned char)*y;
 }
 
-/* Kubernetes sorts managers by JSON texts that identify them, without times and fields, and without
- * the version that a manager has applied. Where one text has a further member and the other ends,
- * the comma of the first sorts before the brace of the second. An empty name has no member, so it
- * comes last. */
+/* Kubernetes sorts managers by the JSON texts of their entries, without times and fields, and for
+ * managers that apply, without apiVersion. Where one text has a further member and the other ends,
+ * the comma of the first sorts before the brace of the second. An entry with an empty name has no
+ * member `manager`: its text begins with `operation`, so it comes last. */
 static int order_of_names(const void *a, const void *b) {
         const struct hfd_manager *x = a, *y = b;
         int order = !*x->name - !*y->name;

@@ -6,8 +6,9 @@
 
 #define HFD_CONFLICTS_LISTED_MAX 200  /* conflicts that a response lists; all are counted */
 #define HFD_CONFLICTS_PATH_MAX   1000 /* bytes of a path in the response; longer ones are cut */
-/* Bytes of a name in the response. A write may use no longer ones, but an entry of managedFields
- * that another program has stored may. */
+/* Bytes of a manager's name, subresource or apiVersion in the response; longer ones are cut. Names
+ * and subresources that a client sends are not longer. An apiVersion in managedFields may be, and
+ * so may any text that another program has stored. */
 #define HFD_CONFLICTS_NAME_MAX 256
 
 /* Why an apply failed. Begins as {0}; the caller calls hfd_apply_failure_done. */

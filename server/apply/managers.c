@@ -71,7 +71,7 @@ struct hfd_manager *hfd_managers_add(struct hf__arena *scratch, struct hfd_manag
         return &managers->at[managers->n++];
 }
 
-/* One manager after the other would copy the growing set for each of them. */
+/* Unites halves: uniting one set after the other would copy the growing set each time. */
 const struct hfd_fields *hfd_managers_union(struct hf__arena *scratch,
                                             const struct hfd_manager *managers, size_t n) {
         if (n < 2)

@@ -36,8 +36,8 @@ struct hfd_manager *hfd_managers_add(struct hf__arena *scratch, struct hfd_manag
                                      const struct hfd_manager *manager);
 /*
  * Decodes a list, from which the result borrows texts and entries. NULL or null = an empty list. If
- * a manager has several entries, the last one counts. 0; -ENOMEM; HF_E_INVALID: list is no array,
- * or an entry is malformed.
+ * a manager has several entries, the last one counts. 0; -ENOMEM; HF_E_INVALID: list is no array
+ * (a raw value, see json.h, is none), or an entry is malformed.
  */
 int hfd_managers_decode(struct hf__arena *scratch, struct hf__json *list,
                         struct hfd_managers *ret_managers);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The walk that lists the fields of a value: all of them, or those that an applier owns. An applier
- * owns the leaves and the empty objects. It owns an object or a list with contents only if the
- * schema does not name it: an element of a list, or the value under a key of a map. A field that
- * the schema names, such as `spec`, belongs to all managers that own a part of it.
+ * owns the leaves and the empty objects. It owns another object, or a list that is divided into
+ * elements, even an empty one, only if the schema does not name it: an element of a list, or the
+ * value under a key of a map. A field that the schema names, such as `spec`, belongs to all
+ * managers that own a part of it.
  *
  * Invariant: the walk visits each value once, and recurses at most HFD_FIELDS_DEPTH times.
  */
@@ -28,8 +29,10 @@ struct place {
 
 struct walk {
         struct hfd_fields_builder builder;
-        bool everything;           /* hfd_owned_everything, not hfd_owned_by_applier */
-        struct hf__strbuf *reason; /* NULL: a list with elements without keys is a leaf, no error */
+        bool everything; /* hfd_owned_everything, not hfd_owned_by_applier */
+        /* NULL: elements with the same step, or without one, are no error. A list with an element
+         * without a step is then a leaf. */
+        struct hf__strbuf *reason;
 };
 
 static int walk_value(struct walk *w, const struct hfd_schema *schema, const struct hf__json *value,
@@ -43,7 +46,7 @@ static void put_place(const struct place *place, struct hf__strbuf *out) {
         hfd_step_put_message(place->step, out);
 }
 
-/* If a list below has an element without keys, and the caller wants no error, the list is a leaf:
+/* If a list below has an element without a step, and the caller wants no error, the list is a leaf:
  * an update may have stored such a list, and every stored object must have a set. */
 static int walk_object(struct walk *w, const struct hfd_schema *schema,
                        const struct hf__json *object, unsigned depth, const struct place *place) {

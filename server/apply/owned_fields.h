@@ -13,8 +13,8 @@ struct hfd_schema;
  * `spec`, is not in the set itself: it belongs to every manager that owns a part of it. The set
  * borrows texts from value and schema.
  *
- * 0; -ENOMEM; HF_E_INVALID: a list has two elements with the same keys, or an element without keys.
- * Then reason gets the path and Kubernetes' message.
+ * 0; -ENOMEM; HF_E_INVALID: a list has two elements with the same step (sets/step.h), or an element
+ * without one. Then reason, which must not be NULL, gets the path and Kubernetes' message.
  */
 int hfd_owned_by_applier(struct hf__arena *scratch, const struct hfd_schema *schema,
                          const struct hf__json *value, const struct hfd_fields **ret_fields,

@@ -10,12 +10,12 @@
 struct hf__json;
 struct hfd_schema;
 
-/* The manager and the operation of a write. */
+/* The manager that makes a write. All texts are borrowed. */
 struct hfd_writer {
         const char *manager;     /* "" = "unknown" */
         const char *subresource; /* "" = none */
         const char *api_version; /* of the request: "v1" */
-        const char *now;         /* the time, as it is stored */
+        const char *now;         /* the time of the write, as managedFields stores it */
         /* Borrowed: the object to which a new object is compared, so that nobody owns its fields
          * (zero.h). NULL = an empty object. */
         const struct hf__json *zero;
@@ -29,7 +29,8 @@ struct hfd_writer {
  * an apply adds the first managers of an existing object.
  *
  * takes_list: object may get the list of live itself instead of a copy, and live then has none.
- * This happens only if *ret_changed becomes true.
+ * This happens only if *ret_changed becomes true, or if memory runs out afterwards: then neither of
+ * the two has a list.
  *
  * live's list may be a raw value (json.h). It stays one, and object's list is one too, unless the
  * sets must be made, or the client sent the same list as another text.

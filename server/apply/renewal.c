@@ -110,7 +110,7 @@ static bool compare_objects(struct walk *w, const struct hfd_schema *schema,
 }
 
 /* Whether the renewed entry keeps its position, which depends on the times. Sets the writer's time
- * to that of the write, so whoever needs the time before must have read it. */
+ * to that of the write, so a caller that needs the previous time reads it first. */
 static bool keeps_position(struct walk *w, const struct hfd_manager *self) {
         w->settled.managers[w->self].time = self->time;
         /* With the time of this write, only the last entry is sure not to move behind others. */

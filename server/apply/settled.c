@@ -20,7 +20,7 @@
 #define NAME_BYTES 6 /* of the shortest entry of a set: `".":{}` */
 
 struct reader {
-        char *at, *end;                 /* *end is a NUL, which ends each part */
+        char *at, *end;                 /* *end is a NUL, at which no function reads on */
         struct hfd_settled_name *names; /* room for all that the text may have */
         size_t n_names;
 };
@@ -47,7 +47,8 @@ static char *read_string(struct reader *r) {
         return begin;
 }
 
-/* The room suffices: each name has taken at least NAME_BYTES of the text. */
+/* The room suffices: each name has taken at least NAME_BYTES of the text, except that the closing
+ * brace of the last one is not read yet (hfd_settled_read). */
 static struct hfd_settled_name *add_name(struct reader *r, const char *key) {
         assert(r->at <= r->end);
         r->names[r->n_names].key = key;
@@ -84,8 +85,9 @@ struct entry {
         struct hfd_settled_name *set;
 };
 
-/* The place for the value of a member. NULL: an entry has no such member, or has read it already:
- * of a key that occurs twice, the parser would take the last value. */
+/* The place for the value of a member. NULL: an entry has no member `key`, or it was read already.
+ * Of a key that occurs twice, managers.c uses the first value, and this reader would keep the last.
+ */
 static const char **member_of(struct entry *entry, const char *key) {
         const struct {
                 const char *key, **value;

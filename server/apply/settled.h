@@ -15,21 +15,22 @@
 struct hf__arena;
 struct hfd_schema;
 
-#define HFD_SETTLED_MAX   8  /* managers; fewer than those that are joined (ancient_changes.h) */
+#define HFD_SETTLED_MAX   8  /* managers; so few are never joined (ancient_changes.h) */
 #define HFD_SETTLED_DEPTH 16 /* of a set */
 
-/* An entry of a set; the entries below it follow. */
+/* An entry of a set. The entries below it, of all levels, are the next n_below of the array. */
 struct hfd_settled_name {
         const char *key; /* "f:NAME", or "." = the value itself */
         size_t n_below;
 };
 
-/* Everything is memory of scratch. */
+/* All that it points to is memory of scratch. */
 struct hfd_settled {
         size_t n;
         struct hfd_manager managers[HFD_SETTLED_MAX]; /* without sets and entries */
         size_t times[HFD_SETTLED_MAX];                /* where the text has the time of a manager */
-        struct hfd_settled_name *sets[HFD_SETTLED_MAX]; /* with the key ""; it has entries */
+        /* Of each manager, the root of its set: it has the key "", and entries below it. */
+        struct hfd_settled_name *sets[HFD_SETTLED_MAX];
 };
 
 /* text: of n bytes. False: the list is not settled, or memory is exhausted. Takes time in

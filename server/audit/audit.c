@@ -24,12 +24,13 @@
 #define CLIENT_ID_MAX 64
 
 struct hfd_audit {
-        /* Immutable after new. */
+        /* Immutable after new, except for n_ids. */
         const struct hf_host *host;      /* borrowed */
         char *policy_file;               /* owned */
         struct hfd_audit_writer *writer; /* owned */
         uint64_t seed[2];                /* random; of the IDs */
-        _Atomic uint64_t n_ids;          /* the IDs made so far; each has a number of its own */
+        /* The number of IDs made so far, and the number of the next ID. */
+        _Atomic uint64_t n_ids;
         /* Guarded by mu. */
         pthread_mutex_t mu;
         struct hfd_audit_policy *policy; /* owned reference */
@@ -48,7 +49,7 @@ int hfd_audit_read_policy(const char *path, struct hfd_audit_policy **ret_policy
         return r != 0 ? hf_fail(reterr_status, r, "%s: %s", path, why.message) : 0;
 }
 
-/* Until the reference is taken, the lock keeps a reload from dropping that of audit. */
+/* The lock keeps a reload from dropping audit's reference before the caller has its own. */
 struct hfd_audit_policy *hfd_audit_get_policy(struct hfd_audit *audit) {
         pthread_mutex_lock(&audit->mu);
         struct hfd_audit_policy *policy = hfd_audit_policy_ref(audit->policy);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The audit log: a policy and a writer. server/filters/audit.c asks the policy about each request.
- * It adds the request's events, together with server/filters/audited.c.
+ * The audit log: a policy and a writer. server/filters/audit.c asks the policy about each request,
+ * and adds the request's events, except for the start of a watch, which server/filters/audited.c
+ * adds.
  *
  * Threads: any; but new and free run while no other function does. new, reload and read_policy
  * block on files, and free waits for the writer. No other function blocks. A lock guards the

@@ -17,7 +17,8 @@ struct hfd_audit_policy;
 
 /*
  * Parses n bytes of YAML or JSON. 0: the caller owns one reference. HF_E_INVALID: the message names
- * the line or the field, "rules[2].level: ...". Or -ENOMEM. YAML needs libyaml at run time.
+ * the line or the field, "rules[2].level: ...". Or -ENOMEM. YAML needs libyaml at run time; without
+ * it, HF_E_INVALID, too.
  */
 int hfd_audit_policy_parse(const char *text, size_t n, struct hfd_audit_policy **ret_policy,
                            struct hf_status *reterr_status);

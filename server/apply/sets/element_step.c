@@ -21,7 +21,7 @@
 #include "server/apply/sets/step.h"
 #include "server/schema/schema.h"
 
-#define FEW_KEYS 32 /* keys of a list that are looked up one by one */
+#define FEW_KEYS 32 /* if list_keys has more names, they are looked up through an index */
 /* An element may omit at most this many keys that have a default. Otherwise a list of empty
  * elements could need memory for the product of its length and the number of keys. Stored objects
  * have their defaults, so this limits only the configuration of an apply. Kubernetes has no such

@@ -11,8 +11,9 @@
  *
  * All operations take at most n log n time for each level of sets of n paths, and recurse as deep
  * as the sets are: at most HFD_FIELDS_DEPTH steps. A value that is deeper counts as one field.
- * Without this limit a set could be deeper than its object, and an object that has the set in
- * managedFields could be too deep for the JSON parser. Thread: owner only.
+ * The JSON form of a set is nested as deep as the object, and is itself some levels below the top
+ * of the object, in managedFields. So without this limit, an object that the JSON parser just
+ * accepts would become too deep for the parser. Thread: owner only.
  */
 #include <stdbool.h>
 #include <stddef.h>
