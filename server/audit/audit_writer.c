@@ -115,8 +115,9 @@ static void report_lost(struct hfd_audit_writer *writer, bool is_last) {
         writer->report_at = at + REPORT_INTERVAL;
 }
 
-/* Whether to wait longer for the reader of a pipe: until the time to drain is over. Called at least
- * once a second during a write to a pipe, so that losses are reported meanwhile, too. */
+/* Whether to wait longer for the reader of a pipe: always until the stop, and then until
+ * drain_until. Called at least once a second during a write to a pipe, so that losses are reported
+ * meanwhile, too. */
 static bool may_wait_for_reader(void *ctx) {
         struct hfd_audit_writer *writer = ctx;
 
@@ -127,7 +128,7 @@ static bool may_wait_for_reader(void *ctx) {
         return more;
 }
 
-/* Writes lines, or counts their events as lost. False: the time to drain is over. */
+/* Writes the member `lines`, or counts its events as lost. False: drain_until has passed. */
 static bool write_lines(struct hfd_audit_writer *writer) {
         if (writer->n_lines == 0)
                 return true;

@@ -159,9 +159,10 @@ static void put_object_ref(struct hf__strbuf *out, const struct hfd_audit_record
         hf__strbuf_putc(out, '}');
 }
 
-/* Whether the request was refused because nobody could be authenticated. kube-apiserver logs such a
- * request before it makes the response. Without a user the request may also have met a fault of the
- * server, such as a shortage of memory, which says nothing about the attempts. */
+/* Whether the request was refused because its sender could not be authenticated. kube-apiserver
+ * logs such a request before it makes the response, so the event has the attempts instead of the
+ * response. The code is compared because a request without a user may also have failed for another
+ * reason, such as a lack of memory. */
 static bool has_failed_attempts(const struct hfd_audit_record *record, int code) {
         return record->attempts[0] && code == 401;
 }

@@ -32,7 +32,7 @@
 #include "server/auth/files.h"
 
 #define OLD_FILES_MAX 10000 /* old files that one look at the directory finds */
-#define NAME_TRIES    1000  /* milliseconds that the name of an old file may differ from its time */
+#define NAME_TRIES    1000  /* milliseconds by which a name may be later than the rotation */
 
 struct hfd_audit_file {
         const struct hf_clock *clock; /* borrowed */
@@ -190,8 +190,8 @@ static int rotate_file(struct hfd_audit_file *file) {
 /* ---- writing ---- */
 
 /* Writes to a pipe, a socket or a device. A pipe that is ready has room for PIPE_BUF bytes, so a
- * write of that size does not block. Adds the bytes that were written to *ret_n. The caller may
- * give up after each part, because a reader that is slow, but never stops, could keep it for
+ * write of that size does not block. Adds the bytes that were written to *ret_n. go_on may give up
+ * after each part, because a reader that is slow, but never stops, could keep the writer for
  * long. */
 static int write_stream(const struct hfd_audit_file *file, const char *data, size_t n,
                         bool (*go_on)(void *ctx), void *ctx, size_t *ret_n) {

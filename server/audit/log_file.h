@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The file of the audit log. It appends whole lines, begins a new file when the file is full, and
- * removes old files. The log may also be the standard output, a pipe, a socket or a device, which
+ * The file of the audit log. Writes append whole lines, begin a new file when the file is full, and
+ * remove old files. The log may also be the standard output, a pipe, a socket or a device, which
  * are not rotated.
  *
  * Threads: one at a time. Every function blocks on the file. If nobody reads the other end of a
- * pipe, or reads it slowly, a write waits until its caller gives up.
+ * pipe, or reads it slowly, a write waits until all is written or go_on gives up.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -24,9 +24,9 @@ struct hfd_audit_file_config {
         int64_t max_age;     /* days; 0 = for ever */
 };
 
-/* Opens the file, or creates it with mode 0600; a missing directory is made with 0700. host is
- * borrowed. 0, -errno, or HF_E_INVALID: other users could replace the directory that is made. The
- * message has the path. */
+/* Opens the file, or creates it with mode 0600; a missing directory is made with 0700. Removes old
+ * files that are too many or too old. host is borrowed. 0, -errno, or HF_E_INVALID: other users
+ * could replace the directory that is made. The message has the path. */
 int hfd_audit_file_new(const struct hf_host *host, const struct hfd_audit_file_config *config,
                        struct hfd_audit_file **ret_file, struct hf_status *reterr_status);
 /* Accepts NULL, returns NULL. */
@@ -35,11 +35,12 @@ struct hfd_audit_file *hfd_audit_file_free(struct hfd_audit_file *file);
 int hfd_audit_file_check(const char *path, struct hf_status *reterr_status);
 
 /*
- * Appends n bytes, which are whole lines. 0: all are in the file. Otherwise none are, except that a
- * part remains in a pipe, in the standard output, or if the file cannot be truncated; then the next
- * write begins a new line. While data remain, go_on is called after each part that a pipe has
- * taken, and about once a second while the pipe takes none; false gives up. Errors: -EAGAIN (given
- * up) or another -errno.
+ * Appends n bytes, which are whole lines. 0: all are in the file. After an error none are, with
+ * three exceptions: a part may remain in a stream (a pipe, a socket or a device), in the standard
+ * output, and in a file that cannot be truncated. Then the next write begins a new line. go_on is
+ * for streams only. While data remain, it is called after each part that the stream has taken, and
+ * about once a second while the stream takes none; false gives up. Errors: -EAGAIN (given up) or
+ * another -errno.
  */
 int hfd_audit_file_write(struct hfd_audit_file *file, const char *data, size_t n,
                          bool (*go_on)(void *ctx), void *ctx);

@@ -8,9 +8,9 @@
  * request and the events that wait in the queue share the record. Its texts do not change. The
  * impersonated user and the decision of authorization are added after the event RequestReceived is
  * queued, which does not contain them, and before any other event is queued. Only a write has
- * annotations. It has two events: RequestReceived, which does not contain them, and the last one,
- * before which they are added. So the thread that writes the events needs no
- * lock for a record.
+ * annotations, and a write has two events: RequestReceived, which does not contain the annotations,
+ * and the last one, before which they are added. So the thread that writes the events needs no lock
+ * for a record.
  *
  * The threads that serve the request collect the bodies of request and response under a lock. The
  * last event takes the bodies over. Bodies, annotations, and events that wait count against a
@@ -60,9 +60,11 @@ struct hfd_audit_record {
         const char *group, *version, *resource, *subresource, *ns, *name;
         /* Set before any event but RequestReceived is queued. */
         struct hfd_requester *impersonated; /* owned; NULL = nobody */
-        const char *constraint; /* static; the verb for that; NULL or "" = impersonate */
-        bool decided, allowed;  /* by authorization */
-        char *reason;           /* owned; of the decision; NULL = "" */
+        /* The verb that allows the impersonation (hfd_impersonation_constraint); static. "" = the
+         * verb is "impersonate"; NULL = nobody is impersonated. */
+        const char *constraint;
+        bool decided, allowed; /* by authorization */
+        char *reason;          /* owned; of the decision; NULL = "" */
         /* Guarded by mu. */
         pthread_mutex_t mu;
         bool complete; /* the last event has taken the bodies, and later pieces are dropped */

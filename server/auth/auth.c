@@ -214,8 +214,8 @@ static int authenticate_bearer(struct hfd_auth *auth, const char *token, size_t 
         return r;
 }
 
-/* Kubernetes, too, verifies the certificate anew for each request. Until expires is over, it is
- * valid. */
+/* A connection may outlive its certificate, so every request checks the expiry, as in Kubernetes.
+ * The certificate is still valid in the second `expires`. */
 static bool has_expired(const struct hfd_auth *auth, const struct hfd_client_cert *peer) {
         const struct hf_clock *clock = hf_host_clock(auth->host);
 

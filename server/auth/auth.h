@@ -27,7 +27,7 @@ struct hfd_token_use {
          * audience of this server. */
         const struct hf__json *audiences;
         /* Which of the audiences above the token is for; the caller frees the array. Stays as it
-         * is if this server has no audiences (hfd_auth_use). NULL = unwanted. */
+         * is if no authenticator has audiences. NULL = unwanted. */
         struct hf__json **ret_audiences;
         /* The objects and the expiry that the token of a service account depends on; the caller
          * frees it. Stays as it is for all other tokens. NULL = unwanted. */
@@ -47,7 +47,7 @@ struct hfd_token_authenticator {
         int (*authenticate)(void *ctx, const char *token, const struct hfd_token_use *use,
                             struct hfd_user *ret_user);
         void *ctx;
-        /* The audiences of this server: an array of texts, borrowed. NULL: the audiences of the
+        /* An array of texts, borrowed; NULL = none. The audiences of this server are those of the
          * first authenticator that has some. */
         const struct hf__json *audiences;
         /* Its tokens have exactly the audiences of this server, like those of the token file. */
@@ -70,16 +70,19 @@ int hfd_auth_reload(struct hfd_auth *auth, struct hf_status *reterr_status);
 
 /*
  * Finds the user of a request by its certificate or, if it has no valid one with a common name, by
- * its token. A request without credentials succeeds as system:anonymous; an Authorization header of
- * another scheme than Bearer is none. 0; -ENOMEM; HF_E_UNAVAILABLE: an authenticator cannot tell
- * yet whether it accepts the token; or HF_E_UNAUTHORIZED: a bad certificate and no token, a token
- * that is not accepted, or a name or groups that do not fit into a struct hfd_user.
+ * its token. A request without credentials succeeds as system:anonymous. An Authorization header of
+ * another scheme than Bearer does not count as credentials, and neither does a valid certificate
+ * without a common name. 0; -ENOMEM; HF_E_UNAVAILABLE: an authenticator cannot tell yet whether it
+ * accepts the token; or HF_E_UNAUTHORIZED: a bad certificate and no token, a token that is not
+ * accepted, or a name, groups or a uid that do not fit into a struct hfd_user (but see
+ * hfd_tokens_find for a uid).
  * *ret_credential: what the token depends on, which the caller frees with free; NULL = nothing.
  */
 int hfd_auth_authenticate(struct hfd_auth *auth, struct hfd_http_request *request,
                           struct hfd_user *ret_user, struct hfd_credential **ret_credential);
 
-/* The same for a token alone, without a request. */
+/* The same for a token alone: a token that is not accepted is never anonymous. use must not be
+ * NULL. */
 int hfd_auth_authenticate_token(struct hfd_auth *auth, const char *token,
                                 const struct hfd_token_use *use, struct hfd_user *ret_user);
 /* The texts that are in both arrays, each once, in the order of the first array, as a new array

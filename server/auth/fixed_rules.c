@@ -25,8 +25,9 @@ static bool is_version_path(const char *path) {
         return strcmp(path, "/version") == 0 || strcmp(path, "/version/") == 0;
 }
 
-/* Everybody may read health and version, because probes have no credentials. As in Kubernetes,
- * everybody may also read health as somebody else, who still needs a right to be impersonated. */
+/* Everybody may read health and version, because probes have no credentials. Everybody also has the
+ * right to request health as another user (impersonate-on), as in Kubernetes. The sender still
+ * needs the right to impersonate that user. */
 static bool is_public(const char *verb, const char *path) {
         static const char on[] = "impersonate-on:";
 

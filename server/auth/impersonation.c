@@ -2,10 +2,14 @@
 /*
  * Reads the headers of an impersonation: the user as whom the sender wants to make the request.
  *
- * Invariants: the filter checks that the sender may impersonate the user, the uid, each group and
- * each extra value. Each value of a header is one of these, whatever it contains: a sender that may
- * impersonate every group passes on names that others have chosen, and a comma in such a name must
- * not make two groups of it. Whatever does not fit is refused, never cut.
+ * Invariants:
+ *
+ *  - Each value of a header is one group or one extra value, whatever characters it contains. An
+ *    authenticating proxy may have the right to impersonate every group, and passes on names that
+ *    others have chosen. A comma in such a name must not make two groups of it.
+ *  - A value that does not fit is refused, never cut.
+ *
+ * server/filters/impersonation.c checks that the sender may impersonate the user.
  */
 #include "server/auth/impersonation.h"
 
@@ -42,8 +46,8 @@ static bool first_value(const char *header, char *value, size_t max) {
         return next_value(&at, value, max);
 }
 
-/* header: NULL = there is none. As in Kubernetes, a group may be empty, and then needs a right like
- * any other. False: there are too many groups, or one is too long. */
+/* header: NULL = there is none. As in Kubernetes, a group may be empty here; only the mode
+ * HFD_IMPERSONATE_LEGACY can allow it. False: there are too many groups, or one is too long. */
 static bool add_groups(struct hfd_user *user, const char *header) {
         char group[sizeof user->groups[0]];
 

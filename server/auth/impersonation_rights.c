@@ -17,8 +17,11 @@
 
 #define ACCOUNT_PREFIX "system:serviceaccount:"
 #define NODE_PREFIX    "system:node:"
-#define IDENTITY_API   "authentication.k8s.io" /* the group of uids and extra values */
-/* With so many groups or extra values, the right to all of them is tried first. */
+/* The API group of uids and extra values and, in all modes but the legacy one, of users, groups,
+ * service accounts and nodes, too. */
+#define IDENTITY_API "authentication.k8s.io"
+/* With this number of groups or extra values or more, the right to all groups or all extra values
+ * is tried first, except in the legacy mode. */
 #define MANY 4
 
 /* The names of the modes, as parts of verbs. The last one has no name. */

@@ -7,8 +7,8 @@
  * - The duration of a look-up must not help to guess a token. So the hash is seeded with a secret,
  *   and a comparison of two tokens of the same length takes the same time wherever they differ.
  * - The text is overwritten before its memory is freed.
- * - Every length is checked when a line is read, so that a name or a group always fits into a
- *   struct hfd_user.
+ * - The lengths of names and groups are checked when a line is read, so that they always fit into a
+ *   struct hfd_user. A uid may be longer, and is then left out (hfd_tokens_find).
  */
 #include "server/auth/tokens.h"
 

@@ -5,10 +5,10 @@
  *
  * A path is trusted if root or the effective user owns the file, every directory above it and every
  * symbolic link on the path, and if nobody else may write to any of them. Other users may write to
- * a directory above it only if it has the sticky bit (/tmp): there they cannot replace what they do
- * not own. They may never write to the file or directory that the path names; HFD_TRUSTED_PARENT is
- * the exception. The permissions for the group count as those of others, because they also limit
- * access control lists.
+ * a directory above the file only if that directory has the sticky bit (/tmp): there they cannot
+ * replace what they do not own. They may never write to the file or directory that the path names;
+ * HFD_TRUSTED_PARENT is the exception. The permissions for the group count as those of others,
+ * because they also limit access control lists.
  *
  * Threads: any. Blocks on files. Messages name the path and the fault, and the command that
  * corrects an owner or a mode.

@@ -13,7 +13,7 @@
 #define HFD_GROUP_AUTHENTICATED "system:authenticated"
 /* The key of the extra value that names the credential of a user, as in Kubernetes. */
 #define HFD_USER_CREDENTIAL "authentication.kubernetes.io/credential-id"
-#define HFD_USER_EXTRA      1024 /* bytes of all extra values of a user */
+#define HFD_USER_EXTRA      1024 /* bytes of all extra values of a user, with keys and NULs */
 
 struct hfd_user {
         /* "system:anonymous" for a request without credentials. There is room for the longest name

@@ -27,8 +27,8 @@ static int compare_keys(const void *a, const void *b) {
         return x < y ? -1 : 1;
 }
 
-/* Sorts the keys, one for each pair, so a key may be there several times. Its value follows each in
- * user->extra. Returns the number of pairs. */
+/* Fills keys with the sorted keys of all pairs, so a key of several pairs occurs several times.
+ * Each points into user->extra, where its value follows. Returns the number of pairs. */
 static size_t sort_keys(const struct hfd_requester *user, const char *keys[PAIRS_MAX]) {
         const char *end = user->extra + user->n_extra;
         size_t n = 0;
