@@ -111,9 +111,9 @@ static int sync_directory_of(const char *path) {
         return r;
 }
 
-/* The temporaries are zeroed, and without a descriptor. After an error the later loops leave `i`
- * alone, so files[i - 1] is the file that failed. If the directory cannot be synced, it is the last
- * file. */
+/* The temporaries are empty: fd is -1 and path is "". After an error the later loops leave `i`
+ * alone, so files[i - 1] is the file that failed. If the directory cannot be synced, the message
+ * names the last file. */
 static int write_files(const struct hfd_new_file *files, size_t n, uid_t owner, gid_t group,
                        struct temporary *temporaries, struct hf_status *reterr_status) {
         int r = 0;

@@ -127,7 +127,7 @@ bool hfd_authorizer_allows(struct hfd_authorizer *authorizer, const struct hfd_s
 
 /* ---- watches ---- */
 
-/* Who impersonates somebody, and by which index. */
+/* Who impersonates somebody, and the authorizer whose current index has this sender's rights. */
 struct sender {
         const struct hfd_authorizer *authorizer;
         const struct hfd_subject *subject;
@@ -212,7 +212,7 @@ static size_t check_some(struct hfd_authorizer *authorizer, struct hfd_watch_rig
                 if (*ret_done)
                         break;
                 /* The check of an impersonation may ask for some hundred rights (groups and extra
-                 * values), so the lock is held for one of them only. */
+                 * values), so it is the last check before the lock is released. */
                 n_checks += right->sender ? CHECKS : 1;
                 unlink_locked(authorizer, right);
                 if (may_watch_locked(authorizer, right)) {

@@ -2,13 +2,14 @@
 #pragma once
 /*
  * Decides whether a user may make a request: by the fixed rules (fixed_rules.h), and by the modes
- * of --authorization-mode. For RBAC it keeps an index (server/rbac/) of the roles and bindings in
- * the cacher. After a change a thread builds another index and replaces the current one, so a
- * decision never waits for it. Until the first index is complete, RBAC allows nothing.
+ * of --authorization-mode. For RBAC the authorizer keeps an index (server/rbac/) of the roles and
+ * bindings in the cacher. After a change a thread builds another index and replaces the current
+ * one, so no decision waits until an index is built. Until the first index is complete, RBAC allows
+ * nothing.
  *
- * Threads: any, except for new, start, stop and free. Lock: one mutex guards the current index and
- * the list of watches. It is held for changes of pointers, and while a few watches are checked
- * against the index, which is pure.
+ * Threads: any, except that new, start, stop and free are for the owner. Lock: one mutex guards the
+ * current index and the list of watches. It is held for changes of pointers, and while a few
+ * watches are checked against the index, without I/O.
  */
 #include <stdbool.h>
 
@@ -30,7 +31,9 @@ enum { HFD_MODE_RBAC = 1, HFD_MODE_ALWAYS_ALLOW = 2 };
 /* host outlives the authorizer. 0 or -errno. */
 int hfd_authorizer_new(const struct hf_host *host, unsigned modes,
                        struct hfd_authorizer **ret_authorizer);
-/* Starts the thread that builds indexes from the cacher, if there is the mode RBAC. 0 or -errno. */
+/* Starts the thread that builds indexes from the cacher, if there is the mode RBAC. Call it once,
+ * before any thread may call hfd_authorizer_changed, which reads without the lock what start sets.
+ * 0 or -errno. */
 int hfd_authorizer_start(struct hfd_authorizer *authorizer, struct hfd_cacher *cacher);
 /* Joins the thread; call it before the cacher is freed. hfd_authorizer_changed may still be called.
  * Accepts NULL, and an authorizer that was not started. Idempotent. */
@@ -39,7 +42,8 @@ void hfd_authorizer_stop(struct hfd_authorizer *authorizer);
  * NULL. */
 struct hfd_authorizer *hfd_authorizer_free(struct hfd_authorizer *authorizer);
 
-/* The roles or bindings in the cacher may have changed. Never blocks. */
+/* Call it when the roles or bindings in the cacher may have changed: the thread, if there is one,
+ * builds another index. Never blocks. */
 void hfd_authorizer_changed(struct hfd_authorizer *authorizer);
 /* Whether the objects of the resource are roles or bindings. */
 bool hfd_authorizer_observes(const struct hfd_resource *resource);
@@ -54,19 +58,20 @@ bool hfd_authorizer_allows(struct hfd_authorizer *authorizer, const struct hfd_s
  * authorizer is NULL. */
 struct hfd_rbac_index *hfd_authorizer_index(struct hfd_authorizer *authorizer);
 bool hfd_authorizer_has_mode(const struct hfd_authorizer *authorizer, unsigned mode);
-/* Whether decisions count all roles and bindings: there is an index, or none is needed. */
+/* Whether decisions take all roles and bindings into account: there is an index, or none is
+ * needed. authorizer may be NULL. */
 bool hfd_authorizer_knows_roles(struct hfd_authorizer *authorizer);
 
-/* An open watch, which ends when its user loses the right to it, or its sender the right to act for
- * this user. Part of the watch; zero = not
+/* The right to an open watch. The watch ends when its user loses the right to it, or when the
+ * sender of the request loses the right to impersonate this user. Part of the watch; zero = not
  * tracked. */
 struct hfd_watch_right {
         /* Set by the owner, and borrowed until untrack. */
         const struct hfd_subject *subject;
         struct hfd_attributes attributes;
-        /* The sender, who must keep the right to impersonate the user, and the user with the number
-         * of groups that the sender has named and the mode; sender NULL = nobody is impersonated,
-         * or by an administrator. */
+        /* For an impersonation: the sender, who must keep the right to it; the impersonated user;
+         * how many groups the headers name; and the mode. sender NULL = nobody is impersonated, or
+         * the sender is in system:masters, which cannot lose the right. */
         const struct hfd_subject *sender;
         const struct hfd_requester *impersonated;
         size_t n_named_groups;
@@ -80,8 +85,9 @@ struct hfd_watch_right {
         struct hfd_watch_right *older, *newer;
         const struct hfd_rbac_index *checked; /* the index that allowed it; only compared */
 };
-/* Whether the watch may go on: the user still has the right. False: nothing is tracked. authorizer
- * NULL: true, and nothing is tracked either. */
+/* Whether the watch may begin: by the current index the user has the right to it, and the sender
+ * the right to impersonate. True: the watch is tracked until one of these rights is lost, or until
+ * untrack. False: nothing is tracked. authorizer NULL: true, and nothing is tracked either. */
 bool hfd_authorizer_track(struct hfd_authorizer *authorizer, struct hfd_watch_right *right);
 /* Harmless if right is not tracked. end may still be running, with a reference to the request, so
  * right and ctx must live as long as the request. */

@@ -23,8 +23,9 @@
 #include "server/rbac/rule_list.h"
 #include "server/resources/resource.h"
 
-/* Bytes of a message that names of roles may take: enough for all that hfd_rbac_missing_roles
- * describes. But a binding may name what is too long for a role. */
+/* Bytes of a message that names of roles may take: enough for all 16 roles that
+ * hfd_rbac_missing_roles describes, if their names are valid. A binding may also refer to a name
+ * that is too long for a role: then the text is cut. */
 #define NAMES_MAX 6144
 
 bool hfd_escalation_concerns(const struct hfd_resource *resource) {

@@ -27,10 +27,11 @@ struct hfd_admin_servers {
 int hfd_admin_kubeconfig_check(const char *path, struct hf_status *reterr_status);
 
 /* Writes the kubeconfig (JSON, which is YAML too) with mode 0600. An existing file is replaced as a
- * whole. The new file has the owner and group of the old one, unless others may add files to the
- * directory. The context "holdfast" is for server_url. The other servers are in the extension
- * holdfast.dev/servers of its cluster, for libholdfast, and in contexts of their own, for kubectl.
- * others may be NULL. 0, -errno, or HF_E_INVALID as _check; the message names the path. */
+ * whole. The new file gets the owner and group of the old one, as far as this process may set them,
+ * unless others may add files to the directory. The context "holdfast" is for server_url. The other
+ * servers are in the extension holdfast.dev/servers of its cluster, for libholdfast, and in
+ * contexts of their own, for kubectl. others may be NULL. 0, -errno, or HF_E_INVALID as
+ * hfd_admin_kubeconfig_check; the message names the directory or path. */
 int hfd_admin_kubeconfig_write(const struct hfd_pki *pki, const char *path, const char *server_url,
                                const struct hfd_admin_servers *others,
                                struct hf_status *reterr_status);

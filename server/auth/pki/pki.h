@@ -12,7 +12,8 @@
  * if another CA has issued it, or if a name is missing from it. A renewal needs the CA's key.
  *
  * Threads: any thread that serves no requests, because functions with cert_dir block on files, and
- * those with a token wait up to 30 s for the lock.
+ * those with a token wait up to 30 s for the lock. Only one thread at a time may call a function
+ * with a token for the same directory, because the lock excludes other processes only (files.h).
  */
 #include <stdbool.h>
 
@@ -46,15 +47,17 @@ int hfd_pki_load_or_make(const char *cert_dir, const char *const *names, struct 
 int hfd_pki_check(const char *cert_dir, const char *const *names, struct hf_status *reterr_status);
 
 /*
- * The CA of a directory alone, for `holdfastd pki`. All texts are owned and NUL-terminated PEM;
- * free them with hfd_pki_ca_done, which accepts a zeroed struct. Outputs are set on success only.
+ * The CA of a directory alone, for `holdfastd pki` and for signing the certificates that clients
+ * request. All texts are owned and NUL-terminated PEM; free them with hfd_pki_ca_done, which
+ * accepts a zeroed struct. Outputs are set on success only.
  */
 struct hfd_pki_ca {
         char *cert_pem;
         char *key_pem; /* NULL = the key is kept elsewhere */
 };
-/* Makes the CA in cert_dir, which need not exist. HF_E_EXISTS: there is a CA already. Other errors
- * as hfd_pki_load_or_make. */
+/* Makes the CA in cert_dir, which need not exist. A ca.key without a ca.crt, which a crash may have
+ * left, becomes the CA's key. HF_E_EXISTS: there is a ca.crt already. Other errors as
+ * hfd_pki_load_or_make. */
 int hfd_pki_ca_init(const char *cert_dir, struct hf_cancel *token, struct hfd_pki_ca *ret_ca,
                     struct hf_status *reterr_status);
 /* Reads the CA of cert_dir. HF_E_NOT_FOUND: there is none. Other errors as hfd_pki_check. */

@@ -108,7 +108,8 @@ int hfd_pki_ca_make(const char *key_pem, char **ret_cert_pem) {
         return r == 0 ? hfd_pki_x509_sign(cert, key, ret_cert_pem) : r;
 }
 
-/* The bytes of an IP address in network order: 4, 16, or 0 when text is not one. */
+/* Writes an IP address to bytes, in network order. Returns how many bytes it has, 4 or 16; 0: text
+ * is not an IP address. */
 static int address_bytes(const char *text, unsigned char bytes[16]) {
         if (inet_pton(AF_INET, text, bytes) == 1)
                 return 4;

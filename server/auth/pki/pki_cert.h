@@ -20,7 +20,9 @@ int hfd_pki_key_make(char **ret_key_pem);
  * not a key. */
 int hfd_pki_ca_make(const char *key_pem, char **ret_cert_pem);
 
-#define HFD_PKI_NAMES_MAX 64 /* names of a certificate, with the three that it always has */
+/* Names that are wanted for a serving certificate, with the three that it always has. The names
+ * kept from a previous certificate (previous_pem) do not count. */
+#define HFD_PKI_NAMES_MAX 64
 /* The names of a serving certificate: localhost, 127.0.0.1 and ::1, for clients on the same
  * machine, then the names that are given. names ends with NULL, or is NULL. ret_all ends with NULL
  * and borrows the texts. 0 or HF_E_TOO_LARGE. */
@@ -49,12 +51,14 @@ const char *hfd_pki_ca_fault(const char *cert_pem, const char *key_pem);
 /* Returns when the first certificate of a PEM text expires, in seconds since 1970 UTC; 0 = it
  * cannot be read. Pure. */
 int64_t hfd_pki_valid_until(const char *cert_pem);
-/* Generated certificates are renewed when they remain valid for less than this. */
+/* Generated serving and admin certificates in a directory are renewed when they remain valid for
+ * less than this. The CA is not renewed. */
 #define HFD_PKI_RENEW_SECONDS (INT64_C(30) * 24 * 3600)
 
 #define HFD_PKI_FINGERPRINT_MAX 72 /* bytes, with the NUL */
-/* Identifies a certificate: "sha256:" and the hexadecimal digest of its DER form, as openssl x509
- * -fingerprint -sha256 computes it. False: it is not a certificate. Pure. */
+/* Identifies a certificate: "sha256:" and the digest of its DER form, which openssl x509
+ * -fingerprint -sha256 computes too. Here it is in lower-case hexadecimal without colons. False:
+ * cert_pem is not a certificate. Pure. */
 bool hfd_pki_fingerprint(const char *cert_pem, char text[HFD_PKI_FINGERPRINT_MAX]);
 
 /* A certificate in a form for people. All texts are printable ASCII, and cut to fit. */

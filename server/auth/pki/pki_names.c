@@ -41,8 +41,8 @@ static bool has_duplicates(X509_EXTENSIONS *extensions) {
 
 /* Reads the extensions that the request asks for, in any order; the caller frees them, also after a
  * fault. X509_REQ_get_extensions would look into Microsoft's attribute for extensions, too, which
- * Go does not know. Returns why they cannot be read, "" = they can. NULL in *ret_extensions without
- * a fault: there are none. */
+ * Go does not know. A second attribute of the standard type counts as a duplicate. Returns why they
+ * cannot be read, "" = they can. NULL in *ret_extensions without a fault: there are none. */
 static const char *read_extensions(const X509_REQ *request, X509_EXTENSIONS **ret_extensions) {
         static const char duplicate[] =
                 "x509: certificate request contains duplicate requested extensions";
@@ -139,8 +139,8 @@ static bool is_copied(const GENERAL_NAME *name) {
                name->type == GEN_URI;
 }
 
-/* Drops the names that are not copied; the order of those that are stays the same. It moves the
- * former to the end first: the deletion of one from the middle would move all names behind it. */
+/* Drops the names that are not copied; the others keep their order. The dropped names are moved to
+ * the end first, because each deletion from the middle would move all names behind it. */
 static void drop_others(GENERAL_NAMES *names) {
         int n_copied = 0;
 

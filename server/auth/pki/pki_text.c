@@ -23,9 +23,9 @@ struct block {
 };
 
 /* Finds the next block at or after *at, and moves *at past the block. False: there is none, or it
- * is malformed: its first line lacks the dashes at the end, no line ends the block, or another
- * block begins before that line. Such a block would contain a key under the label of a certificate.
- * What follows a malformed block is ignored. */
+ * is malformed: its first line lacks the dashes at the end, no line ends the block, that line has
+ * another label, or another block begins before it. A malformed block could contain a key under the
+ * label of a certificate. So the caller ignores it and what follows it. */
 static bool next_block(const char **at, struct block *ret_block) {
         static const char begin[] = "-----BEGIN ", end[] = "\n-----END ", dashes[] = "-----";
         const char *text = strstr(*at, begin);

@@ -5,14 +5,14 @@
  * all objects and needs much memory for a moment, but runs are rare. So the stack and the
  * allocator's cache of the thread are given back after each run.
  *
- * Invariants: the thread sleeps without a time limit while nothing changes. Each run earns it a
- * pause of PAUSE_FACTOR times as long as the run took, so that frequent changes do not keep a
- * processor busy. The pause is at most pause_max, so that no change is delayed for long. It is at
- * least PAUSE_MIN, unless pause_max is less, because each run reads all objects, and an instance
- * that starts with an empty store creates its default objects one after the other. Pauses may be
- * owed, up to CREDIT: a few changes after a quiet time, such as a role and then its binding, are
- * seen at once, because their client often uses them at once. If memory ran out, the thread pauses
- * RETRY instead.
+ * Invariants: the thread sleeps without a time limit while nothing changes. Each run costs a pause
+ * of PAUSE_FACTOR times as long as the run took, so that frequent changes do not keep a processor
+ * busy. The pause is at most pause_max, so that no change is delayed for long. It is at least
+ * PAUSE_MIN, unless pause_max is less, because each run reads all objects, and an instance that
+ * starts with an empty store creates its default objects one after the other. The thread may put
+ * off pauses, up to CREDIT in total: a few changes after a quiet time, such as a role and then its
+ * binding, are seen at once, because their client often uses them at once. If memory ran out, the
+ * thread pauses RETRY instead.
  */
 #include "server/cacher/feed/feed.h"
 
@@ -105,7 +105,7 @@ static int run_make(void *ctx) {
         return feed->config.make(feed->config.ctx, feed->config.cacher);
 }
 
-/* The pause that a run earns. */
+/* The pause that a run costs. */
 static hf_nsec pause_after(const struct hfd_feed *feed, hf_nsec took) {
         hf_nsec pause = took * PAUSE_FACTOR;
 
@@ -119,7 +119,8 @@ static hf_nsec pause_after(const struct hfd_feed *feed, hf_nsec took) {
 static void *feed_main(void *ctx) {
         struct hfd_feed *feed = ctx;
         const struct hf_clock *clock = hf_host_clock(feed->host);
-        hf_nsec paid = 0; /* when all pauses are over, if there are no more runs */
+        /* Boot time at which the pauses of all runs, also those that were put off, are over. */
+        hf_nsec paid = 0;
 
         pthread_mutex_lock(&feed->mu);
         while (!feed->stopping) {

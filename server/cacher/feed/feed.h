@@ -23,15 +23,18 @@ struct hfd_feed_config {
         hf_nsec pause_max;
         /*
          * Builds the result from the cacher and puts it in use. 0; -ENOMEM: it is called again
-         * after a while; -EAGAIN: the cacher is not filled yet, and will wake the feed. Thread: one
-         * that the feed's thread starts for each call and joins, or, if none can be started, the
-         * feed's thread. The calls do not overlap. No lock is held.
+         * after a while; -EAGAIN: the cacher is not filled yet. Then it is called again after a
+         * wake, so the owner of the feed must call hfd_feed_wake when the cacher has been filled
+         * (on_observed in cacher.h). Thread: one that the feed's thread starts for each call and
+         * joins, or, if none can be started, the feed's thread. The calls do not overlap. No lock
+         * is held.
          */
         int (*make)(void *ctx, struct hfd_cacher *cacher);
         void *ctx;
 };
 
-/* Starts the thread. config is copied. host outlives the feed. 0 or -errno. */
+/* Starts the thread, which calls make at once, without a wake. config is copied. host outlives the
+ * feed. 0 or -errno. */
 int hfd_feed_new(const struct hf_host *host, const struct hfd_feed_config *config,
                  struct hfd_feed **ret_feed);
 /* Joins the thread, so blocks until a run of `make` has ended. Then the feed does not use the
@@ -44,14 +47,15 @@ struct hfd_feed *hfd_feed_free(struct hfd_feed *feed);
 void hfd_feed_wake(struct hfd_feed *feed);
 
 /*
- * Calls fn for each cached object of a kind. `make` uses it to read the objects. ns: "" if it has
- * none; it is borrowed for the call, as are name and object. fn returns 0 or -ENOMEM, which ends
- * the walk. An object that cannot be parsed is left out. Returns 0, -ENOMEM, or -EAGAIN: the cacher
- * is not filled yet.
+ * Calls fn for each cached object of a kind. `make` uses it to read the objects. ns: "" = the
+ * object has none. ns, name and object are borrowed for the call of fn. fn returns 0 or -ENOMEM,
+ * which ends the walk. An object that cannot be parsed is left out. Returns 0, -ENOMEM, or -EAGAIN:
+ * the cacher is not filled yet.
  *
- * *revision: 0 = the objects are those of now, and it becomes their revision. Otherwise they are
- * those of that revision, so that an index of several kinds shows one state of the store. If the
- * cacher does not know that state any more, they are those of now.
+ * *revision: 0 = the objects are the current ones, and *revision is set to their revision.
+ * Otherwise they are those of *revision, so that an index of several kinds shows one state of the
+ * store. If the cacher does not know that state any more, or has no memory to restore it, they are
+ * the current ones, and *revision stays.
  */
 typedef int (*hfd_feed_object_fn)(void *ctx, const char *ns, const char *name,
                                   const struct hf__json *object);

@@ -7,10 +7,11 @@
  *      replaced kinds end
  *
  * Invariant: a change between two snapshots wakes the thread again, so the last set has the last
- * state. So does a filling of the cache, whose objects may have old forms.
+ * state. A filling of the cache wakes it too, because the new objects may have old forms.
  *
  * The cached objects get their form before a kind is served, so that requests need not convert
- * them. Nothing depends on it: readers look at the form of each object (forms/conversion.h).
+ * them. Only speed depends on that: readers look at the form of each object
+ * (resources/forms/conversion.h).
  */
 #include "server/cacher/feed/kind_feed.h"
 
@@ -43,7 +44,7 @@ struct hfd_kind_feed {
         atomic_bool synced;
 };
 
-/* NULL: this server has no definitions. */
+/* NULL: this server does not serve CustomResourceDefinitions. */
 static const struct hfd_resource *definitions_resource(void) {
         return hfd_resource_find("apiextensions.k8s.io", "v1", "customresourcedefinitions");
 }
@@ -138,7 +139,7 @@ static int add_kind(struct hfd_kind_feed *feed, const struct hfd_custom_set *old
 
 HF__CLEANUP_DEFINE(set_cleanup, struct hfd_custom_set *, hfd_custom_set_unref)
 
-/* 0, -ENOMEM, or -EAGAIN: the cacher is not filled yet, and will wake the feed. */
+/* 0, -ENOMEM, or -EAGAIN: the cacher is not filled yet; its filling will wake the feed. */
 static int make_set(struct hfd_kind_feed *feed, const struct hfd_custom_set *old,
                     uint64_t *ret_fill, struct hfd_custom_set **ret_set) {
         static const struct hfd_scope all = {.prefix = ""};

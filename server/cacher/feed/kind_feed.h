@@ -2,8 +2,8 @@
 #pragma once
 /*
  * Follows the CustomResourceDefinitions in the cacher, and serves what they define: a thread makes
- * the kinds of those that have changed, brings the cached objects into their form, and replaces the
- * set of the table (custom/custom_table.h).
+ * new kinds for the definitions that have changed, brings the cached objects into the form of these
+ * kinds, and replaces the set of served kinds in the table (resources/custom/custom_table.h).
  */
 #include <stdbool.h>
 
