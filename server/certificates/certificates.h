@@ -13,9 +13,10 @@ struct hfd_server;
  * an error nothing changes. Generates certificates that are missing and, in --cert-dir, again those
  * that expire soon. Blocks on files, and up to 30 s on the lock of --cert-dir, or until the stop
  * token fires.
- * 0, -errno, HF_E_CANCELED, or another error of hfd_pki_load_or_make or hfd_flag_read_pem; the
- * message names the flag and the file or directory, except when memory runs out. Thread: main
- * before the sequence thread starts, later the reload's thread only.
+ * 0, -errno, HF_E_CANCELED, or another error of hfd_pki_load_or_make or hfd_flag_read_pem. The
+ * message names the file, where there is one, except when memory runs out. It also names the flag,
+ * if the user must correct something (hfd_flag_is_mistake). Thread: that of hfd_assembly_make,
+ * before the sequence thread starts; later the reload's thread only.
  */
 int hfd_certificates_read(struct hfd_server *server, struct hf_status *reterr_status);
 /* Reads the keys of the tokens of service accounts, and makes server->service_accounts use them. On
@@ -24,8 +25,8 @@ int hfd_certificates_read(struct hfd_server *server, struct hf_status *reterr_st
 int hfd_certificates_read_account_keys(struct hfd_server *server, struct hf_status *reterr_status);
 /* Writes the administrator's kubeconfig (--write-kubeconfig), which contains the CA, the admin
  * certificate, and the other instances of this CA that are known. 0, or an error of
- * hfd_admin_kubeconfig_write; the message names the file. The endpoint must be known. Thread: the
- * one that boots, later the reload's. */
+ * hfd_admin_kubeconfig_write; the message names the file. server->identity.endpoint must be set.
+ * Thread: the one that boots, later the reload's. */
 int hfd_certificates_write_kubeconfig(struct hfd_server *server, struct hf_status *reterr_status);
 /* The same, unless the last attempt succeeded and the file already names the other instances that
  * are known now. */

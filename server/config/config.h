@@ -4,8 +4,8 @@
  * The configuration: the result of parsing the command line. hfd_flags_parse fills, completes and
  * checks it. Afterwards it does not change, and any thread may read it.
  *
- * The functions here open no file and bind no address. They read the environment and the host's
- * name, so call them at the start of the process, before it has threads.
+ * The functions here open no file and bind no address. hfd_config_complete reads the environment
+ * and the host's name, so it is called at the start of the process, before there are threads.
  */
 #include <stdbool.h>
 #include <stdint.h>

@@ -6,7 +6,7 @@
  */
 #include "server/config/config.h"
 
-/* The rules that concern flags alone. HF_E_INVALID: a flag breaks one. */
+/* The rules that concern flags alone. HF_E_INVALID: a flag breaks one. Or -ENOMEM. */
 int hfd_config_check(const struct hfd_config *config, struct hf_status *reterr_status);
 /* known: the names of all controllers, NULL-terminated. HF_E_INVALID: --controllers has a name that
  * is not known. */

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The form that the cached objects of each custom resource have. A custom resource has a slot, its
- * place in the arrays of the cacher (custom/custom_table.h). The form of the slot is that of the
- * storage row of the kind that is served there. While no kind is served in a slot, the slot has no
- * form: new objects are as they are stored, and those that are cached already keep their form.
+ * The form that the cached objects of each custom resource have. A form is what a definition makes
+ * of stored bytes. Definitions with the same storage version, schema and selectable fields have the
+ * same form (hash_form in server/resources/custom/custom_kind.c). A custom resource has a slot, its
+ * place in the arrays of the cacher (server/resources/custom/custom_table.h). The form of the slot
+ * is that of the storage row of the kind that is served there. While no kind is served in a slot,
+ * the slot has no form: new objects are as they are stored, and those that are cached already keep
+ * their form.
  *
  * The cacher's lock guards the forms.
  */
@@ -37,8 +40,8 @@ const struct hfd_resource *hfd_slot_form_of(struct hfd_cacher *cacher,
 /*
  * Before an object enters a tree of the cacher: makes it anew if the form has changed since it was
  * made, which is rare. Consumes the reference and returns one. NULL = out of memory, or not a valid
- * object. *ret_old: the object that was made anew, which the caller drops after it has released the
- * lock; NULL = it has the form already.
+ * object. *ret_old: the object in its previous form, which the caller drops after it has released
+ * the lock, also if NULL was returned; NULL = the object has the form already.
  */
 struct hfd_object *hfd_slot_form_apply_locked(const struct hfd_slot_forms *forms,
                                               struct hfd_object *object,

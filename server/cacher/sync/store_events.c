@@ -65,8 +65,9 @@ static bool is_copy_marked(struct hfd_cacher *cacher, const struct hfd_watch_eve
                strcmp(key, event->kv.key) == 0;
 }
 
-/* Whether the event is a term record that names this process as the holder of a Lease: the record
- * begins with the holder and a line end. Others' Leases, such as those of nodes, are many. */
+/* Whether the event is a term record (storage/keys.h) that names this process as the holder of a
+ * Lease: the record begins with the holder and a line end. The Leases of other holders, such as
+ * those of nodes, are many, so they must not cause bookmarks. */
 static bool is_term_begun(struct hfd_cacher *cacher, const struct hfd_watch_event *event) {
         const struct hf__buf *value = event->kv.value;
         size_t n = strlen(cacher->holder);

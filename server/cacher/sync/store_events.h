@@ -19,9 +19,9 @@ struct hfd_event_batch {
         size_t n;
         struct hfd_watcher *dirty; /* watchers that have events to deliver */
         bool complete;             /* false: not all were applied; the cache must be filled again */
-        bool epoch_written;        /* the epoch key was written */
+        bool epoch_written;        /* the epoch key (storage/keys.h) was written */
         bool term_begun;           /* this process holds a Lease from now on */
-        unsigned observers;        /* of the resources whose objects may have changed */
+        unsigned observers;        /* bits (cacher.h): those of resources that may have changed */
         bool copy_begun;           /* `holdfastd store copy` has begun to write to this store */
 };
 

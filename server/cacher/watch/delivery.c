@@ -33,9 +33,10 @@
 #include "server/cacher/state/cacher_state.h"
 #include "server/resources/rows/resource_table.h"
 
-/* The array of the queue may double while fewer places than this are in use. So it gets up to twice
- * as many places. A change that was taken keeps its place until compact_queue_locked moves the
- * others. */
+/* The most places of the queue's array, which doubles from 4 places. A change that was taken keeps
+ * its place until compact_queue_locked moves the others, which it does only if at least half of the
+ * array is free. So more than QUEUE_MAX / 2 changes wait when an array of QUEUE_MAX places is full.
+ */
 #define QUEUE_MAX 8192
 #define BATCH_MAX 64   /* changes in one call of the sink */
 #define PAST_MAX  1024 /* changes of the history that are looked at under one lock */

@@ -2,7 +2,7 @@
 #pragma once
 /*
  * The delivery of a watch: the queue of its changes, and how they get to its sink. Only watcher.c
- * and watchers.c use it: they know when a watch begins, what it gets and when it ends. The head of
+ * and watchers.c call it: they know when a watch begins, what it gets and when it ends. The head of
  * delivery.c describes the model.
  *
  *      new --start--> delivers what is queued --end requested, queue delivered or dropped--> ended
@@ -22,8 +22,9 @@ struct hfd_queued_change {
         uint64_t revision;
 };
 
-/* Begins with the immutable members set and all others zero. What queueing a change needs comes
- * first, in few cache lines: it is done for all watchers under the lock. */
+/* Begins with the immutable members set, the snapshot if the watch begins with the existing
+ * objects, and all others zero. The members that queueing a change needs come first, in few cache
+ * lines, because one change is queued for many watchers under the lock. */
 struct hfd_delivery {
         /* immutable */
         struct hfd_cacher *cacher; /* borrowed */
@@ -42,8 +43,9 @@ struct hfd_delivery {
         int end_error;      /* for sink.end, if end_requested */
         struct hfd_queued_change *queue; /* owned; changes queue_at to n_queue wait */
         size_t queue_at, n_queue, queue_space;
-        /* Of the changes that wait in queue. Read also without the lock, as a measure only, so
-         * relaxed: sink.waiting_changed or sink.end tells the owner when to read it again. */
+        /* Of the changes that wait in queue (queued_bytes). Read also without the lock, as a
+         * measure only, so relaxed: sink.waiting_changed or sink.end tells the owner of the watch
+         * when to read the number again. */
         atomic_size_t n_bytes;
         bool behind;       /* the sink was told that changes wait */
         bool catches_up;   /* changes are taken from the history; nothing is queued */

@@ -2,13 +2,13 @@
 /*
  * The lists in which watches are, so that a change visits few that it does not concern.
  *
- * The watches of all objects of a resource have a list of their own, and so have those that are
- * told of terms, whatever they select. The others are narrow: they are in lists by a hash of what
- * they watch. That is the path (a namespace, a name or both), or, without a name, the value that
- * they select of the resource's trigger (hfd_selectable_trigger). The trigger of pods is
- * spec.nodeName, because each kubelet watches the pods of its node; Kubernetes has the same one,
- * and calls it so. A pod that gets a node concerns the watches of two values: it is added for the
- * one, deleted for the other.
+ * Each resource has one list of the watches of all its objects. That list also has the watches that
+ * are told of terms (watcher_private.h), whatever they select. All other watches are narrow: they
+ * are in lists by a hash of what they watch. That is the path (a namespace, a name or both), or,
+ * without a name, the value that they select of the resource's trigger (hfd_selectable_trigger).
+ * The trigger of pods is spec.nodeName, because each kubelet watches the pods of its node; the
+ * watch cache of Kubernetes has the same trigger. A pod that gets a node concerns the watches of
+ * two values of the trigger: it is added for the one, deleted for the other.
  *
  * Invariant: a change visits all narrow watches that it concerns. Those with a value of the trigger
  * select no object with another value, so the change visits the lists by the values before and
@@ -108,7 +108,7 @@ void hfd_watcher_enter_lists_locked(struct hfd_watcher *watcher) {
         link_locked(watcher, HFD_WATCHER_BY_OBJECTS, at);
         if (is_narrow(watcher))
                 link_locked(watcher, HFD_WATCHER_BY_KIND, &watchers->narrow_of[resource]);
-        assert(!watcher->by_trigger || resource < HFD_RESOURCES_MAX); /* no custom kind has one */
+        assert(!watcher->by_trigger || resource < HFD_RESOURCES_MAX); /* others have no trigger */
         if (watcher->by_trigger)
                 watchers->n_by_trigger[resource]++;
 }
@@ -139,8 +139,9 @@ static bool find_trigger_tag(const struct hfd_object *object, uint16_t *ret_tag)
         return true;
 }
 
-/* Adds a list that is not empty, unless it is there: no watcher may be visited twice. The first
- * watcher tells lists apart, because each is in one list of changes only. */
+/* Adds the list that begins with `first`, unless the list is empty or was added already: no watcher
+ * may be visited twice. `first` identifies the list, because a watcher is in only one of the lists
+ * HFD_WATCHER_BY_OBJECTS. */
 static void add_list(struct hfd_watcher *lists[HFD_NARROW_LISTS_MAX], size_t *n,
                      struct hfd_watcher *first) {
         if (!first)

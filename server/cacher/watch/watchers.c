@@ -4,14 +4,14 @@
  *
  * Under the lock, a change is queued for every watcher with a matching resource, namespace and name
  * that began at an earlier revision, unless its end was requested. A change visits the watches of
- * all objects of its resource, and those lists of others in which watches of its object may be
- * (watcher_lists.c). These watchers are dirty: the thread that has queued the change delivers to
- * them after it has released the lock. A watcher that still catches up gets the change from the
- * history, which has it before the lock is released.
+ * all objects of its resource, and those lists of narrow watches in which watches of its object may
+ * be (watcher_lists.c). The watchers that get it are dirty: the thread that has queued the change
+ * delivers to them after it has released the lock. A watcher that still catches up gets the change
+ * from the history, which has it before the lock is released.
  *
  * Invariants: a dirty watcher is in one list of dirty watchers, and that list has a reference to
- * it. A watcher is in its lists (watcher_private.h) until it has ended, and there has its timer in
- * the heap, unless its end was requested.
+ * it. A watcher is in its lists (watcher_private.h) until it has ended. Its timer is in the heap
+ * for as long, but may be missing once its end was requested.
  */
 #include "server/cacher/watch/watchers.h"
 
@@ -82,8 +82,9 @@ static void mark_dirty_locked(struct hfd_watcher *watcher, struct hfd_watcher **
         *dirty = watcher;
 }
 
-/* Queues the change for those of a list that watch its object. Those of other resources are passed
- * over; SIZE_MAX = all are of its resource. Returns how many. */
+/* Queues the change for the watchers of a list that watch its object. resource: the index of the
+ * change's resource, if the list may have watchers of others, which are passed over; SIZE_MAX = it
+ * has none. Returns for how many watchers the change was queued. */
 static size_t queue_change_in_locked(struct hfd_watcher *first, enum hfd_watcher_list list,
                                      const struct hfd_change *change, size_t resource,
                                      struct hfd_watcher **dirty) {

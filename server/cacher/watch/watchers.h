@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * All watches of the cacher: queues changes for them, and ends them. watcher.h has one of them.
+ * All watches of the cacher: queues changes for them, and ends them. watcher.h is about one watch.
  *
  * Thread: any. Functions with the suffix _locked need the cacher's lock, and call no sink.
  * hfd_watchers_deliver calls the sinks without the lock. Nothing blocks.
@@ -26,7 +26,9 @@ struct hfd_watchers *hfd_watchers_free(struct hfd_watchers *watchers);
  * request their end, and link these watchers into *dirty. After the caller has released the lock,
  * it passes the list to hfd_watchers_deliver.
  */
-/* Returns the number of watchers whose resource, namespace and name match: no fewer than those that
+/* Queues the change for the watchers whose resource, namespace and name match and that began at an
+ * earlier revision. Returns their number. Those that still catch up are not counted, because they
+ * get the change from the history. Those whose end was requested are counted, although they do not
  * get the change. */
 size_t hfd_watchers_queue_change_locked(struct hfd_cacher *cacher, const struct hfd_change *change,
                                         struct hfd_watcher **dirty);
@@ -50,7 +52,7 @@ void hfd_watchers_end_locked(struct hfd_cacher *cacher, struct hfd_watcher **dir
 /*
  * Called when this process is the new holder of a Lease. Queues a bookmark for the watches of the
  * loopback client that want bookmarks, because the controllers of the term wait until their
- * informers have reached the write that acquired the Lease. Costs what these watches cost.
+ * informers have reached the write that acquired the Lease. Visits no other watches.
  */
 void hfd_watchers_term_begun_locked(struct hfd_cacher *cacher, struct hfd_watcher **dirty);
 /* The boot time at which the next bookmark or end of a watch is due; HF_NSEC_NEVER: none. */
