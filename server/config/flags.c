@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The table of all flags, which parsing (flags_parse.c), --help and the manual use. To add a flag,
- * add a row to the table and a member to struct hfd_config; hfd_config_done frees the strings.
+ * add a row to the table and a member to struct hfd_config. If the member is a string, also add it
+ * to the list in hfd_config_done, which frees the strings.
  *
  * Invariant: a default in the table is parsed like a value from the command line, so that --help
  * shows what takes effect. Only derived defaults are described in words.
@@ -19,7 +20,8 @@
 #define SERVE   (1u << HFD_COMMAND_SERVE)
 #define RELEASE (1u << HFD_COMMAND_RELEASE)
 #define STATUS  (1u << HFD_COMMAND_STATUS)
-/* The commands about certificates, which use only those of --cert-dir. */
+/* The commands about certificates. They use only the certificates in --cert-dir, and accept the
+ * flags from which its default is derived. */
 #define PKI                                                                                        \
         (1u << HFD_COMMAND_PKI_INIT | 1u << HFD_COMMAND_PKI_SHOW | 1u << HFD_COMMAND_PKI_EXPORT |  \
          1u << HFD_COMMAND_PKI_JOIN)

@@ -40,8 +40,9 @@ struct arguments {
         const struct hfd_flag *bare; /* the last argument, if it is a boolean flag without '=' */
 };
 
-/* Returns the value of a flag: the text after '=' (rest begins with it), or the next argument. A
- * boolean flag never uses the next argument, because it needs no value. NULL: there is no value. */
+/* Returns the value of a flag: the text after '=', the text directly after a letter (-ovalue), or
+ * the next argument. rest: what follows the name or letter in the flag's own argument. A boolean
+ * flag never uses the next argument, because it needs no value. NULL: there is no value. */
 static const char *read_value(struct arguments *arguments, const struct hfd_flag *flag,
                               const char *rest) {
         if (rest[0] == '=')
@@ -122,7 +123,7 @@ static int refuse_unknown(const char *name, size_t n, enum hfd_command command,
                        shown, hfd_commands[command].suffix);
 }
 
-/* Parses the next flag with its value, or the next argument without one. */
+/* Parses the next argument: a flag, together with its value, or an argument of the command. */
 static int parse_flag(struct arguments *arguments, struct hfd_config *config,
                       struct hf_status *reterr_status) {
         const struct hfd_flag *before = arguments->bare;
@@ -227,7 +228,7 @@ static int find_command(struct arguments *arguments, struct hfd_config *config,
                 if (strcmp(arguments->argv[i], "--version") == 0)
                         config->command = HFD_COMMAND_VERSION;
                 if (is_help(arguments->argv[i])) {
-                        /* `help` in front of it has set the command already. */
+                        /* If the word `help` came before --help, help_command is set already. */
                         if (config->command != HFD_COMMAND_HELP)
                                 config->help_command = config->command;
                         config->command = HFD_COMMAND_HELP;

@@ -21,9 +21,9 @@
  * --runtime-config, --controllers. */
 #define ADDED_MAX 5
 
-/* Excludes the controllers that do the work of a kube-controller-manager. A test that starts a
- * kube-apiserver alone has no kube-controller-manager. It may finalize namespaces itself, or use
- * owners that do not exist, and these controllers would interfere. */
+/* Excludes controllers that do the work of a kube-controller-manager and would interfere with a
+ * test. A test that starts a kube-apiserver alone expects no kube-controller-manager: it may
+ * finalize namespaces itself, or use owners that do not exist. */
 #define NO_MANAGER                                                                                 \
         ",-namespace-lifecycle,-garbage-collector,-default-service-account,-root-ca-publisher"
 
@@ -140,7 +140,8 @@ static void copy_arguments(struct rewrite *rewrite, int argc, char *const argv[]
         rewrite->n_borrowed = rewrite->argc;
 }
 
-/* Adds "--flag=DIRECTORY/FILE". 0 or -ENOMEM. */
+/* Adds "--", flag, "=", directory and file, with nothing in between: the file of a path begins with
+ * '/'. For other values, directory and file are two parts of the value. 0 or -ENOMEM. */
 static int add_argument(struct rewrite *rewrite, const char *flag, const char *directory,
                         const char *file) {
         char **argument = &rewrite->argv[rewrite->argc];

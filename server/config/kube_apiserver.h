@@ -16,12 +16,14 @@ bool hfd_is_kube_apiserver(const char *argv0);
  *
  *  - Some flags that holdfastd does not have are left out, and named in ret_config->ignored_flags:
  *    those whose absence weakens nothing. Any other flag that holdfastd does not have is refused as
- *    unknown.
+ *    unknown. --runtime-config is also left out and named, although holdfastd has that flag: only
+ *    api/workloads=false in it has an effect.
  *  - Pods, services, Deployments and so on are served as data, because programs that start a
  *    kube-apiserver expect them, unless --runtime-config contains api/workloads=false.
  *  - Programs that start test control planes pass --disable-admission-plugins=ServiceAccount. Then
- *    new pods get no service account. Unless --controllers is given, the controllers that do the
- *    work of a kube-controller-manager on namespaces, garbage and service accounts do not run.
+ *    new pods get no service account. Unless --controllers is given, the controllers
+ *    namespace-lifecycle, garbage-collector, default-service-account and root-ca-publisher do not
+ *    run, because they do what a kube-controller-manager would do.
  *  - If --data-dir is not given, --cert-dir is also the data directory.
  *  - <cert-dir>/apiserver.crt and .key are the serving certificate and its key, if they exist and
  *    --tls-cert-file is not given.

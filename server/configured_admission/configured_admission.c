@@ -17,10 +17,11 @@
 #include "server/process/flag_files.h"
 #include "server/server.h"
 
-#define WEBHOOK_CALLS_MIN 16 /* calls of one webhook at a time, however few places there are */
+#define WEBHOOK_CALLS_MIN 16 /* calls of one webhook at a time that are always allowed */
 
-/* Calls of one webhook may hold a quarter of the places for writing requests. So a webhook that
- * hangs leaves the others to requests that do not need it. */
+/* The calls of one webhook that may run at a time: a quarter of --max-mutating-requests-inflight,
+ * but at least WEBHOOK_CALLS_MIN. So a webhook that hangs does not hold all requests that the
+ * server runs at a time, and requests that do not need the webhook continue. */
 static size_t max_webhook_calls(const struct hfd_config *config) {
         size_t n = (size_t)config->max_mutating_requests_inflight / 4;
 
@@ -54,7 +55,7 @@ static int make_webhooks(struct hfd_server *server) {
 int hfd_configured_admission_load(struct hfd_server *server, struct hf_status *reterr_status) {
         const char *text = server->config->admission_plugins;
         char *paths = strdup(text ? text : ""), *save = NULL;
-        assert(!server->c_plugins[0]); /* it is called once */
+        assert(!server->c_plugins[0]); /* this function is called once */
         size_t n = 0;
         int r = paths ? 0 : -ENOMEM;
 

@@ -6,11 +6,13 @@
 
 struct hfd_server;
 
-/* Loads the plug-ins of --admission-plugin, which come first in the chain. Blocks on files. 0, or
- * an error of hfd_c_plugin_load. */
+/* Loads the plug-ins of --admission-plugin, which come first in the chain. Blocks on files. 0, an
+ * error of hfd_c_plugin_load, or HF_E_INVALID: there are more than HFD_C_PLUGINS_MAX files. After
+ * an error hfd_configured_admission_free frees the plug-ins that were loaded. */
 int hfd_configured_admission_load(struct hfd_server *server, struct hf_status *reterr_status);
-/* Adds policies and webhooks, gives the chain to the registry and starts the feed. 0 or -errno;
- * then hfd_configured_admission_free frees what was made. */
+/* Adds policies and webhooks, gives the chain to the registry and starts the feed, a thread that
+ * passes new policies and webhooks to their plug-ins (admission_feed.h). 0 or -errno. After an
+ * error hfd_configured_admission_free frees what was made. */
 int hfd_configured_admission_make(struct hfd_server *server);
 /* Call it when the feed is stopped and no admission is under way. */
 void hfd_configured_admission_free(struct hfd_server *server);

@@ -339,7 +339,7 @@ int hfd_controllers_new(const struct hf_host *host, const struct hfd_controllers
         context->event_ttl = config->event_ttl;
         context->default_role = config->default_role;
         context->other_role = config->other_role;
-        /* They come from the server's own table, which no client can make longer. */
+        /* The versions come from the server's own table, which no client can make longer. */
         assert(config->n_api_versions <= HFD_KINDS_MAX);
         context->n_api_versions = config->n_api_versions;
         for (size_t i = 0; i < config->n_api_versions; i++)
@@ -395,8 +395,8 @@ struct hfd_controllers *hfd_controllers_free(struct hfd_controllers *controllers
         if (!controllers)
                 return NULL;
         struct hfd_controller_context *context = &controllers->context;
-        /* No controller runs any more, so only the informers' own thread uses them. It must outlive
-         * them, so it is freed last. */
+        /* No controller runs any more, so only informer_thread uses the informers. The thread must
+         * outlive the informers, so it is freed after them. */
         hfd_kinds_done(&context->kinds);
         hf_informer_free(context->initializers);
         hf_informer_free(context->root_cas);

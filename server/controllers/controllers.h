@@ -34,7 +34,7 @@
  *
  * The informers run on every instance, leading or not, so that a new leader begins with caches that
  * are already filled. The informer of the identity Leases also tells each instance which others
- * exist (peers.h). The elector gets the whole table as one set (holdfast/leader.h).
+ * exist (instances/peers.h). The elector gets the whole table as one set (holdfast/leader.h).
  *
  * Thread: any, but only one thread at a time may call these functions.
  */
@@ -67,7 +67,8 @@ struct hfd_controllers_config {
         struct hf_cancel *stopping;          /* borrowed; fires when the process begins to stop */
         const struct hfd_kind_row *rows;     /* the server's resources; copied */
         size_t n_rows;
-        /* The roles that the server needs, and those that only others use; NULL = none. */
+        /* The roles and bindings that the server needs, and those that only other programs use,
+         * such as the kubelet or the scheduler; NULL = none. */
         hfd_default_role_fn default_role, other_role;
         const struct hfd_api_version *api_versions; /* built-in ones with an APIService; copied */
         size_t n_api_versions;                      /* HFD_KINDS_MAX at most */
@@ -83,8 +84,9 @@ struct hfd_controllers_config {
         void *ctx;
 };
 
-/* Creates the informers that the selected controllers need; starts nothing. host is borrowed. 0,
- * -errno, HF_E_TOO_LARGE: more than HFD_KINDS_MAX kinds. */
+/* Creates the informers that the selected controllers need, and the thread that they share, but
+ * starts no informer. host is borrowed. 0, -errno, HF_E_TOO_LARGE: more than HFD_KINDS_MAX kinds.
+ */
 int hfd_controllers_new(const struct hf_host *host, const struct hfd_controllers_config *config,
                         struct hfd_controllers **ret_controllers);
 

@@ -10,7 +10,7 @@
  *
  * Threads. There is one observation per Lease. `mu` guards the index of observations. Only the
  * worker that processes the key of an observation uses and frees it, and the queue gives a key to
- * one worker at a time.
+ * one worker at a time. The observations that remain are freed when the workers have ended.
  */
 #include "server/controllers/lease_collector.h"
 
@@ -31,7 +31,8 @@
 #define N_WORKERS        8     /* a worker mostly waits for responses */
 #define MAX_OBSERVATIONS 16384 /* the check of a further Lease fails and is tried again later */
 /* The longest duration of a Lease that is believed. Any client that may write Leases chooses the
- * duration, and a huge one would keep the Lease for ever. */
+ * duration, and a huge one would keep the Lease for ever. HFD_IDENTITY_SECONDS replaces a longer
+ * duration. */
 #define DURATION_MAX 86400 /* seconds */
 /* Added to the delay of the next check: a check just before the expiry would be wasted. */
 #define MARGIN (50 * HF_NSEC_PER_MSEC)
@@ -98,7 +99,8 @@ static int delete_lease(struct hf_term *term, const struct hf__json *lease, cons
                 hf_log(&hf_term_host(term)->log, HF_LOG_NOTICE, HFD_LEASE_COLLECTOR,
                        "deleted the identity Lease %s/%s, which its instance no longer renews", ns,
                        name);
-        return hfd_object_client_ignore_stale(r); /* its instance has deleted or renewed it */
+        /* Stale: meanwhile the instance has renewed the Lease, or a client has deleted it. */
+        return hfd_object_client_ignore_stale(r);
 }
 
 /*

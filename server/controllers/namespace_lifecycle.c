@@ -5,9 +5,9 @@
  *
  *      1. A client deletes the namespace: the server marks it with a deletionTimestamp, and from
  *         then on creates nothing in it.
- *      2. For every namespaced kind, all objects in it are deleted as a collection: pods first.
- *         While pods remain, nothing else is deleted, because they use it, and NetworkPolicies
- *         still have to hold for them.
+ *      2. For every namespaced kind, all objects in the namespace are deleted as a collection: pods
+ *         first. While pods remain, nothing else is deleted, because pods use the other objects,
+ *         and NetworkPolicies still have to hold for the pods.
  *      3. If objects remain, because they have finalizers or their deletion failed, the conditions
  *         of the namespace describe them. Each deletion of such an object enqueues the namespace
  *         again.
@@ -21,13 +21,14 @@
  * Completeness. The transaction of every create compares the revision of the namespace
  * (server/registry/write/checks/namespace.c), so a marked namespace gets no further objects. (The
  * system's namespaces are not compared, but they cannot be deleted either.) A list that is not
- * older than the mark therefore shows all of them, and the server can respond from its cache. After
- * the deletion, a consistent read shows what remains.
+ * older than the mark therefore shows all objects of the namespace, and the server can respond from
+ * its cache. After the objects are deleted, a consistent read shows what remains.
  *
- * Kinds. The list of kinds is that of one set (kinds.h). It is enough for a namespace if it has all
- * kinds whose definition was Established when the namespace was marked, because then nothing else
- * can be in it. Otherwise the namespace is not finalized but checked again, usually by the loop
- * that begins with the next set.
+ * Kinds. The list of kinds is that of one set (kinds/kinds.h). The set is enough for a namespace if
+ * it has all kinds whose definition was Established when the namespace was marked, because then the
+ * namespace can contain nothing else. (A kind that cannot be listed for a minute does not count,
+ * see hfd_kinds_is_complete.) Otherwise the namespace is not finalized but checked again, usually
+ * by the loop that begins with the next set.
  *
  * Identity. If the namespace is deleted and created again, the new one must not lose objects, even
  * if the informers are outdated or this process was paused. So the contents are listed first. Then
@@ -179,9 +180,10 @@ static int check_namespace(struct hf_term *term, const char *name, const char *u
 }
 
 /*
- * Deletes the objects of one kind in the namespace `object`, and reports those that remain. If it
- * fails, the namespace must not be finalized: the term is ending, it is unknown what remains, or
- * the namespace has been replaced (HF_E_CONFLICT).
+ * Deletes the objects of one kind in the namespace `object`, and reports those that remain. A
+ * deletion that fails is only reported. After an error the namespace must not be finalized: the
+ * term is ending, it is unknown what remains, or the namespace has been replaced or is gone
+ * (HF_E_CONFLICT).
  */
 static int empty_kind(struct hf_term *term, const struct hfd_kind *kind,
                       const struct hf__json *object, struct hfd_namespace_report *report) {

@@ -24,10 +24,10 @@ struct hf__json;
 /* The result of one attempt to empty a namespace. A zeroed struct is an empty report. */
 struct hfd_namespace_report {
         struct hf__strbuf failures, remaining; /* owned; parts of the messages */
-        size_t n_failures, n_remaining;
+        size_t n_failures, n_remaining;        /* n_remaining: the kinds that still have objects */
         struct {
                 char name[256]; /* a longer name is cut */
-                size_t n;       /* objects that have it */
+                size_t n;       /* the number of objects that have this finalizer */
         } finalizers[HFD_NAMESPACE_REPORT_FINALIZERS];
         size_t n_finalizers;
 };

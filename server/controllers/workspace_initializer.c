@@ -137,8 +137,8 @@ static int create_namespace(struct hf_term *term, const char *ns_name, const cha
  * The informer's copy is enough to delete the namespace, because its resourceVersion is a
  * precondition of the delete. (A later version may have no owner, if the workspace is deleted with
  * the policy Orphan.) It is also enough to wait until the namespace is gone. But only a consistent
- * read can show that the workspace owns no namespace, because the informer may not have received it
- * yet.
+ * read can show that the workspace owns no namespace, because the informer may not have received
+ * the namespace yet.
  */
 int hfd_workspace_initializer_delete_namespace(struct hfd_controller_context *context,
                                                struct hf_term *term, const char *ns_name,

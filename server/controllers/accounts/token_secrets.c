@@ -98,7 +98,8 @@ static void free_token(char *token) {
         free(token);
 }
 
-/* Usually the Secret is immutable: created without a token, or before the CA was replaced. */
+/* The usual cause: the Secret is immutable, and was created without a token or before the CA was
+ * replaced. */
 static void warn_refused(struct hfd_controller_context *context,
                          const struct hfd_secret_token *wanted, unsigned lacks) {
         hf_log(&context->host->log, HF_LOG_WARNING, HFD_TOKEN_SECRETS,

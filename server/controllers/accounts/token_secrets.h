@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* The leader-only controller service-account-tokens: fills Secrets with the tokens of service
- * accounts, and deletes them with their account. */
+/* The leader-only controller service-account-tokens: fills the Secrets of the type
+ * kubernetes.io/service-account-token with tokens of service accounts. It deletes such a Secret
+ * when its account is deleted, or if it names no account. */
 #include <holdfast/informer.h>
 #include <holdfast/leader.h>
 

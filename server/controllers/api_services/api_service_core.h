@@ -33,7 +33,7 @@ int hfd_api_service_restore(struct hf__json *service, const struct hfd_api_versi
 bool hfd_api_service_is_custom(const struct hf__json *service);
 /*
  * Sets the condition Available. It is False if the APIService names a Service, because this server
- * reaches no Services, and otherwise True. now: a metav1.Time, for a change of the status. 0 or
- * -ENOMEM.
+ * forwards no API request to another server, and otherwise True. now: a metav1.Time, for a change
+ * of the status. 0 or -ENOMEM.
  */
 int hfd_api_service_set_available(struct hf__json *service, const char *now, bool *ret_changed);

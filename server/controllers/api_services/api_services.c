@@ -58,7 +58,8 @@ static int create_service(struct hf_term *term, const struct hfd_api_version *ve
 }
 
 /* Writes the spec if it differs; otherwise the status if that differs. The event of the first write
- * leads to the second one. */
+ * leads to the second one. version NULL: the server does not serve the version, so only the status
+ * is written. */
 static int update_service(struct hf_term *term, struct hf__json *service,
                           const struct hfd_api_version *version) {
         const struct hf_clock *clock = hf_host_clock(hf_term_host(term));
