@@ -45,7 +45,8 @@ struct hfd_history_entry {
         hf_nsec at; /* boot time */
 };
 
-/* A history counts the entries of its own ring; next and n are for a ring in garbage. */
+/* next and n are set when a ring moves to garbage. Before that, hfd_event_history.n counts its
+ * entries. */
 struct hfd_history_ring {
         struct hfd_history_ring *next; /* owned; the next ring in garbage */
         size_t n;                      /* entries in use: all of them, from the first */
@@ -56,7 +57,8 @@ struct hfd_history_ring {
 struct hfd_history_state {
         uint64_t changed;
         struct hfd_object_tree objects; /* owned */
-        size_t n_bytes; /* of nodes that the cacher's tree no longer shares with this state */
+        /* Estimated: of the nodes that the cacher's tree no longer shares with this state. */
+        size_t n_bytes;
 };
 
 /* The past of one resource. */
@@ -109,8 +111,9 @@ bool hfd_event_history_add(struct hfd_event_histories *histories, struct hfd_cha
                            const struct hfd_object_tree *tree, hf_nsec now,
                            struct hfd_history_garbage *garbage);
 /*
- * Begins the history anew after `revision`: it lacks a change of that revision, or the states
- * before it must not be served. The earlier changes are dropped with time.
+ * Begins the history anew after `revision`, because the history lacks a change of that revision, or
+ * because the states before that revision must not be served. Changes up to `revision` stay in the
+ * ring until hfd_event_histories_trim drops them.
  */
 void hfd_event_history_interrupt(struct hfd_event_history *history, uint64_t revision);
 /*
@@ -137,10 +140,11 @@ const struct hfd_change *hfd_event_history_at(const struct hfd_event_history *hi
 size_t hfd_event_history_after(const struct hfd_event_history *history, uint64_t revision);
 /*
  * Sets *ret_i to the index of the first change that a watch from revision gets: normally the first
- * one after it. But if one transaction has changed several objects of the resource, a client may
- * have seen only some of these changes when its connection broke, so all of them are repeated.
- * False: some of them may no longer be in the ring, so the watch cannot be served. revision must
- * not be below the floor.
+ * one after it. But if the transaction of that revision has changed several objects of the
+ * resource, a client may have seen only some of these changes when its connection broke, so all of
+ * them are repeated. False: only some of them may still be in the ring, so the watch cannot be
+ * served. If none of them is in the ring any more, the result is true, and they are not repeated:
+ * otherwise no watch could begin at the floor. revision must not be below the floor.
  */
 bool hfd_event_history_resume(const struct hfd_event_history *history, uint64_t revision,
                               size_t *ret_i);

@@ -48,8 +48,8 @@ static struct hfd_object_node *ref_node(struct hfd_object_node *node) {
         return node;
 }
 
-/* Release: this thread has finished reading the node (own_link). Acquire: so have all others before
- * the node is freed. */
+/* Release: this thread has finished reading the node (own_link). Acquire: all other threads have
+ * finished reading it before it is freed. */
 static void unref_node(struct hfd_object_node *node) {
         while (node && atomic_fetch_sub_explicit(&node->refs, 1, memory_order_acq_rel) == 1) {
                 struct hfd_object_node *right = node->right;

@@ -54,16 +54,17 @@ void hfd_store_identity_check(struct hfd_cacher *cacher, struct hfd_store_identi
  */
 void hfd_store_identity_replaced(struct hfd_cacher *cacher, const char *why);
 /*
- * A reply has confirmed a replacement, or another epoch was read, and the cache has not been filled
- * from the new store yet.
+ * Whether a reply has confirmed a replacement, or another epoch was read, and the cache has not
+ * been filled from the new store yet.
  */
 bool hfd_store_identity_replacement_pending(struct hfd_cacher *cacher);
-/* Such a replacement is pending, and hfd_store_identity_replaced has handled it. */
+/* Whether a replacement is pending, and hfd_store_identity_replaced has handled it. */
 bool hfd_store_identity_is_replaced_locked(const struct hfd_cacher *cacher);
 /*
- * The generation of the store's contents, a counter of this process: how often a replacement of the
- * store was detected, or its encryption keys were replaced. A result is discarded if its operation
- * began in an earlier generation. (The epoch, below, is a key in the store.)
+ * The generation of the store's contents: a counter of this process that increases with each
+ * confirmed sign of a replacement of the store, and whenever the store's encryption keys are
+ * replaced. A result is discarded if its operation began in an earlier generation. (The epoch,
+ * below, is a key in the store.)
  */
 unsigned long hfd_store_identity_generation_locked(const struct hfd_cacher *cacher);
 /* The encryption keys were replaced: a new generation, but no replacement of the store. */
@@ -85,7 +86,7 @@ int hfd_store_identity_epoch_read(struct hfd_cacher *cacher, const struct hf__bu
 /* Called when the watch delivers a write of the epoch key. Reads the key to confirm the change. */
 void hfd_store_identity_epoch_written(struct hfd_cacher *cacher);
 /*
- * Returns the epoch that was read most recently; the caller drops the reference. *ret_exists: the
- * key existed. NULL: the epoch was not read yet.
+ * Returns the epoch that was recorded most recently; the caller drops the reference. *ret_exists:
+ * the key existed; if not, the result is an empty buffer. NULL: the epoch was not recorded yet.
  */
 struct hf__buf *hfd_store_identity_epoch_known(struct hfd_cacher *cacher, bool *ret_exists);

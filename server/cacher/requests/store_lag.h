@@ -34,8 +34,9 @@ struct hfd_store_lag *hfd_store_lag_new(struct hfd_cacher *cacher);
 /* Call it while the cacher's lock exists. Accepts NULL; returns NULL. */
 struct hfd_store_lag *hfd_store_lag_free(struct hfd_store_lag *lag);
 
-/* The reflector has opened the store's watch, or it has ended. */
+/* The reflector has opened the store's watch. */
 void hfd_store_lag_opened_locked(struct hfd_cacher *cacher);
+/* The store's watch has ended, or the reflector has failed before it opened one. */
 void hfd_store_lag_closed_locked(struct hfd_cacher *cacher);
 /* The cache has reached its revision at `now`, by events. */
 void hfd_store_lag_reached_locked(struct hfd_cacher *cacher, hf_nsec now);
@@ -44,8 +45,9 @@ void hfd_store_lag_filled_locked(struct hfd_cacher *cacher);
 /* The store was replaced: the lag is measured from the beginning. */
 void hfd_store_lag_reset_locked(struct hfd_cacher *cacher);
 /* Called for every reply. writes: the request was a transaction with operations. If it succeeded, a
- * watched key counts as written at the reply's revision. (Deletions of keys that do not exist write
- * nothing, but each transaction also changes a key whose revision it compares.) */
+ * watched key counts as written at the reply's revision. (A transaction that only deletes keys that
+ * do not exist would write nothing. There is none: each transaction with operations changes a key
+ * whose mod revision it compares.) */
 void hfd_store_lag_replied(struct hfd_cacher *cacher, struct hfd_store_identity_snapshot sent,
                            bool writes, const struct hfd_store_reply *reply);
 /* As hfd_cacher_lag. */

@@ -33,7 +33,7 @@ void hfd_store_requests_heard(struct hfd_cacher *cacher, hf_nsec now);
 /* The boot time of the store's last reply or event; 0 = none yet. */
 hf_nsec hfd_store_requests_last_contact(const struct hfd_cacher *cacher);
 /* The boot time at which the store last refused a write because it is full; 0 = it has refused none
- * since the last write that succeeded. */
+ * since the last put that succeeded. */
 hf_nsec hfd_store_requests_full(const struct hfd_cacher *cacher);
 
 /* The parameters are those of the store's operations (store.h); deadline is a boot time. */

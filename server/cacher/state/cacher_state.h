@@ -6,9 +6,9 @@
  * lock and the invariants.
  *
  * Each part keeps its own state behind a pointer in this struct, and only the files of the part
- * change it.
- * hfd_cacher_new creates all parts before any of them runs, and hfd_cacher_free frees them when
- * none runs any more, so no part checks whether another exists.
+ * change it. hfd_cacher_new creates all parts before any of them runs, and hfd_cacher_free frees
+ * them when none runs any more, so no part checks whether another exists. The lag is an exception
+ * (cacher.c).
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -102,8 +102,8 @@ struct hfd_cacher {
         struct hfd_cacher_timer *timer;
 };
 
-/* How many slots may be in use: the places in the arrays above, from the first on. The number only
- * grows. Loops need not look at the places after them. */
+/* How many slots may be in use: in `trees` and `newer`, all places from this number on are empty,
+ * so loops need not look at them. The number only grows. */
 static inline size_t hfd_cacher_slots(const struct hfd_cacher *cacher) {
         return hfd_custom_table_slots(cacher->table);
 }
@@ -112,8 +112,8 @@ static inline hf_nsec hfd_cacher_now(const struct hfd_cacher *cacher) {
         return hf_now(hf_host_clock(cacher->host));
 }
 
-/* Makes the boot time `at` the timer's next one, if it is earlier. True: it is, so the caller must
- * broadcast cond, which it may do after it has released the lock. */
+/* Makes the timer sleep only until the boot time `at`, if it would sleep longer. True: it would, so
+ * the caller must broadcast cond, but need not hold the lock for that. */
 static inline bool hfd_cacher_hasten_timer_locked(struct hfd_cacher *cacher, hf_nsec at) {
         if (at >= cacher->timer_due)
                 return false;

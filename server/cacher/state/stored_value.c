@@ -17,7 +17,8 @@
 #include "server/resources/rows/resource_table.h"
 #include "server/storage/sealed.h"
 
-/* How many sealed values are logged between two fillings of the cache: all may be sealed. */
+/* How many sealed values are logged between two fillings of the cache. All values may be sealed, so
+ * there is a limit. */
 #define LOGGED_MAX 10
 
 static struct hfd_object *sealed_placeholder(struct hfd_cacher *cacher,

@@ -26,8 +26,8 @@ struct hfd_object *hfd_stored_value_placeholder(struct hfd_cacher *cacher,
                                                 const struct hfd_kv *kv);
 /*
  * Stores the placeholder of key, and consumes the reference to it. placeholder NULL: the key now
- * has a valid object or was deleted, so an existing placeholder is dropped. False: out of memory.
- * The cacher's lock guards the cacher's tree.
+ * has a valid object or was deleted, so an existing placeholder is dropped. tree: `unreadable` of
+ * the cacher, under its lock, or of a listing. False: out of memory.
  */
 bool hfd_stored_value_set_placeholder(struct hfd_object_tree *tree, const char *key,
                                       struct hfd_object *placeholder);

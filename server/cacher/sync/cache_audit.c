@@ -132,8 +132,9 @@ static void compare_page(struct audit *audit, const struct hfd_store_reply *repl
                 struct hfd_cacher *cacher = audit->cacher;
                 const struct hfd_resource *resource =
                         hfd_object_key_parse(cacher->prefix, cacher->table, kv->key, &path);
-                /* Memory may have run out, too. That concerns only kinds without a slot, of which
-                 * nothing is cached, so it makes no difference; the next audit finds the key. */
+                /* Either the key is of no known resource, or memory ran out for a custom kind that
+                 * has no slot yet. Nothing of such a kind is cached, so to skip the key does not
+                 * make the counts differ; the next audit compares it. */
                 if (!resource)
                         continue;
                 audit->n_keys++;

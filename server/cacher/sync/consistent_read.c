@@ -34,7 +34,7 @@
 #include "server/cacher/state/cacher_state.h"
 
 #define CACHE_WAIT      (100 * HF_NSEC_PER_MSEC) /* then the read goes to the store */
-#define LATE_MAX        3                        /* times that reads may be late in a row */
+#define LATE_MAX        3                        /* times late in a row; then reads are direct */
 #define DIRECT_DURATION (10 * HF_NSEC_PER_SEC)   /* of reading from the store only */
 #define PROBE_DEADLINE  (5 * HF_NSEC_PER_SEC)
 
@@ -84,8 +84,9 @@ static struct hfd_consistent_read *remove_group(struct hfd_consistent_read **lis
         return group;
 }
 
-/* Many reads that are ready together come from few threads. Each is passed back to its own: what it
- * needs is in that processor's cache, and the thread sends the responses together. */
+/* Many reads that are ready together come from few threads. Each read is passed back to the thread
+ * that it came from: the data of the read are in the cache of that thread's processor, and the
+ * thread sends the responses together. */
 void hfd_consistent_reads_call_ready(struct hfd_consistent_read *reads) {
         while (reads) {
                 struct hfd_consistent_read *group = remove_group(&reads);

@@ -29,11 +29,11 @@ struct hfd_consistent_read {
          */
         bool by_client;
         /*
-         * Valid in ready. 0: the cache has reached the revision. HF_E_TIMEOUT: it did not reach it
-         * in time, or cannot be used at present, so the caller reads from the store or refuses the
-         * request. HF_E_CANCELED: the store is stopping, or the cacher is being freed. Any other
-         * error: the request for the store's revision failed. status has the store's message; it is
-         * empty if the request could not be sent.
+         * Valid in ready. 0: the cache has reached the revision. HF_E_TIMEOUT: the cache did not
+         * reach the revision in time, or cannot be used at present, so the caller reads from the
+         * store or refuses the request. HF_E_CANCELED: the store is stopping, or the cacher is
+         * being freed. Any other error: the request for the store's revision failed. status has the
+         * store's message; it is empty if the request could not be sent.
          */
         int outcome;
         struct hf_status status;
@@ -41,12 +41,12 @@ struct hfd_consistent_read {
         void (*ready)(struct hfd_consistent_read *read);
         /*
          * Passes reads, linked by next, that have the same `thread` to that thread, which calls
-         * hfd_consistent_reads_call_ready_here. False: it cannot take the first one, or this is
-         * that thread; then the first one's ready is called here, and the others are tried again.
-         * NULL: ready may be called anywhere.
+         * hfd_consistent_reads_call_ready_here. False: that thread cannot take the first read, or
+         * is the calling thread. Then the cacher calls ready of the first read on the calling
+         * thread, and tries to pass the others. NULL: ready may be called anywhere.
          */
         bool (*pass)(struct hfd_consistent_read *reads);
-        const void *thread;
+        const void *thread; /* identifies a thread, and is only compared */
 };
 
 /* The cacher's state for waiting reads, for consistent_read.c and tests only. Guarded by the
@@ -67,7 +67,8 @@ struct hfd_consistent_reads *hfd_consistent_reads_new(void);
 struct hfd_consistent_reads *hfd_consistent_reads_free(struct hfd_consistent_reads *reads);
 
 /* Blocks until no thread sends a delayed probe any more. The cacher is stopping, so no thread
- * begins to delay one. Short: a thread delays a probe only while it handles what it has read. */
+ * begins to delay one. The wait is short: a thread delays a probe only while it handles what it has
+ * read. */
 void hfd_consistent_reads_await_end(struct hfd_cacher *cacher);
 
 /* Begins to wait until the cache has reached the store's current revision. */
@@ -78,8 +79,8 @@ void hfd_consistent_read_after(struct hfd_cacher *cacher, struct hfd_consistent_
                                uint64_t revision, hf_nsec timeout);
 
 /*
- * Each of the following functions removes reads from their lists and returns them, linked by next.
- * After the caller has released the lock, it passes them to hfd_consistent_reads_call_ready.
+ * Each of the following three functions removes reads from their lists and returns them, linked by
+ * next. After the caller has released the lock, it passes them to hfd_consistent_reads_call_ready.
  */
 /* Removes the reads whose revision the cache has reached. */
 struct hfd_consistent_read *hfd_consistent_reads_remove_reached_locked(struct hfd_cacher *cacher);
@@ -95,5 +96,6 @@ struct hfd_consistent_read *hfd_consistent_reads_remove_all_locked(struct hfd_ca
 /* Calls ready of each read in the list, or passes it to its thread. The caller must not hold the
  * lock. */
 void hfd_consistent_reads_call_ready(struct hfd_consistent_read *reads);
-/* Calls ready of each read in the list. */
+/* Calls ready of each read in the list on the calling thread: for the thread to which they were
+ * passed. */
 void hfd_consistent_reads_call_ready_here(struct hfd_consistent_read *reads);

@@ -3,7 +3,7 @@
  * Copies a page of the store's reply, because the reply ends with its callback.
  *
  * Invariant: the page holds a reference to each value from n_built on. The code that builds an
- * object of a value takes that reference over and counts n_built up.
+ * object of a value takes that reference over and increments n_built.
  */
 #include "server/cacher/sync/listing_page.h"
 

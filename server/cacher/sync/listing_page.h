@@ -2,8 +2,9 @@
 #pragma once
 /*
  * A page of a listing that waits to be built: its keys, and references to its values. A store
- * thread makes it in the callback of the list request, and passes it to the cacher's timer thread
- * under the cacher's lock (`first` in listing.h). That thread builds the objects and frees it.
+ * thread makes the page in the callback of the list request, and passes it to the cacher's timer
+ * thread under the cacher's lock (`first` in listing.h). The timer thread builds the objects and
+ * frees the page.
  */
 #include "server/storage/store.h"
 

@@ -12,7 +12,8 @@ struct hfd_reflector;
 
 /* NULL: out of memory. */
 struct hfd_reflector *hfd_reflector_new(void);
-/* Accepts NULL; returns NULL. */
+/* Requires that the reflector never ran, or hfd_reflector_stop has returned. Accepts NULL; returns
+ * NULL. */
 struct hfd_reflector *hfd_reflector_free(struct hfd_reflector *reflector);
 
 /*
@@ -20,7 +21,8 @@ struct hfd_reflector *hfd_reflector_free(struct hfd_reflector *reflector);
  * lock.
  */
 void hfd_reflector_run(struct hfd_cacher *cacher);
-/* The boot time at which hfd_reflector_run must be called; HF_NSEC_NEVER: it does not wait. */
+/* The boot time at which hfd_reflector_run must be called, because the backoff ends; HF_NSEC_NEVER:
+ * the reflector is not in a backoff. */
 hf_nsec hfd_reflector_due_locked(const struct hfd_cacher *cacher);
 /* The last failure, also after later successes; error 0 = none. Borrowed while the lock is held. */
 const struct hf_status *hfd_reflector_status_locked(const struct hfd_cacher *cacher);
