@@ -10,7 +10,7 @@ struct hf__json;
 /* One of the objects that every server has; the strings are static. */
 struct hfd_flow_default {
         const char *plural, *name;
-        bool mandatory; /* users cannot change it */
+        bool mandatory; /* users cannot change its spec, except spec.exempt of the level `exempt` */
 };
 struct hfd_flow_defaults {
         size_t n;

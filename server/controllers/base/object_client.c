@@ -32,8 +32,8 @@ int hfd_object_client_get_cached(struct hf_informer *informer, const char *ns, c
         return r;
 }
 
-/* Sends a request, and parses the response. A status of the server is dropped: the error code tells
- * the callers enough, and the reconcile loop logs it when it tries the key again. */
+/* Sends a request, and parses the response. The status of a failure is dropped: the error code
+ * tells the callers enough, and the reconcile loop logs that code when it tries the key again. */
 static int receive_object(struct hf_term *term, const struct hf_request *request,
                           struct hf__json **ret_json) {
         struct hf_status status;

@@ -4,11 +4,12 @@
  * The requests that controllers send. These functions convert between JSON text and struct
  * hf__json, and use the client of the term. That client is gated and fenced (holdfast/leader.h), so
  * a controller whose term has ended gets HF_E_NOT_LEADER, HF_E_STALE_TERM or HF_E_CANCELED from
- * every write.
+ * every write. A controller that runs on every instance has no such client, and must not use these
+ * functions.
  *
  * The functions that have a term block until the response has arrived or the term's abort token
- * fires (HF_E_CANCELED). They return 0, -ENOMEM, or an error of hf_client_do. Thread: any worker of
- * the term.
+ * fires (HF_E_CANCELED). They return 0, -ENOMEM, or an error of hf_client_do; those that return an
+ * object or a list also an error of hf__json_parse. Thread: any worker of the term.
  */
 #include <holdfast/informer.h>
 #include <holdfast/leader.h>
@@ -16,20 +17,20 @@
 struct hf__json;
 
 /*
- * Copies the object from the informer's cache; the caller frees the copy. It may be outdated. If
- * the informer keeps metadata only, the copy has metadata only. HF_E_NOT_FOUND: the object is not
- * in the cache. Never blocks.
+ * Copies the object from the informer's cache; the caller frees the copy. The copy may be outdated.
+ * If the informer keeps metadata only, the copy has metadata only. 0; HF_E_NOT_FOUND: the object is
+ * not in the cache; -ENOMEM; or another error of hf__json_parse. Never blocks.
  */
 int hfd_object_client_get_cached(struct hf_informer *informer, const char *ns, const char *name,
                                  struct hf__json **ret_object);
 
-/* Gets the object by a consistent read; the caller frees it. HF_E_NOT_FOUND: it does not exist, or
- * its kind is not served. */
+/* Gets the object by a consistent read; the caller frees it. HF_E_NOT_FOUND: the object does not
+ * exist, or this instance does not serve its kind. */
 int hfd_object_client_get(struct hf_term *term, const struct hf_resource *resource, const char *ns,
                           const char *name, struct hf__json **ret_object);
 
-/* Gets the list of the namespace's objects, or a page of it; the caller frees it. query as in
- * struct hf_request. */
+/* Gets the list of the objects in the namespace (NULL = in all), or a page of the list; the caller
+ * frees *ret_list. query as in struct hf_request. */
 int hfd_object_client_list(struct hf_term *term, const struct hf_resource *resource, const char *ns,
                            const char *query, struct hf__json **ret_list);
 
@@ -39,8 +40,9 @@ int hfd_object_client_create(struct hf_term *term, const struct hf_resource *res
 
 /*
  * Updates the object, if the stored object still has the same resourceVersion. HF_E_CONFLICT:
- * another client has changed it; HF_E_NOT_FOUND: another client has deleted it. The event of that
- * change enqueues its key again. subresource may be NULL.
+ * another client has changed the object; HF_E_NOT_FOUND: another client has deleted it, or this
+ * instance does not serve its kind. The event of another client's write enqueues the object's key
+ * again. subresource may be NULL.
  */
 int hfd_object_client_update(struct hf_term *term, const struct hf_resource *resource,
                              const char *ns, const char *name, const char *subresource,
@@ -67,7 +69,8 @@ struct hfd_object_client_delete_options {
         const char *policy; /* propagationPolicy: "Foreground", "Background" or "Orphan" */
 };
 
-/* HF_E_NOT_FOUND: there is no such object. HF_E_CONFLICT: a precondition does not hold. */
+/* HF_E_NOT_FOUND: there is no such object, or this instance does not serve its kind. HF_E_CONFLICT:
+ * a precondition does not hold. */
 int hfd_object_client_delete(struct hf_term *term, const struct hf_resource *resource,
                              const char *ns, const char *name,
                              const struct hfd_object_client_delete_options *options);

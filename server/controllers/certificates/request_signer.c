@@ -112,7 +112,8 @@ static int sign_request(struct hfd_controller_context *context, struct hf_term *
         int r = text ? hf__base64_decode(text, strlen(text), &pem, &n) : HF_E_INVALID;
 
         if (r == HF_E_INVALID) {
-                /* The API would refuse it in the body. A write of the status leaves it as it is. */
+                /* The API would refuse a body with this spec.request. A write of the status does
+                 * not change the stored spec, so the member may be left out. */
                 hf__json_remove(request, "spec.request");
                 return fail_request(term, request, name, "spec.request is not base64");
         }

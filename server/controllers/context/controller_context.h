@@ -33,7 +33,8 @@ struct hfd_controller_context {
         const struct hfd_kind *workspaces, *namespaces, *events, *cluster_roles, *api_services,
                 *quotas, *service_accounts, *certificate_requests, *definitions, *flow_schemas,
                 *priority_levels, *policies;
-        hfd_default_role_fn default_role, other_role;       /* NULL = none */
+        /* The roles that the server needs, and those that only others use; NULL = none. */
+        hfd_default_role_fn default_role, other_role;
         struct hfd_api_version api_versions[HFD_KINDS_MAX]; /* built-in ones with an APIService */
         size_t n_api_versions;
         struct hfd_flow_defaults flow_defaults;

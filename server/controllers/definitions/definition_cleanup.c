@@ -117,8 +117,9 @@ struct objects {
 };
 
 /* Deletes all objects, page by page. The pages are in the order of namespaces, so ns is enough to
- * delete each collection once; a kind without namespaces, once for each page. All objects of a page
- * are in memory together, so it has only 500, as many as kubectl asks for. */
+ * delete each collection once. (The collection of a kind without namespaces is deleted once for
+ * each page.) All objects of a page are in memory together, so a page has only 500 objects, as many
+ * as kubectl asks for. */
 static int delete_objects(struct hf_term *term, const struct hfd_kind_row *row,
                           struct objects *objects) {
         char ns[HF_NAME_MAX + 1] = "";

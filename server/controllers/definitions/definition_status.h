@@ -16,10 +16,11 @@ struct hf__json;
  */
 int hfd_definition_status_run(struct hf_term *term, void *ctx);
 
-#define HFD_DEFINITION_REVISION_MAX 32 /* bytes of a revision, with the NUL */
-/* Writes the status and the finalizers of a definition that was read from the informer's cache. A
- * member that is absent is not written. HF_E_CONFLICT: the stored definition has changed since.
- * *ret_revision: the revision of the write; may be NULL. Blocks until the response. */
+#define HFD_DEFINITION_REVISION_MAX 32 /* bytes of a resourceVersion, with the NUL */
+/* Writes metadata.finalizers, status.acceptedNames and status.conditions of a definition that was
+ * read from the informer's cache. A member that is absent is not written. ret_revision (may be
+ * NULL): the resourceVersion of the write. HF_E_CONFLICT: the stored definition has changed since.
+ * HF_E_INVALID: the definition has no name or no resourceVersion. Blocks until the response. */
 int hfd_definition_write_status(struct hf_term *term, const struct hf__json *definition,
                                 char ret_revision[HFD_DEFINITION_REVISION_MAX]);
 /* The time for conditions. text has HF__MICROTIME_MAX bytes. */

@@ -198,7 +198,7 @@ static int create_missing_defaults(struct hf_term *term, const struct hfd_flow_d
 
 int hfd_flow_controller_run(struct hf_term *term, void *ctx) {
         struct hfd_controller_context *context = ctx;
-        assert(context->flow_schemas && context->priority_levels); /* controllers.c: it is needed */
+        assert(context->flow_schemas && context->priority_levels); /* controllers.c set them */
         const struct hf_reconciler_source sources[] = {{.size = sizeof sources[0],
                                                         .informer =
                                                                 context->priority_levels->informer,

@@ -7,17 +7,19 @@
 struct hf__json;
 
 /*
- * Brings a stored object that the server has made up to date. wanted: the object as the server
+ * Updates the stored form of one of the server's own objects. wanted: the object as the server
  * makes it. mandatory: changes of users are undone. Otherwise a user's change stays if the
- * annotation apf.kubernetes.io/autoupdate-spec is false, or if it is absent and the spec was
- * changed. What a user has set in spec.exempt always stays. 0 or -ENOMEM.
+ * annotation apf.kubernetes.io/autoupdate-spec is false, or if that annotation is absent or not a
+ * boolean and the spec was changed. If wanted has spec.exempt, the value that a user has set there
+ * always stays. Sets the annotation to whether changes are undone. *ret_changed: the object must be
+ * written. 0 or -ENOMEM.
  */
 int hfd_flow_revise(struct hf__json *object, const struct hf__json *wanted, bool mandatory,
                     bool *ret_changed);
-/* Whether an object that this server does not make has the annotation of the server's own objects.
- * An earlier version has made it, so it is deleted. */
+/* For an object that this server does not make: whether the annotation is true. Then an earlier
+ * version of the server has made the object, and the controller deletes it. */
 bool hfd_flow_is_leftover(const struct hf__json *object);
-/* Sets the condition that says whether the level of a FlowSchema is missing. now: a metav1.Time. 0
- * or -ENOMEM. */
+/* Sets the condition that says whether the level of a FlowSchema is missing. now: a metav1.Time.
+ * *ret_changed: the schema must be written. 0; -ENOMEM; or -EINVAL: the status is malformed. */
 int hfd_flow_set_dangling(struct hf__json *schema, bool level_exists, const char *now,
                           bool *ret_changed);

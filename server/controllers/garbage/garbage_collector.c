@@ -5,8 +5,8 @@
  * policy Orphan, it removes the references to that owner from the dependents. See
  * https://kubernetes.io/docs/concepts/architecture/garbage-collection/.
  *
- * An event of an informer only enqueues keys. A worker then decides from the informers' state at
- * that time. The keys of an event:
+ * An event of an informer only enqueues keys. A worker takes a key later, and decides from the
+ * state that the informers have by then. The keys of an event:
  *
  *      object added or changed    its own, if it may have owners or a deletionTimestamp;
  *                                 its dependents', when its deletion in the foreground begins
@@ -31,12 +31,13 @@
  * Event are not in the graph: they are never collected, and deleting one enqueues no dependents.
  *
  * When kinds of CustomResourceDefinitions are added or removed, the loop ends and begins again with
- * another graph (hfd_kinds_run). An owner of a kind that is not in the graph counts as existing.
- * When its kind is added, the new loop checks all objects that have owners.
+ * another graph (hfd_kinds_run). An owner of a kind that is not in the set of kinds counts as
+ * existing. When its kind is added, the new loop checks all objects that have owners.
  *
  * Threads: map_event runs on the informers' threads. Several workers reconcile, one key by one
  * worker at a time. They share the graph, which is immutable, and the list of known absent owners.
- * The informers' threads share the index of waiting objects. Each of the two has its own lock.
+ * The informers' threads share the index of waiting objects. That list and that index have a lock
+ * each.
  */
 #include "server/controllers/garbage/garbage_collector.h"
 
@@ -100,7 +101,7 @@ static int result_of_absence(const struct hfd_kind *kind) {
 }
 
 /*
- * Reads an object, applies edit and writes it back. (The informers keep metadata only, so their
+ * Reads an object, applies edit and writes it back. (Most informers keep metadata only, so their
  * copy must not be written.) Writes only if the object still has that uid and, unless revision is
  * NULL, that revision; otherwise returns 0. HF_E_CONFLICT: another client changed it between read
  * and write, or it was not found (result_of_absence).
@@ -162,7 +163,7 @@ static int delete_node(struct job *job, enum hfd_gc_verdict verdict) {
 /* ---- an object with owners ---- */
 
 /*
- * Adds to the JSON array lost the uids of the owners that are not solid. An object may have two
+ * Adds the uids of the owners that are not solid to the JSON array `lost`. An object may have two
  * references with the same uid; if one of them refers to a solid owner, both are kept.
  */
 static int collect_lost(const struct hfd_gc_references *references, struct hf__json *lost) {
@@ -188,9 +189,10 @@ static int collect_lost(const struct hfd_gc_references *references, struct hf__j
 }
 
 /*
- * Counts the owners by their state. If some are solid, sets "uids" in the JSON object uids to those
- * whose references are to be removed. If there is no such uid, nothing can be removed from the
- * object, so the verdict must not be to remove references.
+ * Counts the owners by their state. If only some are solid, the references to the others are to be
+ * removed: sets the member "uids" of the JSON object `uids` to the array of their uids. If that
+ * array is empty, nothing can be removed, so the others are not counted: the verdict is then to
+ * keep the object.
  */
 static int classify_owners(struct job *job, struct hfd_gc_view *view, struct hf__json *uids) {
         struct hfd_gc_references references;
@@ -427,7 +429,8 @@ static int enqueue_keys(struct collector *collector, struct hf_workqueue *queue,
                 return r;
         r = hfd_gc_graph_enqueue_dependents(graph, uid, queue);
         if (r != 0)
-                hfd_gc_waiting_remove(&collector->waiting, key); /* some are missing */
+                /* Some were not enqueued. The same event is mapped again and must add them all. */
+                hfd_gc_waiting_remove(&collector->waiting, key);
         return r;
 }
 

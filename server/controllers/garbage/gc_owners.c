@@ -138,8 +138,8 @@ static int read_owner(struct hf_term *term, const struct hfd_kind *kind, const c
         return r == HF_E_NOT_FOUND ? 0 : r;
 }
 
-/* Sets `owner` of the references that are absent so far, and have the kind, namespace and name of
- * what was found. */
+/* Sets `owner` of those references that are absent so far. All n references have the kind,
+ * namespace and name that `found` was looked up with. */
 static void set_owners(struct hfd_gc_reference *references, size_t n, const struct found *found) {
         for (size_t i = 0; i < n; i++)
                 if (references[i].owner == HFD_GC_OWNER_ABSENT)
@@ -248,9 +248,9 @@ static void check_uid(void *ctx, const char *ns, const char *name, const char *o
 }
 
 /*
- * Searches the objects of other namespaces for the owners of one kind, which are absent. Only an
- * Event depends on the result, so a large collection is not searched, and nothing is found if
- * memory runs out.
+ * Searches other namespaces for the absent owners among the references, which are all of one kind.
+ * Only an Event depends on the result, so a large collection is not searched, and nothing is found
+ * if memory runs out.
  */
 static const struct hfd_gc_reference *find_elsewhere(const struct hfd_gc_reference *references,
                                                      size_t n, const char *ns) {
@@ -290,7 +290,8 @@ static void notice_other_namespace(struct hf_term *term, const struct hfd_gc_nod
 
 /* ---- all references of an object ---- */
 
-/* By kind, name and uid, so that those that name one owner are neighbours. */
+/* By kind, name and uid, so that references to the same owner are neighbours. Those without a kind
+ * come last. */
 static int compare_references(const void *a, const void *b) {
         const struct hfd_gc_reference *x = a, *y = b;
 

@@ -38,8 +38,8 @@ void hfd_gc_owners_done(struct hfd_gc_owners *owners);
 
 /* One reference of an object. */
 struct hfd_gc_reference {
-        const struct hf__json *json; /* these are borrowed from the object */
-        const char *uid, *name;      /* NULL = it has none */
+        const struct hf__json *json; /* borrowed from the object */
+        const char *uid, *name;      /* borrowed from json; NULL = it has none */
         const struct hfd_kind *kind; /* NULL: the owner cannot be looked up */
         enum hfd_gc_owner owner;
 };

@@ -2,8 +2,9 @@
 /*
  * The objects that are being deleted in the foreground.
  *
- * Invariant: an object is in the index only if its dependents were enqueued after it began to wait.
- * So a forgotten object costs time, but one that is remembered wrongly would leave dependents.
+ * Invariant: an object stays in the index only if the caller has enqueued its dependents after it
+ * began to wait. If an object is forgotten, its dependents are only enqueued once more. But if one
+ * were remembered wrongly, its dependents would not be enqueued, and might stay for ever.
  */
 #include "server/controllers/garbage/gc_waiting.h"
 

@@ -37,7 +37,7 @@ struct hfd_peers;
 
 /* own: this instance; borrowed, as clock is. hfd_peers_on_lease calls `changed` if the list differs
  * from the one at the previous call; `changed` must not block. Time alone also changes the list,
- * but that is noticed with the next Lease. 0 or -errno. */
+ * but that is noticed only with the next event of a Lease. 0 or -errno. */
 int hfd_peers_new(const struct hfd_identity *own, const struct hf_clock *clock,
                   void (*changed)(void *ctx), void *ctx, struct hfd_peers **ret_peers);
 struct hfd_peers *hfd_peers_free(struct hfd_peers *peers); /* accepts NULL, returns NULL */

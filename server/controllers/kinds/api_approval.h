@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Whether the Kubernetes community has approved a definition. Its groups (k8s.io, kubernetes.io and
- * those below) are protected: a definition in one of them says in an annotation where it was
- * approved, or that it was not. Pure. Thread: any.
+ * Whether the Kubernetes community has approved a CustomResourceDefinition. The community's groups
+ * (k8s.io, kubernetes.io and those below) are protected: a definition in one of them says in an
+ * annotation where it was approved, or that it was not. Pure. Thread: any.
  */
 #include "base/strbuf.h"
 
@@ -15,5 +15,5 @@ struct hfd_api_approval {
         struct hf__strbuf message;   /* the caller frees it */
 };
 
-/* group and annotation may be NULL. *approval is zeroed before the call. 0 or -ENOMEM. */
+/* group and annotation may be NULL. The caller zeroes *approval before the call. 0 or -ENOMEM. */
 int hfd_api_approval(const char *group, const char *annotation, struct hfd_api_approval *approval);
