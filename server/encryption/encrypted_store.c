@@ -5,7 +5,7 @@
  *      txn                  the puts are copied, with encrypted values   the caller's thread
  *      replies, events      copied, with decrypted values                the inner store's thread
  *
- * An object that no rule covers is neither copied nor delayed.
+ * A value that no rule covers is passed on without a copy of its bytes.
  *
  * Invariant: if a rule covers a key, a callback gets the key's value decrypted or marked as sealed.
  * (If the rule is newer than the get or the transaction, an encrypted value comes without the mark.
@@ -31,7 +31,7 @@
 #define PREFIX_MAX 256
 
 struct encrypted {
-        struct hfd_store store;  /* first member: the port casts it back */
+        struct hfd_store store;  /* first member: encrypted_of casts it back */
         struct hfd_store *inner; /* owned */
         hfd_random_fn random;
         char prefix[PREFIX_MAX];

@@ -8,8 +8,9 @@
  * A value that cannot be decrypted is delivered as it is stored, with hfd_kv.sealed. Gets and
  * transactions whose keys no rule covers (Leases, term records) go to the inner store directly.
  *
- * A transaction must not compare the value of a key that a rule covers: -EINVAL. Nothing does,
- * because fences compare term records only.
+ * A transaction must not compare the value of a key that a rule covers: -EINVAL. Nothing does: a
+ * fenced write compares the values of term records and of the epoch key
+ * (server/cacher/requests/store_identity.h), which are no objects, so no rule covers them.
  */
 #include "server/encryption/encryption.h"
 #include "server/storage/store.h"

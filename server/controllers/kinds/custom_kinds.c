@@ -20,8 +20,9 @@
  *
  *  - Only the thread uses the entries, until it has been joined. Other threads see only sets, which
  *    are immutable.
- *  - A kind is freed when neither its entry nor a set has it any more. That happens on this thread,
- *    on the thread of a controller, or in hfd_custom_kinds_free; never on the informers' thread.
+ *  - A kind is freed when neither its entry nor a set has it any more. That happens on the thread
+ *    of this file, on the thread of a controller, or in hfd_custom_kinds_free; never on an
+ *    informer's thread (kind_set.h).
  *  - `settled` says that, as of the count `scanned`, the current set has all kinds that have to be
  *    in it. The handler increases `changed` before a wait for its event's revision ends. So if a
  *    thread has waited for a revision, and then finds the set complete, it knows all kinds that
@@ -62,9 +63,11 @@ struct entry {
         uint64_t scan; /* the number of the last scan that found the definition */
         char *text;    /* owned; a new text of n_text bytes; NULL = `kind` is up to date */
         size_t n_text;
-        struct hfd_kind *kind; /* a reference; NULL = the definition has no objects */
-        hf_nsec since;         /* boot time at which the kind was made */
-        bool started;          /* the informer of the kind was started */
+        /* A reference. NULL = the definition makes no kind: hfd_definition_row returns false, or a
+         * built-in kind has its name. */
+        struct hfd_kind *kind;
+        hf_nsec since; /* boot time at which the kind was made */
+        bool started;  /* the informer of the kind was started */
 };
 
 struct hfd_custom_kinds {

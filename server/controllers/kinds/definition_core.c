@@ -147,8 +147,9 @@ static int accept_name(struct naming *naming, const char *key, bool is_kind, con
         return hf__json_put_string(naming->names, key, name);
 }
 
-/* Appends one message for each wanted short name that is in use, separated by commas; a repeated
- * name gets one message. Returns their number. */
+/* Appends one message for each wanted short name that is in use, separated by commas. A short name
+ * that this definition was given before causes no message, and a repeated one causes one message.
+ * Returns the number of messages. */
 static size_t say_short_conflicts(struct naming *naming, struct hf__strbuf *out) {
         const struct hf__json *wanted = hf__json_get(naming->wanted, "shortNames"),
                               *accepted = hf__json_get(naming->accepted, "shortNames");
@@ -253,8 +254,8 @@ static int set_names(struct hf__json *definition, const struct hfd_definition_us
 
 /*
  * Sets the condition Established. Kubernetes sets it some time after NamesAccepted, so that all
- * instances know the names by then. Here each instance serves the objects when it sees Established
- * itself, so both conditions are written together.
+ * instances know the names by then. Here each instance begins to serve the objects when it has seen
+ * Established, so both conditions are written together.
  */
 static int set_established(struct hf__json *definition, const char *now, bool *changed) {
         static const struct condition established = {"True", "InitialNamesAccepted",

@@ -20,9 +20,9 @@ struct hf__json;
 /* The finalizer that keeps a definition until its objects are deleted. */
 #define HFD_DEFINITION_FINALIZER "customresourcecleanup.apiextensions.k8s.io"
 
-/* Both functions return whether the name was accepted for a definition of the group, perhaps for
- * the same one. Names of resources (plural, singular and short names) and names of kinds are
- * separate. */
+/* Both functions return whether the name was accepted for a definition of the group. That may also
+ * be the definition whose conditions are set. Names of resources (plural, singular and short names)
+ * and names of kinds are separate. */
 struct hfd_definition_uses {
         bool (*resource)(void *ctx, const char *group, const char *name);
         bool (*kind)(void *ctx, const char *group, const char *name);

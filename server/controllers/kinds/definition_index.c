@@ -23,8 +23,8 @@
 #define NAME_INDEX "definition-names"
 
 /* The first letters of the values. */
-#define RESOURCE 'r' /* a name of the resource that was accepted */
-#define KIND     'k' /* a name of the kind that was accepted */
+#define RESOURCE 'r' /* an accepted plural, singular or short name */
+#define KIND     'k' /* an accepted kind of objects or of lists */
 #define WAITS    'w' /* the definition waits for a name in use; the value has "" as the name */
 #define SERVES   'v' /* a version that is served */
 
@@ -45,7 +45,7 @@ static void add_value(struct hf_informer_values *values, char what, const char *
         (void)hf_informer_values_add(values, value);
 }
 
-/* Whether a name of the definition was not accepted, because another definition has it. */
+/* Whether some name of the definition was refused, because it is in use. */
 static bool waits_for_name(const struct hf__json *definition) {
         for (const struct hf__json *m =
                      hf__json_first(hf__json_path(definition, "status.conditions"));

@@ -51,8 +51,9 @@ static void index_finalizers(void *ctx, const char *ns, const char *name, const 
                 (void)hf_informer_values_add(values, ns);
 }
 
-/* Controllers read more than the metadata of these kinds from the informers here. Most rows name no
- * group: a custom kind that has such a plural only costs more memory. */
+/* Controllers read more than the metadata of these kinds from the informers. Most comparisons
+ * ignore the group, so a custom kind with the same plural is kept whole too; that only costs
+ * memory. */
 static bool is_kept_whole(const struct hf_resource *resource) {
         return (strcmp(resource->plural, "namespaces") == 0 && !*resource->group) ||
                strcmp(resource->plural, "workspaces") == 0 ||

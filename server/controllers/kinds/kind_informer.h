@@ -4,12 +4,13 @@
  * The informer of a kind. Those of namespaces, workspaces, clusterroles, apiservices,
  * certificatesigningrequests, validatingadmissionpolicies, flowschemas and
  * prioritylevelconfigurations cache whole objects, and that of customresourcedefinitions leaves out
- * the schemas. All others cache metadata only, so a controller must not write a cached object back.
+ * the schemas. The informers of all other kinds cache metadata only. A controller must not write a
+ * cached definition, or a cached object of these other kinds, back to the server.
  *
- * If sources.metadata_client is set, those others miss some changes: they get no event of a change
- * that leaves the metadata as they are, if the object has neither owners nor finalizers. So the
- * cached resourceVersion of such an object may be outdated. (needs_all_changes in the .c file has
- * exceptions.)
+ * If sources.metadata_client is set, the informers of the other kinds miss some changes: they get
+ * no event of a change that leaves the metadata as they are, if the object has neither owners nor
+ * finalizers. So the cached resourceVersion of such an object may be outdated. (needs_all_changes
+ * in the .c file has exceptions.)
  */
 #include "server/controllers/kinds/kind_set.h"
 

@@ -26,7 +26,7 @@ struct hfd_kind_row {
 struct hfd_kind {
         struct hfd_kind_row row;
         struct hf_informer *informer; /* owned */
-        size_t id;                    /* unique in this process; never used again */
+        size_t id;                    /* unique in its struct hfd_kinds; never used again */
         bool is_custom;
         /* The next two are for custom kinds; a built-in one lives as long as the hfd_kinds. */
         atomic_int refs;

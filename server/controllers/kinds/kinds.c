@@ -2,8 +2,8 @@
 /*
  * The built-in kinds, the sets, and the loops of the controllers with a set.
  *
- * Invariant: custom kinds are freed before the built-in ones, because they follow the informer of
- * definitions, and begin to follow it before it is started.
+ * Invariant: custom_kinds.c is started before the informers of the built-in kinds and freed before
+ * them, because it follows one of these, the informer of definitions (custom_kinds.h).
  */
 #include "server/controllers/kinds/kinds.h"
 

@@ -2,8 +2,9 @@
 /*
  * The quota controller: recounts the quotas of a namespace after objects were created or deleted in
  * it, after a pod, a claim or a service has changed, and after a quota has changed. The server
- * itself adds creates to status.used (server/registry/write/quota/quota.h), but does not subtract
- * deletes. This controller does that.
+ * itself adds what a create or an update needs to status.used
+ * (server/registry/write/quota/quota.h), but subtracts nothing after a delete, or after an update
+ * that lowers the use. This controller does that.
  *
  *      1. The quotas of the namespace are listed, by a consistent read.
  *      2. The objects of each kind that a quota names are counted, at the revision of that list or
@@ -12,9 +13,10 @@
  *      3. The status is written if it is different, and if the quota still has the version of the
  *         list.
  *
- * Invariant: the order of these steps. A create that a quota counts changes the quota, so a create
- * between 1 and 3 makes 3 fail, and the recount is repeated. A count before the list would miss
- * creates that the list contains already, and would undo their charge.
+ * Invariant: the order of these steps. A create, or an update that raises the use, writes the quota
+ * in the same transaction. If that happens between 1 and 3, then 3 fails, and the recount is
+ * repeated. If the objects were counted before the list, a create between the two would be missing
+ * in the count, but charged in the listed status.used, and step 3 would remove its charge.
  *
  * A new leader gets the keys of all objects, so it also corrects what its predecessor has left. The
  * same happens when kinds are added or removed (hfd_kinds_run): then quotas that name these kinds

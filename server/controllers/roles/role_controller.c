@@ -32,8 +32,8 @@ static const struct hf_resource cluster_roles = {"rbac.authorization.k8s.io", "v
 
 /* A copy of the informer's roles, because they must be parsed without its lock. */
 struct roles {
-        char **texts; /* owned */
-        size_t *sizes, n, space;
+        char **texts;            /* owned, with each text */
+        size_t *sizes, n, space; /* sizes: owned; space: the length of both arrays */
         int error;
 };
 
@@ -66,7 +66,8 @@ static int read_roles(struct hf_informer *informer, struct hf__json **ret_list) 
                 hf_informer_each(informer, copy_role, &roles);
         for (size_t i = 0; i < roles.n; i++) {
                 struct hf__json *role = NULL;
-                /* Without a role that was not parsed, others would lose its rules. */
+                /* If a role were left out because it was not parsed, the aggregated roles that
+                 * select it would lose its rules. So fail instead. */
                 if (roles.error == 0)
                         roles.error = hf__json_parse(roles.texts[i], roles.sizes[i], &role, NULL);
                 if (roles.error == 0)
@@ -120,8 +121,8 @@ static int aggregate_roles(const struct run *run, struct hf_term *term) {
         return r;
 }
 
-/* Applies only a few of the other roles at a time: there is one worker, and clients wait for
- * aggregated roles, but not for the other ones. */
+/* Applies only a few objects of context->other_role at a time: there is one worker, and clients
+ * wait for aggregated roles, but not for those objects. */
 static int reconcile_role(void *ctx, struct hf_term *term, const char *key, hf_nsec *ret_again) {
         struct run *run = ctx;
         int r = aggregate_roles(run, term);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The leader-only controller cluster-roles. At the start of each term it brings holdfastd's own
- * roles and bindings up to date; then it keeps the rules of aggregated ClusterRoles equal to those
- * of the roles that they select.
+ * The leader-only controller cluster-roles. At the start of each term it brings the roles and
+ * bindings up to date that the server itself needs. Then it keeps the rules of aggregated
+ * ClusterRoles equal to those of the roles that they select. Meanwhile it also brings the default
+ * roles and bindings up to date that only other programs need, such as the kubelet.
  */
 #include <holdfast/leader.h>
 

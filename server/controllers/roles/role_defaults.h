@@ -13,15 +13,16 @@
 
 struct hf__json;
 
-/* Blocks on requests until all objects are up to date or the term is aborted. default_role NULL:
- * there are none. 0, or an error of a request. Thread: the controller's. */
+/* Blocks until all objects are up to date, one of them fails, or the term is aborted. default_role
+ * NULL: there are none. 0, or the error of a request. Thread: the controller's. */
 int hfd_role_defaults_apply(struct hf_term *term, hfd_default_role_fn default_role);
 /* The same for at most `max` objects, beginning with the one at index *at. Moves *at past those
  * that are up to date. default_role is required. *ret_more: there are further objects. */
 int hfd_role_defaults_apply_some(struct hf_term *term, hfd_default_role_fn default_role, size_t *at,
                                  size_t max, bool *ret_more);
 
-/* Adds to `object` everything that it lacks and `wanted` has. Sets *ret_changed to true if that
- * changes the object, and otherwise does not write *ret_changed. Pure. 0 or -ENOMEM. */
+/* Adds to `object` the labels, rules, subjects and aggregationRule that it lacks and `wanted` has.
+ * Sets *ret_changed to true if that changes the object, and otherwise does not write *ret_changed.
+ * Pure. 0 or -ENOMEM. */
 int hfd_role_defaults_merge(struct hf__json *object, const struct hf__json *wanted,
                             bool *ret_changed);
