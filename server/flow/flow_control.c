@@ -2,8 +2,8 @@
 /*
  * The current index, the thread that builds the next one, and the levels.
  *
- * Invariants: from hfd_flow_control_new on there is an index. A reference to it is taken only with
- * mu held, so that it cannot be replaced and freed in between.
+ * Invariants: from hfd_flow_control_new on there is an index. Whoever takes a reference through the
+ * member `index` holds mu, so that the index cannot be replaced and freed in between.
  */
 #include "server/flow/flow_control.h"
 

@@ -29,8 +29,9 @@ int hfd_flow_control_start(struct hfd_flow_control *flow, struct hfd_cacher *cac
 /* Joins the threads; call it before the cacher is freed. hfd_flow_control_changed may still be
  * called. Accepts NULL, and one that was not started. Idempotent. */
 void hfd_flow_control_stop(struct hfd_flow_control *flow);
-/* Stops the threads and frees everything. Requires that no request is in progress. Accepts NULL,
- * returns NULL. */
+/* Stops the threads and frees everything. Requires that no request is in progress and that no
+ * connection is open, because its memo refers to an index (request_memo.h). Accepts NULL, returns
+ * NULL. */
 struct hfd_flow_control *hfd_flow_control_free(struct hfd_flow_control *flow);
 
 /* The objects in the cacher may have changed. Never blocks. Accepts NULL. */

@@ -4,8 +4,8 @@
  * waiting (/debug/api_priority_and_fairness/). Columns and texts are those of kube-apiserver.
  *
  * A table is collected first, as cells with a comma and a tab between them and a line feed after
- * each row. Then it is aligned: a column is as wide as its widest cell and a blank, but at least 8.
- * The last cell of a row is not filled up.
+ * each row. Then it is aligned: a column is as wide as its widest cell, a comma and a blank, but at
+ * least WIDTH_MIN. The last cell of a row is not filled up.
  *
  * Invariant: no cell contains a tab or a line feed; put_cell sees to it.
  */
@@ -87,7 +87,7 @@ static void put_row(struct dump *dump, const char *const *cells, size_t n) {
 
 /* ---- alignment ---- */
 
-/* Sets each width to that of the widest cell and one blank, if that is more. */
+/* Sets each width to that of the widest cell, its comma and a blank, if that is more. */
 static void measure_cells(const char *cells, size_t widths[N_COLUMNS_MAX]) {
         size_t column = 0, n = 0;
 

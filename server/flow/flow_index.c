@@ -73,7 +73,8 @@ static void index_free(struct hfd_flow_index *index) {
         free(index);
 }
 
-/* Relaxed is enough: the caller has a reference, or the lock of flow_control.c, which has one. */
+/* Relaxed is enough: the caller has a reference, or holds the mutex that keeps flow_control.c from
+ * dropping its own. */
 struct hfd_flow_index *hfd_flow_index_ref(struct hfd_flow_index *index) {
         assert(!index || atomic_load_explicit(&index->n_refs, memory_order_relaxed) > 0);
         if (index)
@@ -277,9 +278,9 @@ static int apply_levels(struct hfd_flow_index *index, struct hfd_flow_levels *le
         return r;
 }
 
-/* The order matters: the mandatory levels are applied like the others, and a schema finds its class
- * in a level that apply_levels has made. Only the sort could come anywhere in this function. After
- * it, no schema may move: hfd_flow_index_match returns pointers into the array. */
+/* The order matters: the mandatory levels are applied and the mandatory schemas are sorted like the
+ * others, and a schema finds its class in a level that apply_levels has made. Once the index is
+ * returned, no schema may move: hfd_flow_index_match returns pointers into the array. */
 struct hfd_flow_index *hfd_flow_builder_finish(struct hfd_flow_builder *builder,
                                                struct hfd_flow_levels *levels) {
         struct hfd_flow_index *index = builder->index;

@@ -2,9 +2,10 @@
 #pragma once
 /*
  * An immutable index of FlowSchemas and priority levels, which finds the schema and the level of a
- * request as Kubernetes does: of the schemas that match, the one with the lowest precedence counts,
- * then the one whose name comes first. A schema whose level does not exist matches nothing. The
- * mandatory schemas and levels (flow_objects.h) match even while they are not stored.
+ * request as Kubernetes does: of the schemas that match, the one with the lowest number as its
+ * matchingPrecedence counts, then the one whose name comes first. A schema whose level does not
+ * exist matches nothing. The mandatory schemas and levels (flow_objects.h) match even while they
+ * are not stored.
  *
  * An index also holds the levels at work (flow_level.h) that its requests enter, unless it was made
  * without them.

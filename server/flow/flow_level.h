@@ -6,7 +6,7 @@
  *
  * A request has a place, a member of its owner's struct. When a place enters, it executes at once,
  * is refused, or waits. When the wait ends, the level calls the owner (hfd_flow_owner.decided),
- * unless the place has left before. Every place that executes or waits must leave.
+ * unless the wait ends because the place leaves. Every place that executes or waits must leave.
  *
  * Lifetime: the index (flow_index.h) holds the level and its classes, and a request that has a
  * place holds the index. While a place waits, its owner must exist. So a waiting owner holds a
@@ -36,7 +36,8 @@ struct hfd_flow_description {
 
 struct hfd_flow_owner {
         /* The wait has ended: the request executes, or it is refused. Called once for each wait,
-         * except if the place leaves before. Must not block. */
+         * except if the place leaves while it waits. A place that was granted its seats may leave
+         * on another thread before this call. Must not block. */
         void (*decided)(struct hfd_flow_place *place, bool granted);
         /* Called under the lock of the level. */
         void (*describe)(const struct hfd_flow_place *place, struct hfd_flow_description *ret);
@@ -65,12 +66,13 @@ struct hfd_flow_place {
 enum hfd_verdict hfd_flow_level_enter(struct hfd_flow_place *place, unsigned width, hf_nsec now,
                                       unsigned *ret_retry_after);
 /* The request ends, or its client has left. Does nothing if the place is outside. True: it was
- * waiting, and `decided` will not be called. */
+ * waiting, and `decided` will not be called. False: if it has waited, `decided` has been called, or
+ * another thread is about to call it. */
 bool hfd_flow_level_leave(struct hfd_flow_place *place, hf_nsec now);
 /* Whether the place is in the level and has seats. */
 bool hfd_flow_level_executes(struct hfd_flow_place *place);
-/* Counts another refusal, of a place whose wait has ended without a seat. Returns the Retry-After
- * in seconds. */
+/* Counts a refusal for the Retry-After only: that of a place whose wait has ended without a seat,
+ * which the class has counted already. Returns the Retry-After in seconds. */
 unsigned hfd_flow_level_refuse(struct hfd_flow_level *level, hf_nsec now);
 /* The greatest width with which a request may enter; 0 = no limit. */
 unsigned hfd_flow_level_max_width(struct hfd_flow_level *level);

@@ -209,9 +209,10 @@ static bool is_idle(struct hfd_flow_level *level) {
 /*
  * Removes the deleted levels that nothing can use any more: if the list has the last reference,
  * nobody can get another one, because only hfd_flow_levels_apply makes one from the list, under mu.
- * A deleted level that has no requests, but to which the memo of a connection or a request without
- * its body still refers, loses its share. If such a request enters it, its last limit applies until
- * the next period, which gives the level its share again. True: shares have changed.
+ * A deleted level that has no requests loses its share, even if the memo of a connection still
+ * refers to it, or a request whose body has not arrived. If such a request enters it, its last
+ * limit applies until the next period, which gives the level its share again. True: shares have
+ * changed.
  */
 static bool reap_locked(struct hfd_flow_levels *levels) {
         bool changed = false;

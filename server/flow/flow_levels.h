@@ -42,16 +42,17 @@ void hfd_flow_levels_stop(struct hfd_flow_levels *levels);
 struct hfd_flow_levels *hfd_flow_levels_free(struct hfd_flow_levels *levels);
 
 /*
- * These levels exist from now on: makes those that are new, and changes the others while requests
- * run and wait in them. Fills in ret_levels with a reference for each spec. 0 or -errno: no
- * reference was made; some levels may have been changed, and the others count as deleted until a
- * later call reaches them.
+ * These levels, at least one, exist from now on: makes those that are new, and changes the others
+ * while requests run and wait in them. Fills in ret_levels with a reference for each spec. 0 or
+ * -errno: no reference was made; some levels may have been changed, and the others count as deleted
+ * until a later call reaches them.
  */
 int hfd_flow_levels_apply(struct hfd_flow_levels *levels, const struct hfd_flow_level_spec *specs,
                           size_t n, struct hfd_flow_level **ret_levels);
 /* Ends a period: reaps levels, and adjusts the limits. The timer calls it; so do tests. */
 void hfd_flow_levels_end_period(struct hfd_flow_levels *levels, hf_nsec now);
-/* Refuses the requests whose deadline has passed. Returns the earliest deadline that is left. */
+/* Refuses the requests whose deadline has passed. Returns the earliest deadline that is left;
+ * HF_NSEC_NEVER = none. */
 hf_nsec hfd_flow_levels_expire(struct hfd_flow_levels *levels, hf_nsec now);
 
 /* The server shuts down: no request waits longer than until this deadline, neither those that wait
@@ -72,5 +73,5 @@ void hfd_flow_levels_free_bytes(struct hfd_flow_levels *levels, size_t bytes);
 void hfd_flow_levels_each(struct hfd_flow_levels *levels,
                           void (*fn)(void *ctx, struct hfd_flow_level *level, bool quiescing),
                           void *ctx);
-/* The fair fraction of the last adjustment; for metrics. */
+/* The fair fraction (core/borrowing.h) of the last adjustment; for metrics. */
 double hfd_flow_levels_fraction(struct hfd_flow_levels *levels);

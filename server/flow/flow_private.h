@@ -13,7 +13,7 @@
 
 /* Why a request got no seats. */
 enum hfd_flow_refusal {
-        HFD_FLOW_QUEUE_FULL,
+        HFD_FLOW_QUEUE_FULL,        /* also: no memory, or HFD_FLOW_WAITING_BYTES is reached */
         HFD_FLOW_CONCURRENCY_LIMIT, /* the level has no queues */
         HFD_FLOW_TIME_OUT,          /* also: its client left while it waited */
         HFD_FLOW_N_REFUSALS

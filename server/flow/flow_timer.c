@@ -3,8 +3,8 @@
  * The thread of the priority levels' timer, which calls `look` whenever something is due.
  *
  * Invariant: no time that was passed to hfd_flow_timer_expect is missed. While `look` runs,
- * `planned` is NEVER, so every such call makes the thread call `look` again: the running call may
- * have passed that level already.
+ * `planned` is HF_NSEC_NEVER, so every such call makes the thread call `look` again: the level to
+ * which the time belongs may be one that the running call has passed already.
  */
 #include "server/flow/flow_timer.h"
 

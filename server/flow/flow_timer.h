@@ -5,7 +5,8 @@
  * sleeps until the time that the last look returned, or until somebody expects an earlier one.
  *
  * Thread: init, start, stop and done are for the owner only; expect may be called on any thread,
- * also with a level's mutex locked. Lock: one mutex, which is locked last, and never during a look.
+ * also with a level's mutex locked. Lock: one mutex, which is locked last. The thread does not hold
+ * it during a look.
  */
 #include <pthread.h>
 #include <stdbool.h>
@@ -23,7 +24,7 @@ struct hfd_flow_timer {
         /* guarded by mu */
         pthread_mutex_t mu;
         pthread_cond_t wake;
-        hf_nsec planned; /* when it looks next; NEVER = it is looking now, or was not started */
+        hf_nsec planned; /* the next look; HF_NSEC_NEVER = during a look, or not started */
         bool woken, stopping;
 
         /* start and stop only */

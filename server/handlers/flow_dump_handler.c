@@ -40,8 +40,8 @@ static bool append_table(const struct hfd_flow_dump_handler *handler,
         } else if (strcmp(table, "dump_requests") == 0) {
                 int r = hfd_query_get(hfd_http_request_query(request), "includeRequestDetails",
                                       details, sizeof details);
-                /* As in kube-apiserver, every value but the empty one asks for the details, also
-                 * one that is too long for the buffer. */
+                /* As in kube-apiserver, every value but the empty one asks for the details.
+                 * HF_E_INVALID: the value is too long for the buffer, or badly encoded. */
                 hfd_flow_dump_requests(handler->levels, handler->host,
                                        r == HF_E_INVALID || (r == 0 && *details), text);
         } else {

@@ -12,8 +12,8 @@
  *
  * Rights are not remembered: each request is authorized.
  *
- * Invariant: a memo has a reference to its index, so no other index can get its address. Therefore
- * equal addresses mean that it is still the current one.
+ * Invariant: a memo has a reference to its index, so no other index can get that address. Therefore
+ * the memo's index is the current one if both have the same address.
  */
 #include "server/filters/request/request_memo.h"
 

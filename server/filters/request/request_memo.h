@@ -16,9 +16,9 @@
 
 struct hfd_flow_control;
 
-/* Looks up the path of the request. Returns the size of the text that its context needs
- * (request_context.h), and in *ret_name the object's name, borrowed from the request. 0: the memo
- * does not know the path. */
+/* Looks up the path of the request. Returns the size of the text that hfd_request_memo_recall fills
+ * in, and in *ret_name the object's name, borrowed from the request. 0: the memo does not know the
+ * path, and *ret_name is unchanged. */
 size_t hfd_request_memo_find(struct hfd_http_request *request, const char **ret_name);
 /* Only for a path that the memo knows. Fills in info, labels and text. The strings of info point
  * into text, which has the size that hfd_request_memo_find returned. */

@@ -27,7 +27,7 @@ void hfd_borrowing_nominal(const struct hfd_level_shares *level, uint64_t sum, u
         ret_limits->is_exempt = level->is_exempt;
         ret_limits->nominal = (unsigned)nominal;
         ret_limits->lower = (unsigned)(nominal - lendable);
-        /* The cap makes it fit its type. No server has that many seats. */
+        /* The cap makes `upper` fit its type. No server has that many seats. */
         uint64_t upper = nominal + borrowing;
         ret_limits->upper = (unsigned)(upper < UINT32_MAX / 2 ? upper : UINT32_MAX / 2);
 }
@@ -83,9 +83,9 @@ static double find_fraction(const struct hfd_level_limits *levels, size_t n, dou
         return high;
 }
 
-/* The exempt levels leave the limited ones no more than their assured seats, or less: what each is
- * assured above its lower limit shrinks in the same proportion. left, lower and sum are for all
- * limited levels: the seats left to them, their lower limits, their assured seats. */
+/* The exempt levels leave the limited ones at most their assured seats: what each is assured above
+ * its lower limit shrinks in the same proportion. left, lower and sum are for all limited levels:
+ * the seats left to them, their lower limits, their assured seats. */
 static void shrink_level(struct hfd_level_limits *level, int64_t left, int64_t lower, int64_t sum) {
         double part =
                 left > lower && sum > lower ? (double)(left - lower) / (double)(sum - lower) : 0;

@@ -20,7 +20,7 @@ struct hfd_level_shares {
 struct hfd_level_limits {
         bool is_exempt;
         unsigned nominal, lower, upper; /* seats */
-        /* in: what the level has wanted in the last period */
+        /* in: what the level has wanted lately (hfd_seat_demand) */
         uint64_t high_watermark;
         double smoothed;
         /* in and out */

@@ -6,8 +6,8 @@
  *  - executing_seats is at most the limit, except after the limit was lowered or an exempt level
  *    was given one, and for one request that is wider than the limit, which then runs alone. (An
  *    exempt level has no limit.)
- *  - After each function the head of the first queue in `order`, if there is one, has no room: no
- *    seat is free that the next request could use.
+ *  - After each function the head of the first queue in `order`, if there is one, cannot start: it
+ *    has no room, or the limit is 0.
  *  - A queue is in `order` if and only if requests wait in it. Its key is next_r plus the work of
  *    its head.
  *  - next_r of an active queue is not before the arrival of its head: a queue that was served less

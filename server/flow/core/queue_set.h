@@ -15,12 +15,12 @@
  *                         queue accepts more while the next request is too wide for the free seats)
  *
  * Fair queuing. Virtual time, r, advances as fast as each active queue would be served if all
- * shared the seats in use evenly. (In Kubernetes it is the seats that could be in use. Then r runs
- * ahead while wide requests leave seats empty, and the order becomes that of arrival.) Each queue
- * has the virtual time at which its next request starts. Of the requests at the heads of their
- * queues, the one that would end first in virtual time is next. The work of a request is estimated
- * when it starts, and corrected when it ends. So a flow with many or with long requests falls
- * behind, and a flow with few requests is served soon.
+ * shared the seats in use evenly. (Kubernetes counts the seats that could be in use instead. Then r
+ * runs ahead while wide requests leave seats empty, and the order becomes that of arrival.) Each
+ * queue has the virtual time at which its next request starts. Of the requests at the heads of
+ * their queues, the one that would end first in virtual time is next. The work of a request is
+ * estimated when it starts, and corrected when it ends. So a flow with many or with long requests
+ * falls behind, and a flow with few requests is served soon.
  *
  * The next request in this order starts as soon as it has room. A wide one waits until its seats
  * are free; meanwhile no request that comes after it in the order passes it. One that is wider than

@@ -12,7 +12,7 @@
 /* Zero = nothing was refused yet. */
 struct hfd_retry_after {
         /* A ring: the refusals in each of the last seconds. The second s is at the index s modulo
-         * the length, which is that of the longest `after`, and one for the running second. */
+         * the length. The length is the longest `after`, plus one for the running second. */
         uint32_t refused[HFD_RETRY_AFTER_MAX + 1];
         int64_t second;  /* of the latest refusal */
         int64_t doubled; /* the second in which `after` was last doubled */
