@@ -83,7 +83,8 @@ int hfd_encryption_add_resource(struct hfd_encryption_rule *rule, const char *pl
         struct entry *entry = &rule->entries[rule->n_entries++]; /* freed with the rule */
         entry->plural = strdup(plural);
         entry->group = strdup(group);
-        /* "*." is the core group, and "secrets" has no dot. */
+        /* In the core group, whose name is "", the wildcard has a dot ("*."), but a resource has
+         * none ("secrets"). */
         bool dot = *group || strcmp(plural, "*") == 0;
         if (asprintf(&entry->text, "%s%s%s", plural, dot ? "." : "", group) < 0)
                 entry->text = NULL;
@@ -128,8 +129,8 @@ int hfd_encryption_add_identity(struct hfd_encryption_rule *rule) {
         return add_key(rule, NULL, "");
 }
 
-/* "*.*" matches all resources, "*.GROUP" those of one group. "*" without a group has group "", so
- * it matches those of the core group. */
+/* "*.*" matches all resources, "*.GROUP" those of one group, and "*." those of the core group,
+ * whose name is "". */
 static bool entry_matches(const struct entry *entry, const char *plural, const char *group) {
         bool any = strcmp(entry->plural, "*") == 0;
 
@@ -221,7 +222,7 @@ int hfd_encryption_seal(const struct hfd_encryption_rule *rule, const char *key,
 }
 
 /* Whether the value was encrypted with the key. No prefix is the beginning of another one, because
- * each ends with the only colon after the name. */
+ * a prefix ends with the colon after the name, and names contain no colon. */
 static bool is_of_key(const struct key *key, const struct hf__buf *stored) {
         if (!key->cipher)
                 return !hfd_is_sealed(stored);

@@ -41,7 +41,8 @@ struct hfd_encryption *hfd_encryption_new(const char *text, size_t n);
  * or HF_E_TOO_LARGE: there are too many. */
 int hfd_encryption_add_rule(struct hfd_encryption *encryption,
                             struct hfd_encryption_rule **ret_rule);
-/* Adds a resource; plural or both may be "*". 0, -ENOMEM or HF_E_TOO_LARGE. */
+/* Adds a resource; plural or both may be "*". 0, HF_E_TOO_LARGE, or -ENOMEM; then the encryption
+ * can only be freed. */
 int hfd_encryption_add_resource(struct hfd_encryption_rule *rule, const char *plural,
                                 const char *group);
 /* Adds a key after those that the rule has. name: not empty, without ':'. 0; -ENOMEM; -EINVAL:
@@ -68,12 +69,13 @@ bool hfd_encryption_is_same(const struct hfd_encryption *a, const struct hfd_enc
 /* The rule for a resource, borrowed. NULL: it is stored as it is. */
 const struct hfd_encryption_rule *hfd_encryption_rule(const struct hfd_encryption *encryption,
                                                       const struct hfd_resource *resource);
-/* The same for a custom resource, which needs no definition. */
+/* The same for a custom resource, also if the server has no CustomResourceDefinition for it. */
 const struct hfd_encryption_rule *hfd_encryption_rule_of(const struct hfd_encryption *encryption,
                                                          const char *plural, const char *group);
 /*
- * Encrypts plain with the rule's first key. *ret_stored is the value to store under the name `key`:
- * a new reference, to plain itself if the first provider is identity. 0 or -ENOMEM.
+ * Encrypts plain with the rule's first key; the rule must have one. nonce: as in cipher.h, so a new
+ * one for each call. *ret_stored is the value to store under the name `key`: a new reference, to
+ * plain itself if the first provider is identity. 0 or -ENOMEM.
  */
 int hfd_encryption_seal(const struct hfd_encryption_rule *rule, const char *key,
                         const uint8_t nonce[HFD_NONCE_MAX], struct hf__buf *plain,

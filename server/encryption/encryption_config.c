@@ -64,7 +64,8 @@ static void set_element(struct parser *p, const char *list, size_t i) {
         (void)snprintf(p->place, sizeof p->place, "%.120s[%zu]", list, i);
 }
 
-/* Refuses members of an object other than these. known ends with NULL. */
+/* Refuses a value that is not an object, and an object with a member that is not in known, which
+ * ends with NULL. */
 static int check_members(const struct parser *p, const struct hf__json *object,
                          const char *const *known) {
         if (!hf__json_is_object(object))

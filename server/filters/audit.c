@@ -64,7 +64,7 @@ static bool is_basic(const char *header) {
 static void put_attempts(struct hfd_request_context *context, struct hf__strbuf *out) {
         struct hfd_http_request *request = context->request;
         const char *header = hfd_http_request_header(request, "authorization");
-        char token[2];
+        char token[2]; /* HF_E_INVALID: it was sent, but is longer, or badly encoded */
         int r = hfd_query_get(hfd_http_request_query(request), "access_token", token, sizeof token);
         const struct {
                 const char *name;
@@ -72,7 +72,7 @@ static void put_attempts(struct hfd_request_context *context, struct hf__strbuf 
         } methods[] = {
                 {"basic", header && is_basic(header)},
                 {"bearer", header && strncasecmp(header, "Bearer ", 7) == 0},
-                {"access_token", r == HF_E_INVALID || (r == 0 && token[0])}, /* it need not fit */
+                {"access_token", r == HF_E_INVALID || (r == 0 && token[0])},
                 {"x509", hfd_http_request_peer(request).kind != HFD_PEER_NONE},
         };
         size_t n = 0;

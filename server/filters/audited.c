@@ -2,8 +2,9 @@
 /*
  * Adds bodies and annotations to audit records, and the event for the start of a watch.
  *
- * Invariant: a request may have no record, because auditing is off, no rule wants it, the record
- * was lost, or the request was refused before it got a context. Then every function does nothing.
+ * Invariant: a request may have no record, because auditing is off, the policy's level for the
+ * request is None, the record was lost, or the request was refused for its path or method, or
+ * before it got a context. Then every function does nothing.
  */
 #include "server/filters/audited.h"
 
@@ -20,8 +21,8 @@ static struct hfd_audit_record *record_of(struct hfd_http_request *request) {
         return context ? context->audited : NULL;
 }
 
-/* At the level Metadata the body is kept for the name, uid and version that it contains; a patch
- * and the options of a delete contain none. */
+/* At the level Metadata the body is kept for the name, uid and resourceVersion that it contains; a
+ * patch and the options of a delete contain none. */
 void hfd_audited_request(struct hfd_http_request *request, const char *body, size_t n) {
         struct hfd_audit_record *record = record_of(request);
 

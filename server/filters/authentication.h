@@ -8,8 +8,8 @@
  */
 #include "server/auth/auth.h"
 
-/* Fills *ret_user and *ret_credential, which the caller frees, as hfd_auth_authenticate does, and
- * returns its result. On an error ret_user->name is "". */
+/* Calls hfd_auth_authenticate and returns the result. The caller frees *ret_credential. On an error
+ * ret_user->name is "". */
 int hfd_authentication_filter(struct hfd_http_request *request, struct hfd_auth *auth,
                               struct hfd_user *ret_user, struct hfd_credential **ret_credential);
 /* Sends the response to a request whose authentication failed with this error: 401, or 503. */

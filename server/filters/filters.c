@@ -121,9 +121,9 @@ static void leave_level(struct hfd_request_context *context, hf_nsec now) {
 }
 
 /*
- * Called on the request's worker: the response has begun, but not all of it is sent. From here on
- * it occupies no seats, and memory, which its user's account counts once the client could have read
- * it.
+ * Called on the request's worker: the response has begun, but not all of it is sent. The request
+ * gives back its seats. The bytes of the response are charged to the user's account, but not before
+ * the client has had a chance to read them (waits is false then).
  */
 static void on_unsent(void *ctx, size_t n_bytes, bool waits) {
         struct hfd_request_context *context = ctx;
@@ -335,7 +335,8 @@ static void call_handler(struct hfd_request_context *context) {
         hfd_http_request_unref(request);
 }
 
-/* Runs a request that has its seats, and that admit_response has just admitted. Thread: worker.
+/* Runs a request that has its seats. For a list, admit_response has been called just before, so
+ * that hardly any other list can be admitted between that call and the reservation. Thread: worker.
  * Takes over the caller's reference to the request. */
 static void run_filters(struct hfd_request_context *context) {
         context->runs = true;
@@ -372,7 +373,7 @@ static void on_decided(struct hfd_flow_place *place, bool granted) {
         struct hfd_http_request *request = context->request;
 
         hfd_http_request_continue(request, granted ? on_granted : on_expired, context);
-        hfd_http_request_unref(request); /* the wait's */
+        hfd_http_request_unref(request); /* the reference that the wait had */
 }
 
 void hfd_filters_handle(void *ctx, struct hfd_http_request *request) {

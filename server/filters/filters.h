@@ -4,7 +4,7 @@
  * The handler chain in front of the router. A request passes these filters in this order; each
  * either passes it on, or sends a response (503 if memory runs out):
  *
- *      authentication   determines the user (401)
+ *      authentication   determines the user (401; 503 while the token cannot be checked)
  *      request_info     parses what is requested (400 invalid path, 405 unknown method)
  *      audit            begins a record, unless the audit policy's level is None
  *      timeout          checks the parameter `timeout` (400)
@@ -47,7 +47,7 @@ struct hfd_filters_config {
         struct hfd_authorizer *authorizer;             /* borrowed; NULL = only the fixed rules */
         struct hfd_audit *audit;                       /* borrowed; NULL = there is no audit log */
         struct hfd_service_accounts *service_accounts; /* borrowed; NULL = no tokens */
-        struct hfd_flow_control *flow; /* borrowed; NULL = no priority levels and no limits */
+        struct hfd_flow_control *flow;                 /* borrowed; NULL = no priority levels */
         bool send_retry_after;
 };
 
@@ -74,7 +74,7 @@ void hfd_filters_refuse(struct hfd_filters *filters);
 /* The number of requests in progress, without watches and exempt ones. */
 size_t hfd_filters_inflight(struct hfd_filters *filters);
 /*
- * Blocks until no such request is in progress. HF_E_TIMEOUT: deadline, a time of the boot clock,
- * has passed.
+ * Blocks until hfd_filters_inflight is 0, then returns 0. HF_E_TIMEOUT: deadline, a time of the
+ * boot clock, has passed.
  */
 int hfd_filters_wait_drained(struct hfd_filters *filters, hf_nsec deadline);

@@ -2,9 +2,9 @@
 /*
  * Impersonation runs between authentication and authorization. So an impersonating request is
  * authorized with the rights of the impersonated user. The sender's own rights only decide whether
- * the sender may impersonate that user, and perhaps only for this request: as in Kubernetes, the
- * sender needs a right to the user or service account, to each group, to the uid and to each extra
- * value (impersonation_rights.h).
+ * the sender may impersonate that user. As in Kubernetes, the sender needs a right to the user or
+ * service account, to each group, to the uid and to each extra value. In all modes but one, the
+ * sender also needs a right to make this request as another user (impersonation_rights.h).
  *
  * Invariant: the user is replaced once every right has been checked, and not before. So later
  * filters see either the sender or a user for whom the sender may act.
@@ -43,7 +43,8 @@ static bool keep_sender(struct hfd_request_context *context, const struct hfd_us
         return context->sender != NULL;
 }
 
-/* Whether the sender may impersonate the user, and in which mode. If not, it sends the response. */
+/* Whether the sender, user, may impersonate `requested`; if so, *ret_mode is the mode. n_groups: as
+ * from hfd_impersonation_parse. False: a response was sent (403, or 503 if memory ran out). */
 static bool check_rights(struct hfd_request_context *context, const struct hfd_user *user,
                          const struct hfd_user *requested, size_t n_groups,
                          enum hfd_impersonation_mode *ret_mode) {

@@ -10,6 +10,6 @@
 
 /*
  * If the request impersonates a user, replaces *user by that user. False: the filter has sent the
- * response (400, 403).
+ * response (400, 403, or 503 if memory ran out).
  */
 bool hfd_impersonation_filter(struct hfd_request_context *context, struct hfd_user *user);

@@ -53,8 +53,8 @@ bool hfd_media_type_parse(char *element, struct hfd_media_type *ret_media) {
         return true;
 }
 
-/* Whether the part after the slash is `*` (subtype), or whether the part before it begins with `*`.
- * A type without a slash is its own subtype. */
+/* subtype true: whether the part after the slash is `*`. False: whether the part before the slash
+ * begins with `*`. A type without a slash is its own subtype. */
 static bool is_wildcard(const struct hfd_media_type *media, bool subtype) {
         const char *slash = strchr(media->type, '/');
 

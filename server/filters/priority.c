@@ -121,7 +121,8 @@ static unsigned width_of(const struct hfd_request_context *context) {
                 return 1;
         if (*info->name || context->selected_name || (info->watch && !wants_objects(query)))
                 return 1;
-        /* A list of any state ignores its limit (registry/list/list.c). */
+        /* A list with resourceVersion "0" ignores its limit (registry/list/list.c, which has
+         * exceptions that do not matter for an estimate). */
         bool is_whole = !info->watch &&
                         hfd_query_get(query, "resourceVersion", revision, sizeof revision) == 0 &&
                         strcmp(revision, "0") == 0 &&

@@ -44,17 +44,17 @@ struct hfd_request_context {
         struct hfd_auth *auth;                         /* borrowed */
         struct hfd_authorizer *authorizer;             /* borrowed; NULL = only fixed rules */
         struct hfd_service_accounts *service_accounts; /* borrowed; NULL = no tokens */
-        /* Owned. Only for a watch: the objects on which the token of its sender depends; NULL =
-         * there are none. */
+        /* Owned. Only for a watch: the expiry and the objects on which the token of its sender
+         * depends; NULL = there are none. */
         struct hfd_credential *credential;
         /* Owned; the user after impersonation; NULL = nothing needs it (filters.c). */
         struct hfd_requester *requester;
-        /* Owned. Only for a watch by impersonation: who sent it, and how many groups of the user it
-         * names, for which the sender needs rights, and in which mode; NULL = it cannot lose its
-         * rights to that. */
+        /* Owned. Only for a watch with impersonation: its sender, who may lose the right to
+         * impersonate the user. NULL = nobody is impersonated, or the sender is in system:masters,
+         * which cannot lose the right. */
         struct hfd_requester *sender;
-        size_t n_named_groups;
-        enum hfd_impersonation_mode impersonation_mode;
+        size_t n_named_groups; /* groups that the headers name; set only with sender */
+        enum hfd_impersonation_mode impersonation_mode; /* only if somebody is impersonated */
         /* Priority and fairness; all NULL without levels. The index, an owned reference, has the
          * headers of the response and the level. */
         struct hfd_flow_index *flow_index;
@@ -67,13 +67,15 @@ struct hfd_request_context {
         bool runs;           /* it is counted as running (request_metrics.h) */
         /* The response was sent, or the client has left. */
         struct hf__departure departure;
-        struct hfd_unsent *accounts;    /* borrowed; the watches of the request charge it */
+        struct hfd_unsent *accounts;    /* borrowed; what waits for a watch is charged to it */
         struct hfd_unsent_entry unsent; /* charged if the client reads slowly */
-        /* For the audit log; all NULL without a policy. */
+        /* For the audit log; all NULL without an audit log. */
         struct hfd_audit *audit;          /* borrowed */
         struct hfd_audit_record *audited; /* owned reference; NULL = the request is not recorded */
         char *audit_id;                   /* owned */
-        const char *user; /* in text; before impersonation, for the log; "" = not authenticated */
+        /* In text; before impersonation. For the log, the accounts of unread responses, and the
+         * flow. "" = not authenticated. */
+        const char *user;
         char text[];
 };
 

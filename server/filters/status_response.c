@@ -3,8 +3,8 @@
  * Sends Status responses for requests that do not reach the registry.
  *
  * Invariant: reasons, messages and details are those of kube-apiserver, because clients parse them.
- * server/resources/response.c prints the same JSON for the registry's failures, so a change of it
- * must be made in both files.
+ * server/resources/response.c prints a Status with the same members for the registry's failures, so
+ * a change of the members must be made in both files.
  */
 #include "server/filters/status_response.h"
 

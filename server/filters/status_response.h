@@ -25,6 +25,7 @@ void hfd_status_response_code(struct hfd_http_request *request, int code, uint32
 #define HFD_REASON_MAX 4096 /* bytes of a reason */
 void hfd_status_response_forbidden(struct hfd_http_request *request, const char *user,
                                    const struct hfd_attributes *attributes, const char *reason);
-/* Sends text/plain. close: the connection is closed after the response. */
+/* Sends text/plain. retry_after_s: as above. close: an HTTP/1 connection is closed after the
+ * response; with HTTP/2 it has no effect. */
 void hfd_status_response_text(struct hfd_http_request *request, int code, const char *text,
                               unsigned retry_after_s, bool close);

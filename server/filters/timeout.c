@@ -92,7 +92,7 @@ bool hfd_timeout_filter(struct hfd_request_context *context) {
                 return true;
         struct hf__strbuf message = {0};
         hf__strbuf_puts(&message, "invalid timeout specified in the request URL - ");
-        put_fault(&message, r == 0 ? text : ""); /* what cannot be decoded is not shown */
+        put_fault(&message, r == 0 ? text : ""); /* an unreadable or too long text is not shown */
         hfd_status_response_code(context->request, 400, 0,
                                  message.error == 0 ? message.data : "invalid timeout");
         hf__strbuf_done(&message);

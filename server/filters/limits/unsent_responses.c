@@ -9,7 +9,8 @@
  *
  * Invariants: bytes and n of an account are the sums of its charged entries, n_reserved is the
  * number of its entries with a reservation, and the totals are the sums of the accounts. Only
- * charged entries are in the account's list: a list that still runs is never cut.
+ * charged entries are in the account's linked list, so a request that has only a reservation is
+ * never cut.
  */
 #include "base/thread.h"
 #include "server/filters/limits/unsent.h"
@@ -152,7 +153,8 @@ static struct hfd_unsent_account *full_locked(struct hfd_unsent *unsent, const c
         size_t factor = list ? 1 : 2, more = list ? HFD_UNSENT_STREAM : 0;
         size_t limit = unsent->limits.user_bytes * factor;
         size_t total = unsent->limits.total_bytes * factor;
-        /* Lists that run leave the room between both limits to the other requests. */
+        /* Reservations count only against lists. So lists that run cannot use up the room between
+         * the limit and its double, which is for other requests. */
         size_t n_reserved = account && list ? account->n_reserved : 0;
         size_t n_reserved_by_all = list ? unsent->n_reserved : 0;
 
@@ -175,8 +177,8 @@ bool hfd_unsent_admit(struct hfd_unsent *unsent, const char *user, bool list) {
         bool room = true;
 
         /* Usually all responses have been read, and the lock is not needed. A charge that another
-         * thread makes meanwhile may be missed; a later request sees it. Relaxed,
-         * because what the count stands for is read under the lock. */
+         * thread makes meanwhile may be missed; a later request sees it. Relaxed, because what the
+         * count stands for is read under the lock. */
         if (atomic_load_explicit(&unsent->n, memory_order_relaxed) == 0)
                 return true;
         pthread_mutex_lock(&unsent->mu);

@@ -16,8 +16,9 @@ int hfd_query_next(const char **cursor, const char *key, char *ret_value, size_t
 /* The value of the first parameter called key; as hfd_query_next. */
 int hfd_query_get(const char *query, const char *key, char *ret_value, size_t max_value);
 /*
- * A boolean parameter, as Kubernetes parses it: absent, "0" and "false" (also "False") are false.
- * Every other value is true, also an empty one (`?watch`) and one that cannot be decoded.
+ * A boolean parameter, as Kubernetes parses it: absent, "0" and "false", in upper or lower case,
+ * are false. Every other value is true, also an empty one (`?watch`) and one that cannot be
+ * decoded.
  */
 bool hfd_query_bool(const char *query, const char *key);
 
