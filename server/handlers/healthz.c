@@ -227,7 +227,8 @@ struct check_result {
         char reason[600]; /* as long as a check's reason may be (base/health.c) */
 };
 
-/* The callback of hf_health_each, which runs all checks: no function runs a single one. */
+/* The callback of hf_health_each. All checks of the endpoint run, because health.h has no function
+ * that runs a single one. */
 static void find_check(void *ctx, const char *name, bool healthy, const char *reason) {
         struct check_result *result = ctx;
 

@@ -15,8 +15,8 @@ struct hfd_flow_levels;
 /*
  * levels: the priority levels, whose metrics are part of the text, too. They must outlive the
  * handler; NULL = there are none. Also adds the process_* metrics to host->metrics. If
- * host->metrics is NULL, the text has only those of the levels. host must outlive the handler. 0 or
- * -errno.
+ * host->metrics is NULL, the text has only the metrics of the levels. host must outlive the
+ * handler. 0 or -errno.
  */
 int hfd_metrics_handler_new(const struct hf_host *host, struct hfd_flow_levels *levels,
                             struct hfd_metrics_handler **ret_handler);

@@ -14,6 +14,7 @@ struct hfd_openid {
 };
 
 /* Serves /.well-known/openid-configuration and /openid/v1/jwks; ctx is a struct hfd_openid. As in
- * kube-apiserver, it responds 404 if the issuer is not an https URL. Consumes the caller's
- * reference to the request. */
+ * kube-apiserver, it responds 404 if the issuer is not an https URL. It does the same for
+ * other paths, and as long as the service accounts have no keys. Consumes the caller's reference to
+ * the request. */
 void hfd_openid_handle(void *ctx, struct hfd_http_request *request);

@@ -6,7 +6,7 @@
  * are ignored, so that newer clients can send them. The decoder refuses:
  *
  *  - a text with a NUL, or one that is not UTF-8 (is_no_text);
- *  - times before the year 1 and after 9999;
+ *  - times before the year 1 or after 9999, or with nanoseconds outside 0 to 999999999;
  *  - messages that are nested deeper than JSON may be;
  *  - a double that is infinite or not a number, which JSON cannot express;
  *  - what Kubernetes does not use: field numbers above 2^20, the wire types fixed32 and group.
@@ -46,7 +46,7 @@
 /* The bytes that have not been read yet, borrowed from the body. */
 struct slice {
         const unsigned char *at, *end;
-        unsigned depth; /* in how many messages it is */
+        unsigned depth; /* how many messages enclose these bytes */
 };
 
 /* One encoded field: its number, and a varint, a double or bytes. */
@@ -178,8 +178,9 @@ static struct hf__json *get_or_create(struct hf__json *object, const char *name,
         return member;
 }
 
-/* Reads a Quantity: {1: text}. The decoder of JSON checks the text. An empty message is Go's zero
- * quantity, for example the divisor of a resourceFieldRef that has none. False: malformed. */
+/* Reads a Quantity: {1: text}. Whether the text is a quantity is checked later, when the JSON is
+ * decoded (schema/decode.h). An empty message is Go's zero quantity, for example the divisor of a
+ * resourceFieldRef that has none. False: malformed. */
 static bool read_quantity(struct slice in, struct slice *ret_text) {
         static const unsigned char zero[] = {'0'};
         struct wire wire;
@@ -304,8 +305,8 @@ static int put_json(struct hf__json *object, const struct hfd_schema_field *f,
         return -ENOMEM;
 }
 
-/* Adds a value of any type: {1: its JSON text}. An empty message is a null in a list; otherwise the
- * member stays absent. */
+/* Adds a value of any type: {1: its JSON text}. In a list an empty message becomes a null; in
+ * another field it leaves the member absent. */
 static int put_any_value(struct hf__json *object, const struct hfd_schema_field *f,
                          struct slice in) {
         struct wire wire = {0};

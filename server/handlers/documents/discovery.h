@@ -18,14 +18,14 @@ struct hfd_served_rows;
 /*
  * Returns the JSON document at path: /api, /api/v1, /apis, /apis/GROUP or /apis/GROUP/VERSION.
  * Slashes at the end are ignored. *ret_code is 200. NULL: *ret_code is 404 (there is no document at
- * path) or 500 (out of memory). table NULL = without custom resources, else those that
- * it serves now. Thread: any; takes only the lock of table.
+ * path) or 500 (out of memory). table NULL = without custom resources; otherwise with
+ * those that table serves now. Thread: any; takes only the lock of table.
  */
 struct hf__buf *hfd_discovery(struct hfd_custom_table *table, const char *path, int *ret_code);
 /*
- * Whether a HEAD of path is answered as a GET. In Kubernetes the functions behind /apis, groups and
- * versions of custom resources serve every method that reads; those behind the other documents
- * serve GET only. True also for a path below /apis that has no document, which is then a 404. The
+ * Whether a HEAD of path is answered as a GET. As in Kubernetes, this is so for /apis, for
+ * /apis/GROUP, and for /apis/GROUP/VERSION if the version has custom resources. The other documents
+ * have GET only. True also for a path below /apis that has no document, which is then a 404. The
  * other rules are those of hfd_discovery.
  */
 bool hfd_discovery_takes_head(struct hfd_custom_table *table, const char *path);

@@ -62,8 +62,8 @@ static struct document accept_element(const char *path, char *element) {
         return document;
 }
 
-/* The form that the client gets. The first element of Accept that fits wins; NONE: none fits. A
- * header that is absent, empty or too long to be read means JSON. */
+/* The form that the client gets. The first element of Accept that fits wins; FORM_NONE: none fits.
+ * A header that is absent, empty or too long to be read means JSON. */
 static struct document negotiate_document(const char *path, const char *accept) {
         struct document document = {.form = FORM_JSON};
         char copy[HFD_ACCEPT_MAX], *save = NULL;
@@ -95,7 +95,8 @@ static void respond_with_document(struct hfd_http_request *http_request,
 }
 
 /* Clients keep this document, and ask with its ETag whether it has changed. As in kube-apiserver
- * the header must be exactly that ETag: a list of ETags, or a weak one, gets the document again. */
+ * If-None-Match must be exactly that ETag: a list of ETags, or a weak one, gets the document again.
+ */
 static void respond_aggregated(struct hfd_custom_table *table,
                                struct hfd_http_request *http_request, const char *path,
                                const char *version) {
@@ -153,7 +154,8 @@ void hfd_documents_handle(struct hfd_custom_table *table, struct hfd_http_reques
 
 /* ---- the list of paths ---- */
 
-/* Adds the path of the group or, if with_version, of the version that begins with row. */
+/* Adds the path of the group or, if with_version, of the version that begins with row. prefix: ""
+ * for discovery, "/openapi/v3" for OpenAPI. */
 static bool add_path(char **paths, size_t *n, const struct hfd_resource *row, bool with_version,
                      const char *prefix) {
         struct hf__strbuf s = {0};
@@ -183,9 +185,9 @@ static bool add_api_paths(char **paths, size_t *n, const struct hfd_served_rows 
         return ok;
 }
 
-/* The list at /, sorted as in Kubernetes. The paths of groups change with the definitions of custom
- * resources; the others are those of kube-apiserver's list that this server has. NULL = out of
- * memory. */
+/* The list at /, sorted as in Kubernetes. The paths of groups and versions change with the
+ * definitions of custom resources. The others are fixed; kube-apiserver's list has more, such as
+ * those of single health checks. NULL = out of memory. */
 static struct hf__buf *make_root(const struct hfd_served_rows *rows) {
         static const char *const others[] = {"/.well-known/openid-configuration",
                                              "/apis",

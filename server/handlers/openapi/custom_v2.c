@@ -62,7 +62,7 @@ static void drop_members(struct hf__json *schema) {
                 hf__json_remove(schema, "type");
 }
 
-/* The recursion is as deep as the definition is nested, which its validation limits. */
+/* The recursion is as deep as the schema is nested, which the JSON parser limits. */
 static int reduce_schema(struct hf__json *schema) {
         if (!hf__json_is_object(schema))
                 return 0;

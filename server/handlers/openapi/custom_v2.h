@@ -6,12 +6,13 @@
 struct hf__json;
 
 /*
- * Removes from the openAPIV3Schema of a version what v2 does not have, or what old clients do not
- * understand, by Kubernetes' rules:
+ * Removes from props, the openAPIV3Schema of a version, what v2 does not have, or what old clients
+ * do not understand, by Kubernetes' rules:
  *
  *  - allOf, anyOf, oneOf and not;
  *  - of a nullable value: `nullable`, its type, its properties and its items. A property that is
- *    nullable is not required any more, and nothing is if the additionalProperties are nullable;
+ *    nullable is not required any more;
+ *  - of an object whose additionalProperties are nullable: the whole `required`;
  *  - of a schema that preserves unknown fields: its properties and items, and the type `object`;
  *  - the type of an array without items.
  *

@@ -57,11 +57,12 @@ void hfd_definitions_done(struct hfd_definitions *definitions) {
 }
 
 /* Adds a schema, and all that it contains. Only the outermost schema belongs to a resource: what it
- * contains has no kind of its own, so clients must not find it by one. */
+ * contains has no kind of its own, so clients must not find it by a kind. */
 static void add_definition(struct hfd_definitions *definitions, const struct hfd_schema *schema,
                            struct hfd_definition definition) {
         if (hfd_openapi_has_reference(schema)) {
-                /* No other schema refers to that of a custom resource, so it cannot be there. */
+                /* No other schema refers to the one of a custom resource, so the list cannot have
+                 * it yet. */
                 bool own = definition.resource && definition.resource->custom;
                 if ((!own && contains_definition(definitions, schema)) || !has_room(definitions))
                         return;
@@ -129,7 +130,8 @@ void hfd_openapi_put_definition_name(struct hf__strbuf *s, const struct hfd_reso
 }
 
 /* Quantities and int-or-strings may be numbers as well, but OpenAPI v2 has no type for that. As in
- * Kubernetes they are strings there, and clients go by the format. */
+ * Kubernetes' v2 they are strings, here in v3 too. Only an int-or-string has a format that tells a
+ * client of the number. */
 const char *hfd_openapi_type(const struct hfd_schema *schema) {
         switch (schema->type) {
         case HFD_SCHEMA_STRUCT:

@@ -3,10 +3,11 @@
  * The documents are in a list, the most recently used one in front. A search goes through the list,
  * which takes little time compared with making a document.
  *
- * A text that nobody else uses any more is dropped when a document is looked up the next time.
+ * An uncompressed text that no request uses any more is dropped when a document is looked up or
+ * unpacked the next time.
  *
- * Invariant: there is at most one document of each name, and n_bytes is the sum of their sizes,
- * which is at most max_bytes.
+ * Invariant: there is at most one document of each name, and n_bytes is the sum of their compressed
+ * sizes, which is at most max_bytes.
  */
 #include "server/handlers/openapi/document_cache.h"
 
@@ -27,7 +28,7 @@ struct entry {
         char name[HFD_DOCUMENT_NAME_MAX];
         uint8_t fingerprint[HFD_DOCUMENT_FINGERPRINT];
         struct hfd_document document; /* with an owned reference */
-        struct hf__buf *plain;        /* a reference to its text; NULL = nobody has asked for it */
+        struct hf__buf *plain;        /* a reference to its text; NULL = it is not kept */
 };
 
 struct hfd_document_cache {
@@ -121,14 +122,15 @@ bool hfd_document_cache_find(struct hfd_document_cache *cache, const char *name,
 }
 
 /* Returns the uncompressed text that the cache keeps for the document, with a reference for the
- * caller. If the cache keeps none, it keeps `plain` from now on. NULL: it keeps none, and plain is
- * NULL. */
+ * caller. If the cache keeps none, the caller gets `plain`, and the cache keeps it from now on,
+ * unless it has replaced or removed the document meanwhile. NULL: the cache keeps none, and plain
+ * is NULL. */
 static struct hf__buf *share_text(struct hfd_document_cache *cache, const char *name,
                                   const struct hfd_document *document, struct hf__buf *plain) {
         pthread_mutex_lock(&cache->mu);
         struct entry *entry = *find_locked(cache, name);
         if (entry && entry->document.packed != document->packed)
-                entry = NULL; /* it has changed meanwhile */
+                entry = NULL; /* the document has been replaced meanwhile */
         if (entry && !entry->plain)
                 entry->plain = hf__buf_ref(plain);
         struct hf__buf *shared = hf__buf_ref(entry ? entry->plain : plain);

@@ -24,7 +24,7 @@ int hfd_document_key(const struct hfd_served_rows *rows,
 /*
  * Makes a document, whose key is `key`, and adds it to the cache. Returns it uncompressed. The
  * caller owns a reference to it and to ret_document->packed, which is NULL if memory is short.
- * NULL: out of memory.
+ * NULL: out of memory; then *ret_document holds no reference, and must not be read.
  */
 struct hf__buf *hfd_document_make(struct hfd_document_cache *cache,
                                   const struct hfd_served_rows *rows,

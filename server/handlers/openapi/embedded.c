@@ -3,7 +3,7 @@
  * Publishes embedded resources as kube-apiserver does. The descriptions of their apiVersion and
  * kind differ from those of a kind, and both members are required.
  *
- * Invariant: the recursion is as deep as the definition is nested, which its validation limits.
+ * Invariant: the recursion is as deep as the schema is nested, which the JSON parser limits.
  */
 #include "server/handlers/openapi/embedded.h"
 

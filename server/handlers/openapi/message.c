@@ -184,7 +184,8 @@ static void put_message(struct writer *w, unsigned number, const struct hfd_mess
         end_message(w, number, inner);
 }
 
-/* Appends one value of a field. Leaves it out if it has another type than the field. */
+/* Appends one value of a field. A scalar field whose value has another type is left out; a message
+ * whose value does not fit is written empty. */
 static void put_value(struct writer *w, const struct hfd_message_field *field,
                       const struct hf__json *json) {
         const char *text = hf__json_text(json);

@@ -39,7 +39,7 @@ enum hfd_message_when {
 /* An array is written as a repeated field, once for each element. Only HFD_FORM_YAML takes the
  * whole array as one value. */
 struct hfd_message_field {
-        const char *name; /* of the member; in a oneof for HFD_WHEN_IN only */
+        const char *name; /* of the member; in a oneof only HFD_WHEN_IN reads it */
         unsigned char number;
         unsigned char form; /* enum hfd_message_form */
         unsigned char when; /* enum hfd_message_when */
@@ -50,7 +50,8 @@ struct hfd_message_field {
 /*
  * A message is one of three kinds: a struct with the fields of the table, a map, which has a
  * pair {1: key, 2: value} for each member that is not in the table, or a oneof, in which the whole
- * value becomes one of the fields. Members that no table names are left out.
+ * value becomes one of the fields. Members that no table names are left out, except
+ * those of a map, and x-... if the message has `extensions`.
  */
 struct hfd_message {
         const struct hfd_message_field *fields;

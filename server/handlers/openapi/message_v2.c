@@ -3,7 +3,7 @@
  * The messages of OpenAPI v2 as protobuf: gnostic's openapi.v2.Document, as far as the documents
  * and the schemas of custom resources have such members. Clients that ask for it are old: kubectl
  * 1.20 needs it for every create, to validate the object, and for `kubectl explain`. `kubectl
- * apply` computes patches with the patch strategy and merge key of a list.
+ * apply` takes the patch strategy and the merge key of each list from it, to compute patches.
  *
  * A row has the name of a member in JSON, its number in protobuf, and its form or its message.
  * message.h explains the other members of the structs.

@@ -121,8 +121,8 @@ static const struct hfd_message_field parameter_fields[] = {
 };
 static const struct hfd_message parameter = {HFD_MESSAGE_FIELDS(parameter_fields),
                                              .extensions = 14};
-/* The documents of paths.c write each parameter, body and response where it belongs, so the oneofs
- * below have no row for references. */
+/* The documents of paths.c write each parameter, body and response in full where it is used, not as
+ * a $ref, so the oneofs below have no row for references. */
 static const struct hfd_message_field parameter_or_reference_fields[] = {
         {"parameter", 1, .message = &parameter},
 };
