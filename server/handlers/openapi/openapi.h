@@ -19,7 +19,7 @@ enum hfd_openapi_kind {
 
 struct hfd_openapi_document {
         enum hfd_openapi_kind kind;
-        bool protobuf;     /* not of the index */
+        bool protobuf;     /* the client gets it as protobuf; false for the index */
         size_t first, end; /* it describes the rows from `first` to before `end` */
 };
 
@@ -46,13 +46,15 @@ struct hf__buf *hfd_openapi_render(const struct hfd_served_rows *rows,
 void hfd_openapi_put_document_path(struct hf__strbuf *s, const struct hfd_served_rows *rows,
                                    const struct hfd_openapi_document *document);
 
-/* The document as protobuf, made from its JSON form. NULL = out of memory. */
+/* The document, which is not the index, as protobuf, made from its JSON form. NULL = out of memory.
+ */
 struct hf__buf *hfd_openapi_to_protobuf(const struct hfd_openapi_document *document,
                                         const struct hf__buf *json);
-/* The content type of a form of the document. */
+/* The content type of the document in the form that document->protobuf says. */
 const char *hfd_openapi_type_of(const struct hfd_openapi_document *document);
-/* Whether type is that of the protobuf form, or its older name. */
+/* Whether type is the content type of the protobuf form, or its older name. Always false for the
+ * index. */
 bool hfd_openapi_is_protobuf(const struct hfd_openapi_document *document, const char *type);
-/* Appends a document V2 or V3 as JSON. */
+/* Appends a document of kind V2 or V3 as JSON. */
 void hfd_openapi_put(struct hf__strbuf *s, const struct hfd_served_rows *rows,
                      const struct hfd_openapi_document *document);

@@ -201,8 +201,9 @@ static int put_custom(const struct writer *w, const struct hfd_custom_version *v
                 r = hfd_openapi_publish_embedded(props, w->v2);
                 put_custom_members(w, version, props);
         } else {
-                /* No properties, because the server prunes no field of such an object, and kubectl
-                 * must not refuse one. */
+                /* The version has no schema, or in v2 its schema preserves unknown fields. The
+                 * server prunes no field of such an object, and kubectl must not refuse one. So it
+                 * is published without properties. */
                 put_text(w->s, "type", "object");
         }
         hf__json_free(props);

@@ -45,8 +45,8 @@ struct operation {
         unsigned flags;
 };
 
-/* In this order in a document. The first three are at the path without a name. As in Kubernetes a
- * PUT and a PATCH may create the object: 201. */
+/* The order in a document; that of a subresource is in put_part_path. The first three are at the
+ * resource's path without a name. As in Kubernetes a PUT and a PATCH may create the object: 201. */
 enum { LIST_ALL, CREATE, DELETE_ALL, GET_ONE, REPLACE, CHANGE, DELETE_ONE, N_OPERATIONS };
 static const struct operation operations[] = {
         [LIST_ALL] = {"get", "list", "list", NO_BODY, LIST, READS_MANY | WATCHES},

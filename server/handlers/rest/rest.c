@@ -7,6 +7,8 @@
  *                                        ... on_done -> hfd_rest_respond
  *
  * If the body of a write exceeds HFD_LARGE_BODY, serve_resource runs on a thread of the pool.
+ * Reviews, requests for tokens and reports (component_status.h) are not stored: serve_resource
+ * handles them without hfd_registry_serve.
  *
  * handle_resource creates the struct hfd_rest_request, which keeps everything that the registry
  * borrows: the HTTP request with its body, the fence, the options. on_done sends the response and
@@ -133,8 +135,9 @@ static bool set_verb(struct hfd_request *request, const char *verb) {
 }
 
 /* Whether the server has such a path, for any verb. An object of a namespaced resource has a path
- * in its namespace only. The collection also has one without a namespace; that of custom resources
- * only for the verbs that may span namespaces. A review has no name, unless it is a report. */
+ * in its namespace only. The collection also has one without a namespace, with two exceptions: the
+ * collection of a review has none, and that of custom resources has one only for the verbs that may
+ * span namespaces. A review has no name, unless it is a report. */
 static bool is_path_served(const struct hfd_request *request, const struct hfd_request_info *info) {
         const struct hfd_resource *resource = request->resource;
 
@@ -241,7 +244,8 @@ static hf_nsec arrival_of(const struct hfd_rest_request *rest) {
 
 /* The client may shorten the deadlines of a request that arrived at `arrived`, and whose handling
  * began at `began`. As in Kubernetes, 0 does not change them. timeout_s shortens only the deadline
- * of a deletecollection. For a watch it is the time limit, which is not a deadline. */
+ * of a deletecollection. The deadline of a watch stays: there timeout_s is the time after which the
+ * watch ends cleanly. */
 static void shorten_deadline(struct hfd_request *request, hf_nsec began, hf_nsec arrived) {
         const struct hfd_options *o = &request->options;
         hf_nsec seconds = o->timeout_s * HF_NSEC_PER_SEC;

@@ -8,7 +8,7 @@
 
 /*
  * The handler of /api, /api/..., /apis and /apis/..., as in http.h; ctx is the struct hfd_registry.
- * Paths that do not belong to a resource are passed to hfd_documents_handle. Thread: worker. Never
- * blocks.
+ * Paths that do not belong to a resource are passed to hfd_documents_handle, unless their group
+ * version gets 503 (remote_group.h). Thread: worker. Never blocks.
  */
 void hfd_rest_handle(void *ctx, struct hfd_http_request *http_request);

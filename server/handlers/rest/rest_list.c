@@ -13,7 +13,8 @@
  * long as callbacks of the request may come. From send on it owns rest, which holds a reference to
  * the request. The last step frees rest; if the pool has stopped, hfd_rest_list_send does. After
  * that, a submit by a late callback does nothing (work_pool.h). hfd_rest_list_send holds a
- * reference of its own, because a callback may submit the last step before it does.
+ * reference of its own: as soon as `started` is set, a callback may submit the task, and its last
+ * step may drop the reference of rest while hfd_rest_list_send still uses the list.
  *
  * Invariant: rest and body belong to the thread that runs a step. Callbacks only set `gone` and
  * submit the task.
@@ -254,7 +255,7 @@ bool hfd_rest_list_prepare(struct hfd_rest_request *rest) {
         rest->request.takes_list_body = strcmp(hfd_http_request_method(http_request), "HEAD") != 0;
         hfd_http_request_set_handler_context(http_request, list, list_free);
         hfd_http_request_on_gone(http_request, on_gone, list);
-        /* Half of it: the worker has bytes to send while the next pieces are made. */
+        /* Half of the limit: the worker has bytes to send while the next pieces are made. */
         hfd_http_request_on_drained(http_request, HFD_UNSENT_STREAM / 2, on_drained, list);
         return true;
 }

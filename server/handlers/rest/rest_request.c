@@ -3,8 +3,9 @@
  * Sends the response to a request for a resource, with the headers that Kubernetes' clients read.
  *
  * Invariants: the body is sent without a copy, unless the client wants it in protobuf, indented or
- * compressed. If memory for such a form runs out, the client gets the body as JSON, so that a
- * request that was carried out never looks as if it had failed.
+ * compressed. If memory for one of these forms runs out, the body is sent without this form: as
+ * JSON, not indented, or not compressed. So a request that was carried out never looks as if it had
+ * failed.
  */
 #include "server/handlers/rest/rest_request.h"
 

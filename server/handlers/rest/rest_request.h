@@ -44,15 +44,15 @@ struct hfd_rest_request {
         const struct hfd_requester *sender;
         size_t n_named_groups;
         enum hfd_impersonation_mode impersonation_mode;
-        /* Only for a watch: the objects on which its user's token depends, and the list of such
-         * watches. Both are borrowed; NULL = the token depends on none. */
+        /* Only for a watch: the objects on which the token of its sender depends, and the list of
+         * such watches. Both are borrowed; NULL = the token depends on none. */
         const struct hfd_credential *credential;
         struct hfd_account_watches *account_watches;
         struct hf_fence *fence;       /* owned; request.fence; NULL = none */
         struct hf__strbuf translated; /* owned; the body as JSON, if it was not */
         struct hfd_http_call call;    /* of a get: continues reads on the worker */
         struct hfd_work_task task;    /* for a large body: decodes and serves it */
-        struct hfd_rest_list *list;   /* a list; the HTTP request owns it; NULL = another verb */
+        struct hfd_rest_list *list;   /* owned by the HTTP request; NULL = no list, or a report */
 };
 /* The warning that all responses of a deprecated version carry. Borrowed; NULL = none. request may
  * be NULL. */
@@ -66,15 +66,17 @@ size_t hfd_rest_deprecation_header(const struct hfd_request *request,
 /* Frees what rest owns, and drops its reference to the HTTP request, which owns rest. */
 void hfd_rest_free(struct hfd_rest_request *rest);
 /*
- * Sends response, whose body is JSON, in the form that the client gets. request: the request that
- * was negotiated; NULL = none was, and the response is a failure. mistakes: one line for each
- * Warning header, of which the first few are sent; NULL = none. The caller keeps response and its
- * reference to http_request. Thread: any.
+ * Sends response, whose body is JSON, in the form that the client gets. request: was negotiated; it
+ * determines the form of a success, and its warnings are sent, too. It may be NULL for a failure.
+ * mistakes: one line for each Warning header, of which the first few are sent; NULL = none. The
+ * caller keeps response and its reference to http_request. Thread: any.
  */
 void hfd_rest_respond(struct hfd_http_request *http_request, const struct hfd_request *request,
                       const struct hfd_response *response, const char *mistakes);
-/* The same for a response whose body has the form that the client gets. */
+/* The same for a success whose body already has the form that the client gets. request is not NULL.
+ */
 void hfd_rest_respond_as_is(struct hfd_http_request *http_request,
                             const struct hfd_request *request, const struct hfd_response *response);
-/* The Content-Type of a success. */
+/* The Content-Type of a success whose body has the negotiated form: a watch, or a list in pieces.
+ * hfd_rest_respond may fall back to JSON, and chooses the type itself. */
 const char *hfd_rest_content_type(const struct hfd_request *request);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Makes the Warning headers of a response.
+ * Makes the Warning headers of a response, except the one of a deprecated version
+ * (hfd_rest_deprecation_header).
  *
  * Invariant: a character is never cut in two, because a client that decodes headers as UTF-8 could
  * refuse the whole response.

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* The Warning headers of a response (RFC 7234). Pure. Thread: owner only. */
+/* The Warning headers of a response (RFC 7234), except the one of a deprecated version, which
+ * rest_request.c makes. Pure. Thread: owner only. */
 #include <stddef.h>
 
 #include "base/strbuf.h"

@@ -125,7 +125,8 @@ static bool on_converted_event(void *ctx, struct hfd_watch_item *item) {
         return pushed;
 }
 
-/* As in Kubernetes, the watch ends with an ERROR. */
+/* As in Kubernetes, the watch ends with an ERROR. There is none if failure is NULL: an event could
+ * not be pushed. */
 static void on_conversion_failed(void *ctx, const struct hfd_response *failure) {
         struct hfd_watch_stream *stream = ctx;
 
@@ -209,7 +210,7 @@ struct hfd_watch_stream *hfd_watch_stream_new(const struct hfd_rest_request *res
         atomic_store(&stream->n_users, 1);
         hfd_http_request_set_handler_context(http_request, stream, stream_free);
         hfd_http_request_on_gone(http_request, on_gone, stream);
-        /* Half of it: the worker has bytes to send while the next ones are made. */
+        /* Half of the limit: the worker has bytes to send while the next ones are made. */
         hfd_http_request_on_drained(http_request, HFD_WATCH_WINDOW / 2, on_drained, stream);
         return stream;
 }

@@ -8,7 +8,7 @@
 #include "server/registry/base/request.h"
 
 /* Makes the stream of a request, with one user, and attaches it to the HTTP request. rest keeps its
- * own reference to that. NULL = out of memory. Thread: worker. */
+ * own reference to the HTTP request. NULL = out of memory. Thread: worker. */
 struct hfd_watch_stream *hfd_watch_stream_new(const struct hfd_rest_request *rest);
 /* Gives up one use of the stream (n_users). May free the stream. */
 void hfd_watch_stream_drop(struct hfd_watch_stream *stream);

@@ -102,8 +102,8 @@ struct hf__buf *hfd_watch_frame_initial_end(struct hfd_registry *registry,
 /* ---- events ---- */
 
 /*
- * Makes a frame for an object that was converted for this watch. Takes ownership of object, which
- * may be NULL. NULL = out of memory.
+ * Makes a frame for a Table or a PartialObjectMetadata, which was made for this watch only. Takes
+ * ownership of object, which may be NULL. NULL = out of memory.
  */
 static struct hf__buf *make_frame(enum hf_event_type type, struct hf__buf *object) {
         struct hf__strbuf s = {0};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Ends the watch of a user who has lost the right to it, or whose sender has lost the right to act
- * for this user. What the guard borrows (the user, the
- * attributes, the credential) belongs to the HTTP request, which outlives the guard.
+ * Ends the watch of a user who has lost the right to it, whose sender has lost the right to
+ * impersonate this user, or whose sender's token is not valid any more. What the guard borrows (the
+ * user, the attributes, the credential) belongs to the HTTP request, which outlives the guard.
  *
  * Invariant: the guard is freed with its stream, and not before. The authorizer or the thread of
  * the service accounts may still be calling end_revoked after untrack, with a reference to the
@@ -17,7 +17,7 @@
 
 struct hfd_watch_guard {
         struct hfd_watch_right right;
-        struct hfd_account_watch account; /* for a user by token */
+        struct hfd_account_watch account; /* for a sender by token */
 };
 
 static void end_revoked(void *ctx) {
@@ -61,7 +61,7 @@ static bool track_account(struct hfd_watch_stream *stream, const struct hfd_rest
         return hfd_account_watches_track(rest->account_watches, account);
 }
 
-/* An administrator cannot lose the right, so there is no requester. */
+/* Without a requester no right can be lost: the user is an administrator (filters.c). */
 bool hfd_watch_guard_track(struct hfd_watch_stream *stream, const struct hfd_rest_request *rest) {
         if (!rest->request.requester && !rest->credential)
                 return true;

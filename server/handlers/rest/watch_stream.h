@@ -32,8 +32,8 @@ struct hfd_watch_conversion;
 struct hfd_watch_guard;
 struct hfd_watch_initial;
 
-/* Bytes that may wait to be sent. Two chunks of initial events: one is sent while the next one is
- * made. */
+/* The stream is not ready while this many bytes or more wait to be sent. Two chunks of initial
+ * events (rendering.h): one is sent while the next one is made. */
 #define HFD_WATCH_WINDOW ((size_t)64 << 10)
 
 /* The members that an event needs come first, in few cache lines. */
@@ -47,7 +47,7 @@ struct hfd_watch_stream {
         /* is_ready has returned false: the task is submitted once there is room. */
         atomic_bool paused;
         atomic_bool gone;    /* the client has left */
-        atomic_bool revoked; /* the user has lost the right to watch, or the token its validity */
+        atomic_bool revoked; /* a right was lost, or the token is invalid (watch_guard.h) */
         atomic_bool ended;   /* the response was ended: the task's next step is its last */
         /* Only for Tables: the first event, which has the columns, was sent. No lock: events are
          * sent one after the other. */
@@ -60,9 +60,9 @@ struct hfd_watch_stream {
 };
 
 /*
- * The stream has room for more events: few bytes wait to be sent, and no object waits for a
- * webhook. False: the task is submitted as soon as there is room; only one thread at a time may
- * ask.
+ * Whether the stream has room for more events: fewer than HFD_WATCH_WINDOW bytes wait to be sent,
+ * and no object waits for a webhook. False: the task is submitted as soon as there is room; only
+ * one thread at a time may ask.
  */
 bool hfd_watch_stream_is_ready(struct hfd_watch_stream *stream);
 /* Queues a piece. Takes ownership of piece, which may be NULL. False: it was not queued, and the
@@ -78,6 +78,6 @@ void hfd_watch_stream_continue(struct hfd_watch_stream *stream);
 /* Sets the accounts, borrowed, and the user who is charged for what waits. Call it once. */
 void hfd_watch_stream_init_unsent(struct hfd_watch_stream *stream, struct hfd_unsent *unsent,
                                   const char *user);
-/* Charges the account if at least HFD_UNSENT_WATCH bytes wait to be sent. May end a watch of the
- * user or of another one, perhaps this watch. */
+/* Charges the account if at least HFD_UNSENT_WATCH bytes wait to be sent. May end a watch of
+ * this or of another user, perhaps this watch. */
 void hfd_watch_stream_charge(struct hfd_watch_stream *stream);
