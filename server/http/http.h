@@ -3,8 +3,9 @@
 /*
  * The HTTP server: a TLS listener, and HTTP/2 and HTTP/1.1 connections on a few epoll workers.
  * http_request.h, which this header includes, is the request as handlers see it. For the server's
- * side of HTTP, only this folder uses nghttp2, llhttp and OpenSSL's TLS. docs/http.md describes its
- * structure, its limits and the attacks that it withstands.
+ * side of HTTP, only this folder uses nghttp2, llhttp and OpenSSL's TLS; server/tls/ loads the
+ * certificates and keys. docs/http.md describes the server's structure, its limits and the attacks
+ * that it withstands.
  *
  * A connection belongs to one worker for its whole life. A request that exceeds a limit (header
  * bytes, body bytes, streams, connections, handshakes, unsent bytes, time) gets a 413, 431, 408 or
@@ -86,7 +87,7 @@ int hfd_http_reload(struct hfd_http *http, const char *cert_pem, const char *key
                     const char *client_ca_pem, struct hf_status *reterr_status);
 /* Connections that are open now. Thread: any. */
 size_t hfd_http_n_connections(struct hfd_http *http);
-/* A counter for the watchdog: it increases when every worker has begun an iteration since the last
- * increase. If a worker hangs, it increases once more at most. Thread: any, but always the same
- * one. */
+/* A counter for the watchdog: a call increases it if every worker has begun an iteration since the
+ * last increase. If a worker hangs, the counter increases once more at most. Thread: any, but
+ * always the same one. */
 uint64_t hfd_http_iterations(struct hfd_http *http);

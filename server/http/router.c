@@ -45,8 +45,8 @@ struct hfd_router *hfd_router_free(struct hfd_router *router) {
         return NULL;
 }
 
-/* The route "/" has no second byte. It is the shortest and so the last; each search may end there.
- */
+/* Fills in `first`. The route "/" has no second byte. It is the shortest and so the last; each
+ * search may end there. */
 static void find_firsts(struct hfd_router *router) {
         for (size_t c = 0; c < 256; c++) {
                 size_t i = 0;

@@ -28,7 +28,7 @@ struct check {
         char reason[200];
 };
 
-/* It runs for every check under the read lock of the checks (health.h), so it only copies. */
+/* hf_health_each calls this for every check under a read lock (health.h), so this only copies. */
 static void on_check(void *ctx, const char *name, bool healthy, const char *reason) {
         struct check *check = ctx;
 
@@ -48,7 +48,8 @@ static void put_members(struct hf__strbuf *s, const struct check *check) {
         hf__strbuf_puts(s, "}]}");
 }
 
-/* The body of a response in JSON. selected: whether a list has the object. NULL = out of memory. */
+/* The body of a response in JSON. selected: false for a list whose selectors do not match the only
+ * object, so that the list is empty. NULL = out of memory. */
 static struct hf__buf *make_json(const struct check *check, bool is_list, bool selected) {
         struct hf__strbuf s = {0};
 
@@ -65,7 +66,8 @@ static struct hf__buf *make_json(const struct check *check, bool is_list, bool s
         return buf;
 }
 
-/* Responds in the format of the request. object: the same as an object, for other formats. */
+/* Responds in the format of the request: JSON from check, or a Table or PartialObjectMetadata from
+ * object, which is the ComponentStatus that check describes. */
 static void respond_with_status(struct hfd_registry *registry, const struct hfd_request *request,
                                 const struct check *check, struct hfd_object *object,
                                 struct hfd_response *response) {

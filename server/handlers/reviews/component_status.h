@@ -9,6 +9,6 @@
 
 struct hfd_registry;
 
-/* request: a get or a list of the row. Fills response. */
+/* request: a get or a list of componentstatuses. Fills response. */
 void hfd_component_status(struct hfd_registry *registry, const struct hfd_request *request,
                           struct hfd_response *response);

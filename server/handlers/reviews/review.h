@@ -12,8 +12,8 @@ struct hf__json;
 void hfd_review(const struct hfd_review_context *context, const void *body, size_t n_body,
                 struct hfd_response *response);
 
-/* The object in a body of a kind that is not stored, in the form of its schema. NULL: response is
- * filled. The caller frees it. */
+/* Parses a body of a kind that is not stored, and brings the object into the form of its schema
+ * (decode.h). The caller frees the object. NULL: response is filled. */
 struct hf__json *hfd_review_parse(const struct hfd_resource *resource, const void *body,
                                   size_t n_body, struct hfd_response *response);
 /* The response: kind and apiVersion first, and always a metadata. NULL: out of memory. */

@@ -38,7 +38,8 @@
 #define SECONDS_MIN     600
 #define SECONDS_MAX     (INT64_C(1) << 32)
 
-/* A request for a token, from hfd_token_request_serve until end_job. */
+/* A request for a token, from hfd_token_request_serve until end_job, or until take_uid passes on
+ * the failure of a read. */
 struct job {
         struct hfd_request get; /* first member: done casts it back */
         struct hfd_token_request request;
@@ -171,7 +172,8 @@ static void issue_on_pool(struct job *job) {
 
 /* ---- the objects ---- */
 
-/* Reads an object. done follows. */
+/* Reads an object of the request's namespace. done is called once, perhaps before this returns, and
+ * may free the job. */
 static void get_object(struct job *job, const char *plural, const char *name,
                        void (*done)(struct hfd_request *, const struct hfd_response *)) {
         job->get = (struct hfd_request){.verb = HFD_GET,
@@ -273,8 +275,8 @@ static void check_seconds(const struct job *job, struct hfd_causes *causes) {
                                   "may not specify a duration larger than 2^32 seconds");
 }
 
-/* The account has been read. Only now the spec is checked: a client without a valid account gets
- * 404, whatever else is wrong. */
+/* The account has been read. Only now the spec is checked: a client that names no existing account
+ * gets 404, even if values of the spec are out of range. */
 static void on_account(struct hfd_request *get, const struct hfd_response *got) {
         struct job *job = (struct job *)get;
         struct hfd_response response = {0};
@@ -298,7 +300,7 @@ static void on_account(struct hfd_request *get, const struct hfd_response *got) 
 
 /* ---- the start ---- */
 
-/* A name in the body must be that of the path. False: response is the failure. */
+/* A name or a namespace in the body must be that of the path. False: response is the failure. */
 static bool check_names(const struct job *job, struct hfd_response *response) {
         const char *name = hf__json_string_or_empty(job->object, "metadata.name"),
                    *ns = hf__json_string_or_empty(job->object, "metadata.namespace");

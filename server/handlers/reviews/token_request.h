@@ -12,7 +12,7 @@ struct hfd_service_accounts;
 
 struct hfd_token_request {
         struct hfd_registry *registry;         /* borrowed */
-        struct hfd_service_accounts *accounts; /* borrowed; NULL = no tokens are issued */
+        struct hfd_service_accounts *accounts; /* borrowed; NULL: the response is a 500 */
         const char *ns, *account;              /* of the path; copied */
         hf_nsec deadline;                      /* boot time */
         uint64_t owner;                        /* for turns in the pool; hfd_work_owner */

@@ -6,7 +6,8 @@
  * result.
  *
  * Invariant: a token that is not valid is no failure of the request; the response is a 201 that
- * says so. A client would take a failure for a fault of the server, and try again.
+ * says so. A client would take a failure for a fault of the server, and try again. A token that an
+ * authenticator cannot decide about yet (HF_E_UNAVAILABLE) gets such a 201, too.
  */
 #include "server/handlers/reviews/user_review.h"
 

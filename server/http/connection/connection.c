@@ -21,9 +21,10 @@
  * connections, so that strangers leave room for known senders. When a set is full, strangers.h
  * chooses the connection to close. Their sockets are in an epoll of their own, of which the worker
  * serves one in each iteration, after all known senders. A sender becomes known by a client
- * certificate that verifies, or by the first request that on_head accepts for reading. It becomes a
- * stranger again by a request that names nobody, unless accepted ones are still under way: one
- * whose token or certificate was revoked must not keep a place for ever.
+ * certificate that verifies, or by the first request that on_head accepts for reading. The sender
+ * becomes a stranger again by a request that names nobody, unless accepted requests are still under
+ * way or the client certificate verifies: a sender whose token or certificate was revoked must not
+ * keep a place for ever.
  *
  * Output. The protocol fills the worker's output buffer, and TLS writes what the socket accepts.
  * The rest, at most the size of that buffer, is copied to `unsent`. While bytes are unsent, nothing
@@ -72,7 +73,7 @@ static void set_socket_options(int fd) {
 }
 
 /* Returns the current TLS settings with a reference, because a reload may replace them at any time.
- * The caller frees them. */
+ * The caller drops the reference with SSL_CTX_free. */
 static SSL_CTX *ref_tls(struct hfd_http *http) {
         SSL_CTX *tls;
 
@@ -84,9 +85,10 @@ static SSL_CTX *ref_tls(struct hfd_http *http) {
         return tls;
 }
 
-/* Whether time may have changed the result: the chain has expired, though another one may verify
- * (of a CA that was renewed with its key), or the certificate was refused, perhaps because a clock
- * was wrong. Then it is verified at most once per VERIFY_INTERVAL. */
+/* Whether to verify the client certificate again, because time may have changed the result. Either
+ * its chain has expired, though another chain may verify (of a CA that was renewed with its key).
+ * Or the certificate was refused, perhaps because a clock was wrong. For these reasons it is
+ * verified at most once per VERIFY_INTERVAL. */
 static bool is_due(const struct hfd_connection *connection) {
         const struct hf_clock *clock = hf_host_clock(connection->worker->http->host);
         const struct hfd_origin *origin = connection->origin;
@@ -104,7 +106,7 @@ static bool has_good_cert(const struct hfd_connection *connection) {
 /* As in kube-apiserver, a certificate of a CA that is trusted no more names no user, also on a
  * connection that is open already, and one whose CA was unknown in the handshake names its user
  * once the CA is trusted. A watch that has begun goes on. After a shortage of memory, the old
- * result stands for the requests under way, and the next one verifies the certificate again. */
+ * result stands for the requests under way, and the next request verifies the certificate again. */
 int hfd_connection_verify_again(struct hfd_connection *connection) {
         struct hfd_http *http = connection->worker->http;
         struct hfd_origin *origin = connection->origin;
@@ -216,7 +218,9 @@ int hfd_connection_new(struct hfd_worker *worker, int fd, const struct sockaddr_
                 return -ENOMEM;
         event.data.ptr = connection;
         set_socket_options(fd);
-        connection->n_reloads = atomic_load(&worker->http->n_reloads); /* first: see verify_again */
+        /* Before ref_tls: after a reload in between, the certificate is verified once too often. In
+         * the other order the reload could be missed. */
+        connection->n_reloads = atomic_load(&worker->http->n_reloads);
         tls = ref_tls(worker->http);
         connection->ssl = hfd_tls_accept(tls, fd, &connection->bad_cert);
         SSL_CTX_free(tls);
@@ -284,7 +288,7 @@ void hfd_connection_free(struct hfd_connection *connection) {
         assert(hfd_worker_mailbox_is_current(&worker->mailbox));
         close_protocol(connection);
         assert(connection->share.n == 0);         /* every request was detached */
-        hfd_connection_report_unsent(connection); /* so nothing is reported */
+        hfd_connection_report_unsent(connection); /* so this only drops references */
         hfd_strangers_remove(&connection->stranger);
         /* Detaching the requests may have marked it. */
         hfd_connection_unmark_dirty(connection);
@@ -301,7 +305,8 @@ void hfd_connection_free(struct hfd_connection *connection) {
         hfd_connection_uncount(worker->http);
 }
 
-/* A stranger that only has to be freed costs nothing, and its place is needed. */
+/* A stranger that only has to be freed goes into the list of the known senders: it costs them
+ * little time, and its place is needed. */
 void hfd_connection_mark_dirty(struct hfd_connection *connection) {
         struct hfd_worker *worker = connection->worker;
         bool may_wait = !connection->share.known && !connection->dead;
@@ -364,7 +369,8 @@ void hfd_connection_make_known(struct hfd_connection *connection) {
         set_known(connection, true);
 }
 
-/* The connection is open, and its sender unknown: it moves to the set of these. */
+/* The connection is open, and its sender unknown: moves the connection to the set `strangers`. If
+ * there is no room, the connection is dead. */
 static void settle_stranger(struct hfd_connection *connection) {
         struct hfd_worker *worker = connection->worker;
 
@@ -485,9 +491,9 @@ static void cork_socket(struct hfd_connection *connection, int on) {
         (void)setsockopt(connection->fd, IPPROTO_TCP, TCP_CORK, &on, sizeof on);
 }
 
-/* Writes as much as the socket accepts now. Returns the number of bytes. TLS writes each of its
- * records by itself. More than one are corked: a peer that gets many responses in one piece sends
- * its next requests in one piece, too. */
+/* Writes as much as the socket accepts now. Returns the number of bytes. OpenSSL writes each TLS
+ * record with a call of its own. If there are several, the socket is corked: a peer that gets many
+ * responses in one piece sends its next requests in one piece, too. */
 static size_t write_tls(struct hfd_connection *connection, const char *data, size_t n) {
         bool is_corked = n > RECORD_MAX;
         size_t done = 0;
@@ -567,7 +573,7 @@ static void write_output(struct hfd_connection *connection) {
 }
 
 /* Sets the events that epoll reports for the socket. A connection moves from the strangers' epoll
- * to the other one when its sender has become known. */
+ * to the other one when its sender has become known, and back when the sender is forgotten. */
 static void watch_socket(struct hfd_connection *connection, struct epoll_event *event) {
         struct hfd_worker *worker = connection->worker;
         int epoll = connection->share.known ? worker->epoll : worker->stranger_epoll;

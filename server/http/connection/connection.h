@@ -95,9 +95,10 @@ void hfd_connection_unmark_dirty(struct hfd_connection *connection);
  * is only marked dirty, so the caller may walk the list of connections. */
 void hfd_connection_tick(struct hfd_connection *connection, hf_nsec now);
 
-/* Verifies the client certificate again if the server's certificates were reloaded since, or if
- * time may have changed the result. Call it before a request is authenticated. 0, or -ENOMEM: then
- * it is not known whose request it is, and the request must be refused. */
+/* Verifies the client certificate again if the server's certificates were reloaded since it was
+ * last verified, or if time may have changed the result. Call it before a request is authenticated.
+ * 0, also if the certificate is refused now (origin->refused); or -ENOMEM: the sender of the
+ * request is not known, and the request must be refused. */
 int hfd_connection_verify_again(struct hfd_connection *connection);
 /* The newest request names nobody: the limits for strangers apply again, unless an accepted request
  * is under way or the client certificate verifies. */
@@ -108,7 +109,8 @@ void hfd_connection_make_known(struct hfd_connection *connection);
 
 /* ---- for the protocols ---- */
 
-/* Creates a request of this connection, which owns the reference. 0 or -errno. */
+/* Creates a request of this connection. The reference belongs to the connection, which drops it by
+ * hfd_connection_detach. 0 or -errno. */
 int hfd_connection_new_request(struct hfd_connection *connection,
                                struct hfd_http_request **ret_request);
 
@@ -126,7 +128,8 @@ void hfd_connection_detach(struct hfd_connection *connection, struct hfd_http_re
  * about the request. True: read the body, then dispatch. False: a response was sent, or the request
  * was dispatched without its body; the protocol must drop the rest of the request. */
 bool hfd_connection_decide(struct hfd_connection *connection, struct hfd_http_request *request);
-/* Frees headers and body of a request and uncounts them. Nobody may read them any more. */
+/* Frees headers and body of a request, and uncounts them and the `extra` bytes of
+ * hfd_connection_account. Nobody may read headers and body any more. */
 void hfd_connection_drop_content(struct hfd_connection *connection,
                                  struct hfd_http_request *request);
 /* Passes the request to the handler: complete, or after its head if its body is ignored. */

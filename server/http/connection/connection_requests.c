@@ -3,8 +3,9 @@
  * The requests on a connection, for its protocol. This file counts their memory, asks on_head about
  * each of them, and dispatches or refuses them. The functions are declared in connection.h.
  *
- * Invariant: what a request holds is counted until it is detached, and it is always detached by
- * hfd_connection_detach. So a connection without requests holds nothing.
+ * Invariant: what a request holds is counted until the request is detached, always by
+ * hfd_connection_detach. So for a connection without requests at most the pending input of HTTP/1.1
+ * is counted.
  */
 #include "server/http/connection/connection.h"
 

@@ -51,9 +51,9 @@ struct hfd_http {
         atomic_bool draining, closing; /* each goes from false to true once, draining first */
 
         /* Worker 0 only. */
-        unsigned next_worker; /* the worker that gets the next socket */
-        /* Owned; -1 = none. It is closed for a moment to have one when no other descriptor is left
-         * (refuse_socket). */
+        unsigned next_worker; /* modulo n_workers: the worker that gets the next socket */
+        /* Owned; -1 = none. When no other descriptor is left, it is closed for a moment, so that a
+         * connection can be accepted and closed (refuse_socket in worker_loop.c). */
         int spare_fd;
 
         uint64_t iterations; /* the last result of hfd_http_iterations; its caller only */

@@ -4,9 +4,10 @@
  * because they would save little, and there is no renegotiation.
  *
  * Invariant: a client certificate that does not verify does not end the handshake, unless it
- * exceeds the limits below. It is recorded, and the handler responds with 401 unless the request
- * has a token; after an aborted handshake the user would not see the reason. So code that reads the
- * names of a certificate must check enum hfd_peer_cert first.
+ * exceeds the limits below. The failure is recorded, and the filters respond with 401 unless the
+ * request has a token; after an aborted handshake the user would not see the reason. So code that
+ * reads the names of a certificate must check first that hfd_http_request_peer returns the kind
+ * HFD_PEER_VERIFIED. The kind in struct hfd_origin is not enough: `refused` has the failure.
  *
  * OpenSSL's error queue belongs to the thread, and a stale entry would be reported as the error of
  * the next operation. hfd_tls_new leaves the queue empty; connection.c clears it before each
@@ -61,8 +62,8 @@ static int load_key(SSL_CTX *ctx, const char *key_pem, struct hf_status *reterr_
         return 0;
 }
 
-/* The time of a check is in proportion to the length of the exponent. OpenSSL limits it for large
- * keys only. An even one, and 1, belong to no key. */
+/* The time of a signature check is in proportion to the length of the exponent, which OpenSSL
+ * limits for large keys only. An even exponent, and 1, belong to no key. */
 static bool is_exponent_cheap(const EVP_PKEY *key) {
         BIGNUM *e = NULL;
         bool is_cheap;
@@ -278,7 +279,7 @@ static int read_organisations(X509_NAME *subject, struct hfd_origin *origin) {
 
 /* False: there are several uids, or one that is not usable. */
 static bool read_uid(X509_NAME *subject, struct hfd_origin *origin) {
-        /* 1.3.6.1.4.1.57683.2, of the Cloud Native Computing Foundation, as in a certificate */
+        /* 1.3.6.1.4.1.57683.2, of the Cloud Native Computing Foundation, in its DER encoding */
         static const unsigned char uid_oid[] = {0x2b, 6, 1, 4, 1, 0x83, 0xc2, 0x53, 2};
 
         for (int i = 0; i < X509_NAME_entry_count(subject); i++) {
@@ -317,7 +318,8 @@ static int64_t end_of(const X509 *cert) {
         return ASN1_TIME_to_tm(X509_get0_notAfter(cert), &tm) == 1 ? timegm(&tm) : 0;
 }
 
-/* When the first certificate of the chain that was verified expires. */
+/* When the first certificate to expire does so, in seconds since 1970. chain: as it was verified;
+ * NULL: only cert counts. A time that is not readable counts as 0, which is long past. */
 static int64_t find_expiry(STACK_OF(X509) * chain, const X509 *cert) {
         int64_t expires = end_of(cert);
 
@@ -340,7 +342,8 @@ int hfd_tls_peer(SSL *ssl, bool bad_cert, struct hfd_origin *origin) {
         int r = read_organisations(subject, origin);
         if (r == 0)
                 r = read_fingerprint(cert, origin);
-        /* Programs in Go refuse such a certificate, and kube-apiserver is one of them. */
+        /* Programs in Go, such as kube-apiserver, refuse a certificate whose subject they cannot
+         * read. */
         if (!hfd_readable_name(subject))
                 usable = false;
         /* As in Kubernetes, the uid counts only where a name makes the certificate one of a user.

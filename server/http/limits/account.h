@@ -3,9 +3,10 @@
 /*
  * The memory that requests hold on behalf of the peers: heads, complete or not, bodies, and the
  * responses of those that the worker has refused; and the input that an HTTP/1.1 connection has
- * read after its current request. There are two accounts: one for known senders, which the filters
- * or a client certificate have authenticated, and one for strangers. A connection moves from the
- * second to the first when its sender becomes known. So strangers can use up only the second.
+ * read after its current request. There are two accounts: one for known senders, and one for
+ * strangers. A sender becomes known by a client certificate that verifies, or by a request whose
+ * body on_head wants to read (http_request.h); then the connection moves from the second account to
+ * the first. So strangers can use up only the second.
  *
  * Threads: any for struct hfd_account; a share belongs to its connection's worker. No lock.
  */

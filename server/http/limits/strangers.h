@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Strangers: connections of one worker whose senders are not authenticated yet, grouped by address.
- * A worker has one set for those in the TLS handshake, and one for the others. When the places of a
- * set are used up, hfd_strangers_victim chooses the one to close, so that an address with many
- * connections takes no places from addresses with few.
+ * Strangers: connections of one worker whose senders are not known (connection.c says when they
+ * are), grouped by address. A worker has one set for those in the TLS handshake, and one for the
+ * others. When the places of a set are used up, hfd_strangers_victim chooses the one to close, so
+ * that an address with many connections takes no places from addresses with few.
  *
  * An address is an IPv4 address, or the first 64 bits of an IPv6 address, because one customer
  * commonly has all addresses with the same first 64 bits. All peers of a unix socket share one
@@ -38,7 +38,7 @@ struct hfd_stranger {
         hf_nsec active_at; /* boot time of the last activity */
 };
 
-#define HFD_STRANGER_BUCKETS 256 /* a worker has some thousand strangers at most */
+#define HFD_STRANGER_BUCKETS 256 /* by default a worker has 2000 strangers at most */
 
 struct hfd_strangers {
         struct hfd_stranger_group *buckets[HFD_STRANGER_BUCKETS]; /* owned */

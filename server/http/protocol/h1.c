@@ -70,7 +70,8 @@ static int h1_open(struct hfd_connection *connection) {
         return 0;
 }
 
-/* Changes how many bytes of pending input are in the memory account. As hfd_account_change. */
+/* Changes how many bytes of pending input are counted in the account. Returns what
+ * hfd_account_change does. */
 static int account_pending(struct hfd_connection *connection, size_t before, size_t after) {
         return hfd_account_change(&connection->worker->http->account, &connection->share, before,
                                   after);
