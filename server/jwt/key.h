@@ -23,8 +23,8 @@ struct hfd_jwt_key;
  * Reads the next key of a PEM text: a private key, a public key, or that of a certificate; other
  * parts are skipped. *at: the rest of the text, which is advanced, also after an error. 0;
  * HF_E_NOT_FOUND: there is no further key. HF_E_INVALID: the key is malformed, encrypted or of
- * another kind; the message says which. -ENOMEM, also for a text of 2 GiB or more. The caller frees
- * the key.
+ * another kind, as the message says; or OpenSSL has failed, also for lack of memory. -ENOMEM, also
+ * for a text of 2 GiB or more. The caller frees the key.
  */
 int hfd_jwt_key_read(const char **at, struct hfd_jwt_key **ret_key,
                      struct hf_status *reterr_status);

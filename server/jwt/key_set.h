@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The keys of an issuer: one that signs, and all whose signatures are accepted. One thread makes a
- * set and adds its keys. From then on the keys do not change, and any thread that has a reference
- * may use the set.
+ * The keys of an issuer: all whose signatures are accepted, of which at most one signs. One thread
+ * makes a set and adds its keys. From then on the keys do not change, and any thread that has a
+ * reference may use the set.
  */
 #include <stdbool.h>
 #include <stddef.h>

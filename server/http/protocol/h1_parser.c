@@ -95,7 +95,7 @@ static int on_value(llhttp_t *llhttp, const char *at, size_t n) {
 
         if (p->in_body)
                 return 0; /* a trailer */
-        /* A value without a name, or the second piece of one. */
+        /* A value without a name, or the second piece of a value. */
         if (!p->name)
                 return fail_parse(p, 400);
         while (n > 0 && (at[n - 1] == ' ' || at[n - 1] == '\t'))

@@ -52,7 +52,7 @@
 #define MAX_ACKS          100         /* unsent acknowledgements of PING and SETTINGS */
 #define MAX_SETTINGS      32          /* entries of one SETTINGS frame */
 #define MAX_CONTINUATIONS 8           /* CONTINUATION frames after one HEADERS frame */
-/* A request with this many times the allowed header bytes ends the whole connection. */
+/* A request with more than this many times the allowed header bytes ends the whole connection. */
 #define BOMB_FACTOR 4
 #define MAX_NV      64 /* headers of a response; more are left out */
 #define SCAN_TICKS  4  /* ticks between two checks of the streams' time limits */
@@ -125,7 +125,8 @@ static int submit_goaway(struct h2 *h2) {
 
 /* ---- input: callbacks of nghttp2 ---- */
 
-/* last: of the streams that we may have acted on, as the GOAWAY tells the peer. */
+/* Ends the session with a GOAWAY. last: the id of the last stream that we may have acted on; the
+ * GOAWAY tells it to the peer. */
 static int end_session(struct h2 *h2, int32_t last, uint32_t error_code) {
         h2->broken = true;
         return nghttp2_session_terminate_session2(h2->session, last, error_code);
@@ -139,7 +140,9 @@ static int account_request(struct hfd_connection *connection, struct hfd_http_re
                 hfd_connection_refuse(connection, request, 503);
                 return 0;
         }
-        hfd_connection_drop_content(connection, request); /* the end may wait for the socket */
+        /* Frees the memory now: the connection ends only when the socket has accepted the output.
+         */
+        hfd_connection_drop_content(connection, request);
         /* A stranger's request is counted while its head arrives. So it is the newest one, nothing
          * was done about it, and the peer may send it again on another connection (RFC 9113 6.8).
          */
@@ -455,8 +458,8 @@ static void h2_response_changed(struct hfd_connection *connection,
                 if (request->response.close_after)
                         h2_drain(connection);
         } else if (state.started) {
-                /* An error means that the data source was not deferred, or that memory is short. If
-                 * memory is, the response waits for its next change, or for its time limit. */
+                /* An error means that the data source was not deferred, or that memory is short. In
+                 * the second case the response waits for its next change, or for its time limit. */
                 (void)nghttp2_session_resume_data(h2->session, request->stream_id);
         }
         if (r != 0 && nghttp2_is_fatal(r))

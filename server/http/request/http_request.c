@@ -11,9 +11,10 @@
  * reference over, and that of the connection from there.
  *
  * Invariants:
- * - What handlers read is immutable after the handler was called, so that it needs no lock. The one
- *   exception is the start of a stream: from then on handlers must not read headers and body, and
- *   the worker frees them.
+ * - What handlers read is immutable after the handler was called, so that it needs no lock. There
+ *   are two exceptions. The start of a stream: from then on handlers must not read headers and
+ *   body, and the worker frees them. And the client certificate's `refused` and `expires`
+ *   (origin.h), which are atomic.
  * - A request leaves its connection only through hfd_http_request_detach, complete or not. That
  *   sets response.gone, after which no thread posts to the worker. So a worker can be freed while
  *   other threads still hold its requests.
@@ -140,9 +141,9 @@ static bool is_target(const char *target, size_t n) {
         return bad == 0;
 }
 
-/* The length of "http://HOST" at the beginning of a target in the absolute form. That form is for
- * proxies, but every server must accept it (RFC 9112 3.2.2). 0: it has no such beginning, or the
- * host is missing. */
+/* The length of "http://HOST" or "https://HOST" at the beginning of a target in the absolute form.
+ * That form is for proxies, but every server must accept it (RFC 9112 3.2.2). 0: the target has no
+ * such beginning, or the host is missing. */
 static size_t skip_origin(const char *target, size_t n) {
         static const char *const schemes[] = {"http://", "https://"};
 

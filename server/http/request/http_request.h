@@ -48,8 +48,8 @@ enum hfd_http_verdict {
  * its name: a body may be long, so its reading has the limits of known senders. A client
  * certificate that verifies makes the sender known, too. Until then the connection is a stranger's:
  * it has small limits of its own, and it is closed for others when places run out and soon after
- * the server begins to drain. A request whose sender is not known makes it a stranger's again if no
- * request with HFD_HTTP_READ_BODY is under way.
+ * the server begins to drain. A request whose sender is not known makes the connection a stranger's
+ * again, unless a request with HFD_HTTP_READ_BODY is under way or the client certificate verifies.
  */
 typedef enum hfd_http_verdict (*hfd_http_on_head)(void *ctx, struct hfd_http_request *request);
 
@@ -72,18 +72,19 @@ struct hfd_http_request *hfd_http_request_unref(struct hfd_http_request *request
 
 /* "GET", in upper case as sent. */
 const char *hfd_http_request_method(struct hfd_http_request *request);
-/* As sent, without the query and, in an absolute URL, the authority; begins with '/'. */
+/* As sent, without the query; of an absolute URL, also without the scheme and the authority. Begins
+ * with '/'. */
 const char *hfd_http_request_path(struct hfd_http_request *request);
 /* Without the '?'; "" = none. */
 const char *hfd_http_request_query(struct hfd_http_request *request);
-/* Between the values of a repeated header whose name begins with "impersonate-". No value contains
- * it. */
+/* Separates the values of a repeated header whose name begins with "impersonate-". No value
+ * contains this text, because no value contains a line feed. */
 #define HFD_HTTP_VALUE_SEPARATOR "\n\n"
 /* name in lower case; NULL = absent. Repeated headers are joined by ", " (cookies by "; ", and
  * those of an impersonation by the separator above). */
 const char *hfd_http_request_header(struct hfd_http_request *request, const char *name);
-/* The value of the i-th header whose name begins with prefix, which is in lower case, and its name.
- * NULL: there are not so many. */
+/* The value of the i-th header (from 0) whose name begins with prefix, and in *ret_name its name.
+ * prefix is in lower case. NULL: there are not so many; then *ret_name is not set. */
 const char *hfd_http_request_header_like(struct hfd_http_request *request, const char *prefix,
                                          size_t i, const char **ret_name);
 /* NUL-terminated, "" when there is none; *ret_n is its length without the NUL. */
@@ -97,8 +98,8 @@ hf_nsec hfd_http_request_received_at(struct hfd_http_request *request);
 
 enum hfd_peer_cert {
         HFD_PEER_NONE,     /* the client sent no certificate */
-        HFD_PEER_VERIFIED, /* it verified by a client CA, when it was last verified: in the
-                            * handshake, or for a later request (see expires) */
+        HFD_PEER_VERIFIED, /* the last verification, in the handshake or for a later request, has
+                            * found it valid under a client CA (see expires) */
         HFD_PEER_BAD       /* not valid, for example expired, or of another CA: it names no user */
 };
 /* The client certificate. All texts are borrowed from the request, and "" if there are none. */
@@ -159,19 +160,20 @@ void hfd_http_request_on_gone(struct hfd_http_request *request, void (*fn)(void 
 void hfd_http_request_on_finished(struct hfd_http_request *request,
                                   void (*fn)(void *ctx, int code, size_t n_bytes), void *ctx);
 /*
- * fn is called on the worker if a response is not complete at the end of the iteration in which the
- * worker has learned of it. n_bytes: the length of the body; 0 for a stream. waits: the connection
- * is still to be served, so the peer could not read all of it; then fn is called once more, with
- * waits false, if the response is not complete after that. Otherwise the peer has not read it. Set
- * it before responding. Thread: worker.
+ * fn is called on the worker if the response is not complete at the end of the worker's iteration
+ * in which the worker has learned of the response. n_bytes: the length of the body; 0 for a stream.
+ * waits true: the connection's turn is still to come, so the peer could not read the whole response
+ * yet; if the response is not complete after that turn, fn is called once more, with waits false.
+ * waits false: the connection had its turn, and the peer has not read the whole response. Set fn
+ * before responding. Thread: worker.
  */
 void hfd_http_request_on_unsent(struct hfd_http_request *request,
                                 void (*fn)(void *ctx, size_t n_bytes, bool waits), void *ctx);
 /*
- * For a stream whose pieces are made while the peer reads: fn is called on the worker whenever it
- * has read bytes up to the end of a piece, and fewer than `low` bytes remain in the queue. (After a
- * read that ends within a piece, a later one follows.) Set it once, before the stream begins. fn
- * must not block. Thread: worker.
+ * For a stream whose pieces are made while the peer reads: fn is called on the worker whenever the
+ * worker has read bytes up to the end of a piece, and fewer than `low` bytes remain in the queue.
+ * (After a read that ends within a piece, fn is not called; a later read reaches the piece's end.)
+ * Set it once, before the stream begins. fn must not block. Thread: worker.
  */
 void hfd_http_request_on_drained(struct hfd_http_request *request, size_t low,
                                  void (*fn)(void *ctx), void *ctx);
@@ -227,13 +229,13 @@ void hfd_http_request_stream(struct hfd_http_request *request, int code, const c
  * not a stream, or has ended. Pieces from one thread keep their order. Thread: any.
  */
 int hfd_http_request_push(struct hfd_http_request *request, struct hf__buf *piece);
-/* The bytes in the queue, whole pieces. For code that makes pieces while the peer reads. Thread:
- * any. */
+/* The bytes of the pieces in the queue. The first piece counts in full, even if a part of it was
+ * read. For code that makes pieces while the peer reads. Thread: any. */
 size_t hfd_http_request_unsent(struct hfd_http_request *request);
 /*
- * Cuts the response if bytes of it wait in the queue, and the worker, which has known of it since
- * before the boot time `since`, has read none from then on. True: it was cut now. The caller owns a
- * reference. Thread: any.
+ * Cuts the response if bytes of the body wait in the queue, the worker learned of the response
+ * before the boot time `since`, and it has read no bytes from `since` on. True: this call has cut
+ * the response. The caller owns a reference. Thread: any.
  */
 bool hfd_http_request_cut_stalled(struct hfd_http_request *request, hf_nsec since);
 /* Ends the stream at once, so that the peer sees that it is incomplete. Does nothing before

@@ -60,8 +60,8 @@ struct hfd_http_request {
         struct hfd_connection_context *connection_context; /* of that connection */
         struct hfd_http_request *next, *prev;              /* HTTP/2: the connection's list */
         int32_t stream_id;                                 /* HTTP/2 */
-        size_t header_bytes;                               /* seen so far, stored or not */
-        size_t accounted;    /* bytes of it in the connection's account */
+        size_t header_bytes;                               /* HTTP/2: seen so far, stored or not */
+        size_t accounted;    /* bytes of the request that the connection's account includes */
         hf_nsec progress_at; /* HTTP/2: start of its time limit (reset_stalled_streams) */
         bool head_done;      /* the head is complete; HTTP/1.1: and a body follows */
         bool received;       /* HTTP/2: the whole request is complete */
@@ -96,8 +96,8 @@ int hfd_http_request_new(struct hfd_worker_mailbox *worker, struct hfd_origin *o
                          struct hfd_http_request **ret_request);
 /* 0 or -ENOMEM. */
 int hfd_http_request_set_method(struct hfd_http_request *request, const char *method, size_t n);
-/* 0, -ENOMEM, or HF_E_INVALID: it is neither a path nor an absolute http URL, or has a forbidden
- * byte. */
+/* 0, -ENOMEM, or HF_E_INVALID: the target is neither a path nor an absolute http or https URL, or
+ * it has a forbidden byte. */
 int hfd_http_request_set_target(struct hfd_http_request *request, const char *target, size_t n);
 /* Converts the name to lower case. 0, -ENOMEM, or HF_E_TOO_LARGE: there are too many headers, or
  * this one is too long. */

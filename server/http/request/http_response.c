@@ -318,7 +318,8 @@ void (*hfd_http_response_clear_posted(struct hfd_http_request *request, hf_nsec 
         response->continuation = NULL;
         if (!continuation && response->sent_at == 0)
                 response->sent_at = now;
-        /* While the message was under way, a change of the response needed none of its own. */
+        /* A change of the response while the message was under way has posted no message of its
+         * own. The caller takes this message for the continuation only. */
         if (continuation && (response->started || response->cut))
                 post_locked(request);
         pthread_mutex_unlock(&response->mu);

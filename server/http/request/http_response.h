@@ -43,14 +43,15 @@ struct hfd_http_response {
         bool posted;    /* a message to the worker is not handled yet; it holds a reference */
         /* The queue, guarded by mu: a ring of owned references. space is a power of two. */
         unsigned ring_space, ring_head, ring_n;
-        /* The worker only. Not beside the members above that mu guards: compilers read several of
-         * those at once, and these would be in the same word. */
+        /* The worker only. They are kept apart from the bools above: compilers read several
+         * neighbouring bools as one word, and the worker writes these without mu. */
         bool refused;     /* the connection or on_head has responded: the handler is not called */
         bool submitted;   /* HTTP/2: the head was given to nghttp2 */
         bool complete;    /* its last byte was given to the connection */
         bool close_after; /* the connection ends after this response; guarded as the head below */
         /* Guarded by mu. */
-        struct hf__buf **ring; /* first_ring, or else owned; NULL = no piece was queued */
+        struct hf__buf **ring; /* first_ring, or else owned; NULL = no piece was queued yet, or the
+                                * queue was dropped */
         struct hf__buf *first_ring[2];
         /* Of all pieces, including bytes already read of the first one. Changed under mu, read also
          * without it. Sequentially consistent, because code that makes pieces sets a flag, then
@@ -105,7 +106,8 @@ void hfd_http_response_get_state(struct hfd_http_request *request,
 void (*hfd_http_response_clear_posted(struct hfd_http_request *request, hf_nsec now,
                                       void **ret_ctx))(void *ctx);
 /* Copies up to n bytes and removes them from the queue. Returns the number of bytes. now: boot
- * time. May call on_drained. */
+ * time. May call on_drained. n is at most the n of hfd_http_response_get_state: a read that finds
+ * the queue empty before it has n bytes does not call on_drained. */
 size_t hfd_http_response_read(struct hfd_http_request *request, char *out, size_t n, hf_nsec now);
 /* Drops the pieces in the queue of a response that was cut. */
 void hfd_http_response_clear(struct hfd_http_request *request);

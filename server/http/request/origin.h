@@ -18,7 +18,9 @@
 
 struct hfd_origin {
         atomic_int refs;
-        enum hfd_peer_cert kind; /* BAD: no verification can change that */
+        /* VERIFIED counts only while `refused` is false. BAD: the certificate is not usable, and no
+         * verification can change that. */
+        enum hfd_peer_cert kind;
         _Atomic int64_t expires; /* as in struct hfd_client_cert */
         /* When the certificate was last verified, the client CA did not verify it. */
         atomic_bool refused;

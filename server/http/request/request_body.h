@@ -19,7 +19,7 @@ struct hfd_request_body {
         size_t space; /* bytes of memory; from HFD_REQUEST_BODY_MAPPED a mapping, else of malloc */
 };
 
-/* The least number of bytes of a body's memory that is a mapping. */
+/* A body whose memory has this many bytes or more is in a mapping of its own. */
 #define HFD_REQUEST_BODY_MAPPED ((size_t)128 << 10)
 
 /* Appends n bytes. 0, -ENOMEM, or HF_E_TOO_LARGE: the body would exceed max; then it stays as it

@@ -23,7 +23,7 @@ void hfd_worker_mailbox_done(struct hfd_worker_mailbox *mailbox);
 
 /* From now on, the calling thread is the worker of this mailbox. NULL: it is no worker any more. */
 void hfd_worker_mailbox_set_current(const struct hfd_worker_mailbox *mailbox);
-/* Whether the caller runs on this worker's thread; for assertions. Thread: any. */
+/* Whether the caller runs on this worker's thread. Thread: any. */
 bool hfd_worker_mailbox_is_current(const struct hfd_worker_mailbox *mailbox);
 
 /*
