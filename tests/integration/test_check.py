@@ -87,6 +87,19 @@ def test_missing_parents_are_no_fault_because_the_start_makes_them(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
+def test_the_store_and_the_kubeconfig_may_be_in_any_directory_that_the_start_makes(tmp_path):
+    directories = [f"--{name}-dir={tmp_path / name / 'new'}" for name in ("data", "shared", "runtime", "cert")]
+    for name in ("data", "shared", "runtime", "cert"):
+        for parent in (tmp_path / name, tmp_path / name / "new"):
+            good(*directories, f"--store={parent}/store.db", f"--write-kubeconfig={parent}/kubeconfig")
+    assert not list(tmp_path.iterdir())
+    # It makes no directory in them.
+    deep = tmp_path / "shared" / "new" / "missing"
+    store, kubeconfig = sorted(faults(*directories, f"--store={deep}/store.db", f"--write-kubeconfig={deep}/kubeconfig"))
+    assert store.startswith("flag --store: ") and "cannot be created" in store
+    assert kubeconfig.startswith("flag --write-kubeconfig: ") and kubeconfig.endswith("No such file or directory")
+
+
 def test_each_fault_has_a_line(tmp_path):
     cert, _ = make_certificate(tmp_path, "one")
     _, key = make_certificate(tmp_path, "two")
