@@ -29,6 +29,7 @@
 #include "server/auth/trusted_path.h"
 #include "server/bootstrap_phases.h"
 #include "server/certificates/account_keys.h"
+#include "server/configured_admission/configured_admission.h"
 #include "server/controllers/instances/identity.h"
 #include "server/encryption/encryption_config.h"
 #include "server/http/connection/tls.h"
@@ -242,6 +243,13 @@ static void check_audit(struct check *check) {
                       "flag --audit-log-path: %s", status.message);
 }
 
+static void check_admission(struct check *check) {
+        struct hf_status status = {0};
+
+        report_result(check, hfd_configured_admission_check(check->config, &status), "%s",
+                      status.message);
+}
+
 /* For etcd, creates the store, which sends nothing before its first operation. For a file, reads
  * the header. */
 static void check_store(struct check *check) {
@@ -320,6 +328,7 @@ int hfd_check_main(const struct hfd_config *config, const struct hfd_extra *extr
         check_audit(&check);
         check_account_keys(&check);
         check_encryption(&check);
+        check_admission(&check);
         check_store(&check);
         check_manifests(&check, extra);
         check_bind_address(&check);

@@ -100,6 +100,20 @@ def test_the_store_and_the_kubeconfig_may_be_in_any_directory_that_the_start_mak
     assert kubeconfig.startswith("flag --write-kubeconfig: ") and kubeconfig.endswith("No such file or directory")
 
 
+def test_files_of_plugins_are_checked_but_not_loaded(tmp_path):
+    (tmp_path / "plugin.so").write_text("not a shared object\n")
+    plugin = f"--admission-plugin={tmp_path / 'plugin.so'}"
+    flags = [f"--data-dir={tmp_path / 'data'}"]
+    good(*flags, plugin)
+    (tmp_path / "plugin.so").chmod(0o777)
+    [line] = faults(*flags, plugin)
+    assert line.startswith("flag --admission-plugin: ") and "chmod go-w" in line
+    [line] = faults(*flags, f"--admission-plugin={tmp_path / 'missing.so'}")
+    assert line.startswith("flag --admission-plugin: ") and "missing.so" in line
+    [line] = faults(*flags, "--admission-plugin=plugin.so")
+    assert line == "flag --admission-plugin: plugin.so is not an absolute path"
+
+
 def test_each_fault_has_a_line(tmp_path):
     cert, _ = make_certificate(tmp_path, "one")
     _, key = make_certificate(tmp_path, "two")

@@ -59,16 +59,27 @@ static int copy_plugin(const struct hf_admission *from, const char *path, struct
         return 0;
 }
 
+static int open_file(const char *path, int *ret_fd, struct hf_status *reterr_status) {
+        if (*path != '/')
+                return hf_fail(reterr_status, HF_E_INVALID, "%s is not an absolute path", path);
+        return hfd_trusted_open(path, HFD_TRUSTED_FILE, ret_fd, reterr_status);
+}
+
+int hfd_c_plugin_check(const char *path, struct hf_status *reterr_status) {
+        int fd = -1, r = open_file(path, &fd, reterr_status);
+
+        if (fd >= 0)
+                (void)close(fd);
+        return r;
+}
+
 int hfd_c_plugin_load(const char *path, struct hfd_c_plugin **ret_plugin,
                       struct hf_status *reterr_status) {
         hf_admission_open_fn open_plugin;
         struct hf_admission of;
         char by_fd[40];
-        int fd;
+        int fd, r = open_file(path, &fd, reterr_status);
 
-        if (*path != '/')
-                return hf_fail(reterr_status, HF_E_INVALID, "%s is not an absolute path", path);
-        int r = hfd_trusted_open(path, HFD_TRUSTED_FILE, &fd, reterr_status);
         if (r != 0)
                 return r;
         /* Loads the very file that was checked, even if the path names another file by now. dlopen
