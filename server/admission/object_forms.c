@@ -26,7 +26,7 @@ struct batch {
         struct hfd_object **sources, **results;
         size_t n;
         /* Owned; NULL = it has not failed. If the results are NULL, too, after the call, there was
-         * no webhook, or no memory for the failure. */
+         * no memory for the failure. */
         struct hfd_response *failure;
 };
 
