@@ -154,13 +154,21 @@ static bool edit_lease(struct edit *edit, struct hf__span key, struct hf__span v
         return true;
 }
 
+/* Whether the text can stand between quotes in JSON as it is. The store of another server may send
+ * any text. */
+static bool is_plain(const char *text) {
+        for (const unsigned char *c = (const unsigned char *)text; *c; c++)
+                if (*c < 0x20 || *c == '"' || *c == '\\')
+                        return false;
+        return true;
+}
+
 /* Whether hf__lease_write would only replace values for this record: it would not create the Lease,
  * begin a term, name a successor, remove a member, or escape a character. */
 static bool is_simple(const struct hf__record *record) {
         return record->exists && record->cause == HF__CAUSE_NONE && record->duration_s > 0 &&
                record->acquire_us != 0 && record->renew_us != 0 && record->rv[0] &&
-               !record->successor[0] && !strpbrk(record->rv, "\"\\") &&
-               !strpbrk(record->holder, "\"\\");
+               !record->successor[0] && is_plain(record->rv) && is_plain(record->holder);
 }
 
 bool hf__lease_edit(const struct hf__lease_edit *what, const char *last, size_t n,

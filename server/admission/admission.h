@@ -108,7 +108,7 @@ struct hfd_admission_chain {
         struct hfd_admission_plugin plugins[HFD_ADMISSION_PLUGINS_MAX]; /* in the order of calls */
         size_t n_plugins;
         /* True once every plug-in has been refreshed after the cacher was filled. Before that,
-         * nobody knows which plug-ins want a request. */
+         * plug-ins with `refresh` may not want a request that their configuration names. */
         atomic_bool ready;
 };
 

@@ -29,6 +29,7 @@
 #include "server/auth/trusted_path.h"
 #include "server/bootstrap_phases.h"
 #include "server/certificates/account_keys.h"
+#include "server/configured_admission/configured_admission.h"
 #include "server/controllers/instances/identity.h"
 #include "server/encryption/encryption_config.h"
 #include "server/http/connection/tls.h"
@@ -88,8 +89,27 @@ static bool is_same_path(const char *a, const char *b) {
         return n_a == n_b && memcmp(a, b, n_a) == 0;
 }
 
-/* Checks the kubeconfig that the start would write. Its directory must exist, unless it is the data
- * directory, which the start creates earlier. */
+/* Whether the directory is missing and the start makes it before it opens the store or writes the
+ * kubeconfig: as one of the directories of these flags, or as a parent of one. */
+static bool is_made_by_start(const struct check *check, const char *path) {
+        const struct hfd_config *config = check->config;
+        const char *const made[] = {config->data_dir, config->shared_dir, config->runtime_dir,
+                                    config->cert_dir};
+        size_t n = strlen(path);
+        struct stat st;
+
+        while (n > 1 && path[n - 1] == '/')
+                n--;
+        if (stat(path, &st) == 0 || errno != ENOENT)
+                return false;
+        for (size_t i = 0; i < sizeof made / sizeof made[0]; i++)
+                if (strncmp(made[i], path, n) == 0 && (made[i][n] == '\0' || made[i][n] == '/'))
+                        return true;
+        return false;
+}
+
+/* Checks the kubeconfig that the start would write. Its directory must exist, unless the start
+ * makes it earlier. check_directory has reported the faults of the data directory. */
 static void check_kubeconfig(struct check *check) {
         const char *path = check->config->admin_kubeconfig;
         char directory[PATH_MAX];
@@ -97,7 +117,7 @@ static void check_kubeconfig(struct check *check) {
 
         (void)snprintf(directory, sizeof directory, "%s", path);
         const char *parent = dirname(directory);
-        if (is_same_path(parent, check->config->data_dir))
+        if (is_same_path(parent, check->config->data_dir) || is_made_by_start(check, parent))
                 return;
         int r = hfd_admin_kubeconfig_check(path, &status);
         report_result(check, r, "flag --write-kubeconfig: %s", status.message);
@@ -223,13 +243,20 @@ static void check_audit(struct check *check) {
                       "flag --audit-log-path: %s", status.message);
 }
 
+static void check_admission(struct check *check) {
+        struct hf_status status = {0};
+
+        report_result(check, hfd_configured_admission_check(check->config, &status), "%s",
+                      status.message);
+}
+
 /* For etcd, creates the store, which sends nothing before its first operation. For a file, reads
  * the header. */
 static void check_store(struct check *check) {
         const struct hfd_config *config = check->config;
         struct hf_status status = {0};
         struct hfd_store *store = NULL;
-        struct stat st;
+        char directory[PATH_MAX];
 
         if (hfd_config_is_in_memory(config))
                 return;
@@ -241,9 +268,8 @@ static void check_store(struct check *check) {
                 return;
         }
         /* By default the file is in the shared directory, which need not exist yet. */
-        size_t n = strlen(config->shared_dir);
-        if (strncmp(config->store_file, config->shared_dir, n) == 0 &&
-            config->store_file[n] == '/' && stat(config->shared_dir, &st) != 0)
+        (void)snprintf(directory, sizeof directory, "%s", config->store_file);
+        if (is_made_by_start(check, dirname(directory)))
                 return;
         report_result(check, hfd_sqlite_check_header(config->store_file, &status),
                       "flag --store: %s", status.message);
@@ -302,6 +328,7 @@ int hfd_check_main(const struct hfd_config *config, const struct hfd_extra *extr
         check_audit(&check);
         check_account_keys(&check);
         check_encryption(&check);
+        check_admission(&check);
         check_store(&check);
         check_manifests(&check, extra);
         check_bind_address(&check);

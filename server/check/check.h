@@ -3,9 +3,9 @@
 /*
  * `holdfastd --check`: checks what the flags name, as the start of the server would. It writes no
  * file, takes no lock, accepts no connection and sends the store no request, so it may run beside a
- * server with the same flags. It checks neither the files of --admission-plugin nor what only a
- * running server can find out: whether the port is free, whether the store responds, whether
- * another process uses the data directory.
+ * server with the same flags. It does not load the files of --admission-plugin, because that runs
+ * their code. Nor does it check what only a running server can find out: whether the port is free,
+ * whether the store responds, whether another process uses the data directory.
  *
  * Thread: main, before there are others. Blocks on files.
  */

@@ -52,32 +52,46 @@ static int make_webhooks(struct hfd_server *server) {
         return hfd_webhooks_new(&server->host, &config, false, &server->validating_webhooks);
 }
 
-int hfd_configured_admission_load(struct hfd_server *server, struct hf_status *reterr_status) {
-        const char *text = server->config->admission_plugins;
-        char *paths = strdup(text ? text : ""), *save = NULL;
-        assert(!server->c_plugins[0]); /* this function is called once */
-        size_t n = 0;
-        int r = paths ? 0 : -ENOMEM;
+/* Loads the i-th file of --admission-plugin and adds it to the chain. server NULL: only checks the
+ * file. */
+static int use_plugin(struct hfd_server *server, const char *path, size_t i,
+                      struct hf_status *reterr_status) {
+        if (i == HFD_C_PLUGINS_MAX)
+                return hf_fail(reterr_status, HF_E_INVALID,
+                               "flag --admission-plugin: more than %d files", HFD_C_PLUGINS_MAX);
+        int r = server ? hfd_c_plugin_load(path, &server->c_plugins[i], reterr_status)
+                       : hfd_c_plugin_check(path, reterr_status);
+        if (r != 0 || !server)
+                return hfd_flag_result("admission-plugin", r, reterr_status);
+        const struct hfd_admission_plugin plugin = hfd_c_plugin_of_chain(server->c_plugins[i]);
+        hfd_admission_chain_add(&server->admission, &plugin);
+        return 0;
+}
 
-        for (char *path = r == 0 ? strtok_r(paths, ",", &save) : NULL; path && r == 0;
-             path = strtok_r(NULL, ",", &save)) {
-                if (n == HFD_C_PLUGINS_MAX) {
-                        r = hf_fail(reterr_status, HF_E_INVALID,
-                                    "flag --admission-plugin: more than %d files",
-                                    HFD_C_PLUGINS_MAX);
-                        break;
-                }
-                r = hfd_flag_result("admission-plugin",
-                                    hfd_c_plugin_load(path, &server->c_plugins[n], reterr_status),
-                                    reterr_status);
-                if (r != 0)
-                        break;
-                const struct hfd_admission_plugin plugin =
-                        hfd_c_plugin_of_chain(server->c_plugins[n++]);
-                hfd_admission_chain_add(&server->admission, &plugin);
-        }
+/* server: as for use_plugin. */
+static int use_plugins(struct hfd_server *server, const char *text,
+                       struct hf_status *reterr_status) {
+        char *paths = strdup(text ? text : ""), *save = NULL;
+        size_t n = 0;
+
+        if (!paths)
+                return hf_fail(reterr_status, -ENOMEM, "%s", hf_strerror(-ENOMEM));
+        int r = 0;
+        for (char *path = strtok_r(paths, ",", &save); path && r == 0;
+             path = strtok_r(NULL, ",", &save))
+                r = use_plugin(server, path, n++, reterr_status);
         free(paths);
         return r;
+}
+
+int hfd_configured_admission_load(struct hfd_server *server, struct hf_status *reterr_status) {
+        assert(!server->c_plugins[0]); /* it is called once */
+        return use_plugins(server, server->config->admission_plugins, reterr_status);
+}
+
+int hfd_configured_admission_check(const struct hfd_config *config,
+                                   struct hf_status *reterr_status) {
+        return use_plugins(NULL, config->admission_plugins, reterr_status);
 }
 
 int hfd_configured_admission_make(struct hfd_server *server) {

@@ -399,9 +399,11 @@ static int apply_test(struct patching *p, const struct operation *operation) {
         measure_value(operation->value, 0, &m);
         if (r == 0)
                 r = hfd_patch_spend(p->outcome, m.nodes);
-        if (r == 0 && !is_as_tested(&location, operation->value))
+        if (r == 0 && !is_as_tested(&location, operation->value)) {
+                p->outcome->test_failed = true;
                 r = hfd_patch_refuse(p->outcome, "testing value %.120s failed: test failed",
                                      operation->path);
+        }
         free_location(&location);
         return r;
 }

@@ -45,6 +45,7 @@ struct hfd_patch_outcome {
         unsigned repeating;      /* merges into such elements that contain the current step */
         bool too_deep;           /* with HF_E_TOO_LARGE: the result would be nested too deeply */
         bool malformed;          /* with HF_E_INVALID: do not try a newer document */
+        bool test_failed;        /* with HF_E_INVALID: a test of a JSON patch was not true */
         char why[HFD_PATCH_WHY]; /* the reason of a refusal; mostly in Kubernetes' words */
 };
 

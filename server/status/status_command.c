@@ -86,6 +86,14 @@ static int report_failure(const char *kubeconfig, int r, const struct hf_status 
 
 /* ---- output ---- */
 
+/* Returns the exit status. written: all output was written; otherwise a line says that it was
+ * not. */
+static int report_output(bool written) {
+        if (!written)
+                (void)fprintf(stderr, "holdfastd status: cannot write to the standard output\n");
+        return written ? 0 : 1;
+}
+
 static bool print_model(const struct live *live, const struct hfd_status_model *model) {
         struct hf__strbuf text = {0};
 
@@ -228,9 +236,7 @@ static int refresh_until_stopped(struct live *live, struct hfd_status_collector 
                         hf_now(live->clock) >= read_at + MAX_LEASES_AGE;
                 (void)hf_cancel_wait(live->stop, refresh_at + MIN_REFRESH_INTERVAL);
         }
-        if (!written)
-                (void)fprintf(stderr, "holdfastd status: cannot write to the standard output\n");
-        return written ? 0 : 1;
+        return report_output(written);
 }
 
 static void fill_stop_signals(sigset_t *ret_set) {
@@ -285,7 +291,7 @@ static int run_command(const struct hfd_status_options *options, const struct hf
                 exit_status = run_live_mode(live, host, collector, model);
         } else {
                 hfd_status_collector_query_instances(collector, model);
-                exit_status = print_model(live, model) ? 0 : 1;
+                exit_status = report_output(print_model(live, model));
         }
         hfd_status_collector_free(collector);
         return exit_status;

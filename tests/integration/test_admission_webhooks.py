@@ -491,6 +491,38 @@ const struct hf_admission *hf_admission_open(void) {
 """
 
 
+SIZED_PLUGIN = """
+#include <holdfast/admission.h>
+static struct { struct hf_admission known; void *later; } plugin;
+static void allow(void *ctx, const struct hf_admission_request *request, struct hf_admission_response *response) { (void)ctx, (void)request, (void)response; }
+const struct hf_admission *hf_admission_open(void);
+const struct hf_admission *hf_admission_open(void) {
+    plugin.known = (struct hf_admission){.size = SIZE, .name = "sized", .validate = allow};
+    plugin.later = LATER;
+    return &plugin.known;
+}
+"""
+
+
+@pytest.mark.parametrize("size, later, fault", [("sizeof plugin", "0", None), ("sizeof plugin.known", "&plugin", None),
+                                                ("sizeof plugin", "&plugin", "sets a member that this library does not know"),
+                                                ("sizeof plugin.known - 1", "0", "the member size of struct hf_admission is"),
+                                                ("0", "0", "the member size of struct hf_admission is 0")])
+def test_a_plugin_in_c_of_another_release_is_loaded_if_all_of_it_is_known(tmp_path, size, later, fault):
+    tmp_path.chmod(0o700)
+    source, plugin = tmp_path / "plugin.c", tmp_path / "plugin.so"
+    source.write_text(SIZED_PLUGIN)
+    subprocess.run(["cc", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", source, f"-DSIZE=({size})", f"-DLATER={later}", f"-I{ROOT}/base/include",
+                    "-o", plugin], check=True)
+    if not fault:
+        with MemoryServer(f"--admission-plugin={plugin}") as server:
+            assert server.ask("POST", MAPS, config_map("a")).code == 201
+        return
+    refused = subprocess.run([HOLDFASTD, "--storage=memory", "--secure-port=0", f"--write-kubeconfig={tmp_path}/kubeconfig", f"--admission-plugin={plugin}"],
+                             capture_output=True, text=True, timeout=60, check=False)
+    assert refused.returncode == 2 and "--admission-plugin" in refused.stderr and fault in refused.stderr
+
+
 def test_each_of_two_plugins_in_c_is_asked(tmp_path):
     tmp_path.chmod(0o700)
     source = tmp_path / "plugin.c"

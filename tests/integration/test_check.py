@@ -87,6 +87,33 @@ def test_missing_parents_are_no_fault_because_the_start_makes_them(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
+def test_the_store_and_the_kubeconfig_may_be_in_any_directory_that_the_start_makes(tmp_path):
+    directories = [f"--{name}-dir={tmp_path / name / 'new'}" for name in ("data", "shared", "runtime", "cert")]
+    for name in ("data", "shared", "runtime", "cert"):
+        for parent in (tmp_path / name, tmp_path / name / "new"):
+            good(*directories, f"--store={parent}/store.db", f"--write-kubeconfig={parent}/kubeconfig")
+    assert not list(tmp_path.iterdir())
+    # It makes no directory in them.
+    deep = tmp_path / "shared" / "new" / "missing"
+    store, kubeconfig = sorted(faults(*directories, f"--store={deep}/store.db", f"--write-kubeconfig={deep}/kubeconfig"))
+    assert store.startswith("flag --store: ") and "cannot be created" in store
+    assert kubeconfig.startswith("flag --write-kubeconfig: ") and kubeconfig.endswith("No such file or directory")
+
+
+def test_files_of_plugins_are_checked_but_not_loaded(tmp_path):
+    (tmp_path / "plugin.so").write_text("not a shared object\n")
+    plugin = f"--admission-plugin={tmp_path / 'plugin.so'}"
+    flags = [f"--data-dir={tmp_path / 'data'}"]
+    good(*flags, plugin)
+    (tmp_path / "plugin.so").chmod(0o777)
+    [line] = faults(*flags, plugin)
+    assert line.startswith("flag --admission-plugin: ") and "chmod go-w" in line
+    [line] = faults(*flags, f"--admission-plugin={tmp_path / 'missing.so'}")
+    assert line.startswith("flag --admission-plugin: ") and "missing.so" in line
+    [line] = faults(*flags, "--admission-plugin=plugin.so")
+    assert line == "flag --admission-plugin: plugin.so is not an absolute path"
+
+
 def test_each_fault_has_a_line(tmp_path):
     cert, _ = make_certificate(tmp_path, "one")
     _, key = make_certificate(tmp_path, "two")

@@ -13,6 +13,7 @@ import threading
 
 import pytest
 from holdfastd import HOLDFASTD, LEASE, LIMIT, ROOT, Process, wait_until
+from memory_server import MemoryServer
 
 HISTORY = "holdfast.dev/transitions"
 
@@ -247,6 +248,13 @@ def test_mistakes_are_one_clear_line(cluster):
     broken.write_text("{")
     done = status(a, f"--kubeconfig={broken}")
     assert done.returncode == 1 and done.stderr.count("\n") == 1 and str(broken) in done.stderr
+
+
+def test_output_that_cannot_be_written_is_one_clear_line():
+    with MemoryServer() as server, open("/dev/full", "w") as full:
+        done = subprocess.run([HOLDFASTD, "status", f"--kubeconfig={server.kubeconfig}"], stdout=full, stderr=subprocess.PIPE, text=True, timeout=LIMIT,
+                              check=False)
+    assert (done.returncode, done.stderr) == (1, "holdfastd status: cannot write to the standard output\n")
 
 
 class TokenThief:

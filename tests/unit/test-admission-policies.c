@@ -270,6 +270,10 @@ static void test_a_json_patch_is_applied_or_its_test_fails(void **state) {
                       "[JSONPatch{op: 'remove', path: '/data'}, JSONPatch{op: 'test', path: "
                       "'/metadata/name', value: 'b'}]",
                       MAP, MAP);
+        /* What ends like the message of a test is none. */
+        assert_change("", "configmaps", false,
+                      "[JSONPatch{op: 'test failed', path: '/data', value: 'b'}]", MAP,
+                      "! JSON Patch: Unexpected kind: test failed");
         assert_change("", "configmaps", false,
                       "[JSONPatch{op: 'add', path: '/metadata', value: Object.metadata{labels: "
                       "Object.labels{}}}]",

@@ -159,6 +159,62 @@ static void test_a_namespace_of_another_instance_is_known(void **state) {
                          404);
 }
 
+/* ---- before the configuration is known ---- */
+
+static bool wants_all(void *ctx, const struct hfd_admission_attributes *of) { return true; }
+
+static void refuse_all(void *ctx, struct hfd_admission *a) {
+        struct hfd_response response = {0};
+
+        hfd_response_status(&response, HF_E_FORBIDDEN, 403, "Forbidden", "the plug-in says no",
+                            NULL);
+        hfd_admission_refuse(a, &response);
+}
+
+/* Sends a create of a client. Returns as send_for. */
+static int create_as_client(struct admission *it, const char *group, const char *plural,
+                            const char *message) {
+        static const struct hfd_requester client = {.subject = {.name = "someone"}};
+        static const char body[] = "{\"metadata\":{\"name\":\"a\"}}";
+        struct api_core_request request = {
+                .request = {.verb = HFD_CREATE,
+                            .resource = hfd_resource_find(group, "v1", plural),
+                            .ns = "free",
+                            .requester = &client,
+                            .body = body,
+                            .n_body = sizeof body - 1}};
+
+        (void)api_core_request_run(it->f->registry, &request);
+        int code = request.response.status.http_code;
+        if (!strstr(request.response.status.message, message)) {
+                print_message("%s\n", request.response.status.message);
+                code = 0;
+        }
+        hfd_admission_notes_done(&request.request.notes);
+        api_response_deinit(&request.response);
+        return code;
+}
+
+/* A plug-in in C has no configuration, so it is asked about whatever is written so early. */
+static void test_a_plugin_without_configuration_is_asked_from_the_beginning(void **state) {
+        const struct hfd_admission_plugin plugin = {.name = "no",
+                                                    .wants = wants_all,
+                                                    .validate = refuse_all};
+        struct admission *it = *state;
+        const char *a = "{\"metadata\":{\"name\":\"a\"}}", *no = "the plug-in says no";
+
+        faulty_api_fixture_put(it->f, "/registry/namespaces/free",
+                               "{\"kind\":\"Namespace\",\"apiVersion\":\"v1\",\"metadata\":{"
+                               "\"name\":\"free\"}}");
+        assert_int_equal(create_as_client(it, "coordination.k8s.io", "leases", ""), 201);
+        hfd_admission_chain_add(&it->chain, &plugin);
+        assert_int_equal(create_as_client(it, "", "configmaps", "is not yet known"), 503);
+        assert_int_equal(create_as_client(it, "coordination.k8s.io", "leases", no), 403);
+        assert_int_equal(create(it, "", "configmaps", "free", a, no), 403);
+}
+
+/* ---- the namespace ---- */
+
 /* How often a Namespace was parsed. */
 static atomic_int n_parsed;
 
@@ -845,6 +901,7 @@ static void test_conditions_of_webhooks_without_memory_end_the_request(void **st
 int main(void) {
         const struct CMUnitTest tests[] = {
                 TEST(test_a_namespace_of_another_instance_is_known),
+                TEST(test_a_plugin_without_configuration_is_asked_from_the_beginning),
                 TEST(test_selectors_do_not_parse_the_namespace),
                 TEST(test_the_labels_of_a_request_are_indexed_once),
                 TEST(test_values_of_an_annotation_that_is_too_long_are_not_kept),

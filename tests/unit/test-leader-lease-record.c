@@ -358,6 +358,11 @@ static void test_what_is_no_plain_renewal_is_not_edited(void **state) {
         strcpy(record.holder, "a\"b");
         assert_null(edit_text(with("", ""), &record));
         record = renewal;
+        strcpy(record.rv, "1\n2"); /* of a strange server, as the next one */
+        assert_null(edit_text(with("", ""), &record));
+        strcpy(record.rv, "1\x1f");
+        assert_null(edit_text(with("", ""), &record));
+        record = renewal;
         record.duration_s = 0;
         assert_null(edit_text(with("", ""), &record));
         record = renewal;

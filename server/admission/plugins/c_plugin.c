@@ -21,6 +21,7 @@
 #include <holdfast/admission.h>
 
 #include "base/json.h"
+#include "base/sized_struct.h"
 #include "base/strbuf.h"
 #include "base/utf8.h"
 #include "server/auth/trusted_path.h"
@@ -29,36 +30,56 @@
 #define SYSTEM_USER "system:apiserver" /* the user of the server's own requests */
 
 struct hfd_c_plugin {
-        const struct hf_admission *of; /* of the shared object, which is never unloaded */
+        /* A copy; name and ctx are those of the shared object, which is never unloaded. */
+        struct hf_admission of;
 };
 
 /* ---- loading ---- */
 
-/* A plug-in for a newer server may have a larger struct; it must have at least the members that
- * this server knows. */
-static int check_plugin(const struct hf_admission *of, const char *path,
-                        struct hf_status *reterr_status) {
-        if (!of)
+/* `validate` is the last member of the first release. */
+static const struct hf__sized sized_plugin = HF__SIZED(struct hf_admission, validate);
+
+/* Copies what the plug-in has returned. It may have been built for an older or a newer server
+ * (<holdfast/api.h>). */
+static int copy_plugin(const struct hf_admission *from, const char *path, struct hf_admission *to,
+                       struct hf_status *reterr_status) {
+        struct hf_status why;
+
+        if (!from)
                 return hf_fail(reterr_status, HF_E_INVALID,
                                "the admission plug-in %s has failed to start: see stderr", path);
-        if (of->size < sizeof *of || !of->name || (!of->mutate && !of->validate))
+        if (hf__sized_copy(&sized_plugin, to, from, &why) != 0)
+                return hf_fail(reterr_status, HF_E_INVALID, "%s is not an admission plug-in: %s",
+                               path, why.message);
+        if (!to->name || (!to->mutate && !to->validate))
                 return hf_fail(reterr_status, HF_E_INVALID,
-                               "%s is not an admission plug-in: size, name, or mutate and validate "
-                               "are missing",
+                               "%s is not an admission plug-in: name, or mutate and validate are "
+                               "missing",
                                path);
         return 0;
+}
+
+static int open_file(const char *path, int *ret_fd, struct hf_status *reterr_status) {
+        if (*path != '/')
+                return hf_fail(reterr_status, HF_E_INVALID, "%s is not an absolute path", path);
+        return hfd_trusted_open(path, HFD_TRUSTED_FILE, ret_fd, reterr_status);
+}
+
+int hfd_c_plugin_check(const char *path, struct hf_status *reterr_status) {
+        int fd = -1, r = open_file(path, &fd, reterr_status);
+
+        if (fd >= 0)
+                (void)close(fd);
+        return r;
 }
 
 int hfd_c_plugin_load(const char *path, struct hfd_c_plugin **ret_plugin,
                       struct hf_status *reterr_status) {
         hf_admission_open_fn open_plugin;
-        const struct hf_admission *of;
+        struct hf_admission of;
         char by_fd[40];
-        int fd;
+        int fd, r = open_file(path, &fd, reterr_status);
 
-        if (*path != '/')
-                return hf_fail(reterr_status, HF_E_INVALID, "%s is not an absolute path", path);
-        int r = hfd_trusted_open(path, HFD_TRUSTED_FILE, &fd, reterr_status);
         if (r != 0)
                 return r;
         /* Loads the very file that was checked, even if the path names another file by now. dlopen
@@ -81,8 +102,7 @@ int hfd_c_plugin_load(const char *path, struct hfd_c_plugin **ret_plugin,
                                "%s is not an admission plug-in: it has no "
                                "function " HF_ADMISSION_OPEN,
                                path);
-        of = open_plugin();
-        r = check_plugin(of, path, reterr_status);
+        r = copy_plugin(open_plugin(), path, &of, reterr_status);
         if (r != 0)
                 return r;
         struct hfd_c_plugin *plugin = malloc(sizeof *plugin);
@@ -101,7 +121,7 @@ struct hfd_c_plugin *hfd_c_plugin_free(struct hfd_c_plugin *plugin) {
 /* ---- requests ---- */
 
 static bool wants_request(void *ctx, const struct hfd_admission_attributes *of) {
-        const struct hf_admission *plugin = ((struct hfd_c_plugin *)ctx)->of;
+        const struct hf_admission *plugin = &((struct hfd_c_plugin *)ctx)->of;
 
         return !plugin->wants ||
                plugin->wants(plugin->ctx, of->resource->group, of->resource->plural,
@@ -215,30 +235,30 @@ static void ask_plugin(struct hfd_c_plugin *plugin, struct hfd_admission *a,
                  .old_object = old ? old_object.data : NULL,
                  .n_object = object.n,
                  .n_old_object = old_object.n};
-        function(plugin->of->ctx, &request, &reply);
+        function(plugin->of.ctx, &request, &reply);
         hf__strbuf_done(&object);
         hf__strbuf_done(&old_object);
-        act_on_response(a, plugin->of->name, &reply);
+        act_on_response(a, plugin->of.name, &reply);
 }
 
 static void mutate_object(void *ctx, struct hfd_admission *a) {
         struct hfd_c_plugin *plugin = ctx;
 
-        ask_plugin(plugin, a, plugin->of->mutate);
+        ask_plugin(plugin, a, plugin->of.mutate);
 }
 
 static void validate_object(void *ctx, struct hfd_admission *a) {
         struct hfd_c_plugin *plugin = ctx;
 
-        ask_plugin(plugin, a, plugin->of->validate);
+        ask_plugin(plugin, a, plugin->of.validate);
 }
 
 struct hfd_admission_plugin hfd_c_plugin_of_chain(struct hfd_c_plugin *plugin) {
-        assert(plugin->of && (plugin->of->mutate || plugin->of->validate));
-        return (struct hfd_admission_plugin){.name = plugin->of->name,
+        assert(plugin->of.mutate || plugin->of.validate);
+        return (struct hfd_admission_plugin){.name = plugin->of.name,
                                              .ctx = plugin,
                                              .wants = wants_request,
-                                             .mutate = plugin->of->mutate ? mutate_object : NULL,
+                                             .mutate = plugin->of.mutate ? mutate_object : NULL,
                                              .validate =
-                                                     plugin->of->validate ? validate_object : NULL};
+                                                     plugin->of.validate ? validate_object : NULL};
 }

@@ -21,6 +21,9 @@ struct hfd_c_plugin;
  */
 int hfd_c_plugin_load(const char *path, struct hfd_c_plugin **ret_plugin,
                       struct hf_status *reterr_status);
+/* Checks what can be checked without running code of the file: its path and who may replace it.
+ * Otherwise as hfd_c_plugin_load. */
+int hfd_c_plugin_check(const char *path, struct hf_status *reterr_status);
 /* Frees the handle; the shared object stays loaded. Accepts NULL, returns NULL. */
 struct hfd_c_plugin *hfd_c_plugin_free(struct hfd_c_plugin *plugin);
 /* The plug-in for a chain; it borrows from plugin. */

@@ -250,15 +250,10 @@ static int make_patch(struct hf__cel_value value, struct hfd_value_room *room,
 
 /* Returns the result for a patch that could not be applied, and sets the message unless the result
  * is 0. A test that fails is no error (0), because a policy uses tests as conditions for the other
- * operations; outcome->why then ends with test_failed. HF_E_TOO_MANY: the limit of steps or of
- * levels is exceeded, which Kubernetes does not have. HF_E_INVALID: all other reasons, also the
- * limit of copies, which Kubernetes has too. */
+ * operations. HF_E_TOO_MANY: the limit of steps or of levels is exceeded, which Kubernetes does not
+ * have. HF_E_INVALID: all other reasons, also the limit of copies, which Kubernetes has too. */
 static int judge_failure(const struct hfd_patch_outcome *outcome, struct hf__strbuf *message) {
-        static const char test_failed[] = "test failed";
-        size_t n = strlen(outcome->why);
-        size_t n_test = sizeof test_failed - 1;
-
-        if (n >= n_test && strcmp(outcome->why + n - n_test, test_failed) == 0)
+        if (outcome->test_failed)
                 return 0;
         hf__strbuf_printf(message, "JSON Patch: %s", outcome->why);
         return outcome->steps > HFD_PATCH_STEPS_MAX || outcome->too_deep ? HF_E_TOO_MANY

@@ -34,8 +34,7 @@ struct hfd_policy_plugin {
         bool mutating;
         atomic_bool has_hooks; /* some policy has a binding; otherwise requests take no lock */
         pthread_mutex_t mu;
-        /* Owned reference, guarded by mu. NULL: not known yet; until it is, no request gets here
-         * (chain->ready). */
+        /* Owned reference, guarded by mu. NULL: not known yet, and no request is wanted. */
         struct hfd_policy_index *index;
 };
 

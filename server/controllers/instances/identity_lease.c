@@ -207,26 +207,25 @@ static void delete_lease(struct hf_term *term, const struct hfd_identity *identi
 }
 
 /*
- * Renews the Lease until leave fires, then deletes it. After an abort of the term no request is
- * sent, so the Lease remains and expires.
+ * Renews the Lease until leave fires, then deletes it, also if no write has succeeded: the outcome
+ * of a failed one may be unknown. After an abort of the term no request is sent, so the Lease
+ * remains and expires.
  */
 static void keep_lease(struct hf_term *term, const struct hfd_controller_context *context,
                        struct hf_cancel *leave) {
         const struct hf_clock *clock = hf_host_clock(hf_term_host(term));
         struct hf__json *lease = NULL;
-        bool created = false; /* a write has succeeded, so there is a Lease to delete */
         hf_nsec wait;
 
         do {
                 int r = renew_lease(term, context, &lease);
-                created = created || r == 0;
                 wait = r == 0 ? HFD_IDENTITY_RENEW_SECONDS * HF_NSEC_PER_SEC : RETRY_PERIOD;
                 if (r != 0 && r != HF_E_CANCELED)
                         hf_log(&hf_term_host(term)->log, HF_LOG_WARNING, HFD_IDENTITY_LEASE,
                                "cannot write the identity Lease %s/%s: %s; trying again",
                                HFD_SYSTEM_NAMESPACE, context->identity->lease_name, hf_strerror(r));
         } while (hf_cancel_wait(leave, hf_now(clock) + wait) == HF_E_TIMEOUT);
-        if (created && !hf_cancel_fired(hf_term_abort(term)))
+        if (!hf_cancel_fired(hf_term_abort(term)))
                 delete_lease(term, context->identity);
         hf__json_free(lease);
 }

@@ -19,7 +19,7 @@ int hfd_identity_lease_run(struct hf_term *term, void *context);
 /*
  * Blocks until the controller has ended, for half a second at most. A controller that ends deletes
  * its Lease. The Lease may remain until it expires if the half second has passed, if the delete has
- * failed, if only writes of unknown outcome were made, or if the term was aborted. Returns at once
- * if the controller never ran or the process is not stopping. Thread: any.
+ * failed, if the store applies a write of unknown outcome after the delete, or if the term was
+ * aborted. Returns at once if the controller never ran or the process is not stopping. Thread: any.
  */
 void hfd_identity_lease_wait_deleted(struct hfd_controller_context *context);

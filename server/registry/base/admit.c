@@ -6,8 +6,10 @@
  * Invariants: a client's write always has a requester, so it is never taken for one of the server's
  * own. Until the configuration of admission is known, no write of a client is accepted,
  * except writes of Leases: a policy that is not known yet might refuse it. The server's own writes
- * go on, and so do those of Leases, because the election and the bootstrap must not wait for
- * clients' configuration.
+ * go on, and so do those of Leases, because elections and controllers must not wait for clients'
+ * configuration. They are asked about all the same: plug-ins in C have no configuration and are
+ * loaded before the server serves, so nothing escapes them. A plug-in whose configuration is not
+ * known yet wants nothing.
  */
 #include "server/registry/base/admit.h"
 
@@ -26,10 +28,9 @@ enum hfd_admit hfd_admit_request(const struct hfd_registry *registry,
                 return HFD_ADMIT_SKIP;
         /* Acquire: then this thread also sees the configuration that was read before
          * (admission_feed.c). */
-        if (atomic_load_explicit(&chain->ready, memory_order_acquire))
+        if (atomic_load_explicit(&chain->ready, memory_order_acquire) || request->in_process ||
+            request->resource->term_record)
                 return HFD_ADMIT_ASK;
-        if (request->in_process || request->resource->term_record)
-                return HFD_ADMIT_SKIP;
         const struct hf_status status = {.error = HF_E_UNAVAILABLE,
                                          .retry_after_s = 1,
                                          .message = "the configuration of admission is not yet "

@@ -14,9 +14,10 @@
  * admission is not known yet, and response is a 503.
  *
  * Of the requests from inside the process, only those of the elector and of the bootstrap always
- * skip admission. So no leader loses its Lease because a webhook hangs or refuses everything. Until
- * the configuration is known, all requests from inside skip it, and so do writes of Leases:
- * elections do not wait for the cache.
+ * skip admission. So no leader loses its Lease because a webhook hangs or refuses everything. The
+ * others, and writes of Leases, are never refused here: elections do not wait for the cache. A
+ * plug-in wants none of them until its configuration is known. Plug-ins in C have none, so they are
+ * asked from the first request on.
  */
 enum hfd_admit { HFD_ADMIT_ASK, HFD_ADMIT_SKIP, HFD_ADMIT_REFUSE };
 enum hfd_admit hfd_admit_request(const struct hfd_registry *registry,

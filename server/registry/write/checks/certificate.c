@@ -315,7 +315,8 @@ static int changes_result(const struct hf__json *object, const struct hf__json *
 }
 
 /* Whether the request asks the signer of this server for a certificate of system:masters: 0, 1
- * (also if it cannot be read) or -ENOMEM. */
+ * (also if spec.request is missing or not base64) or -ENOMEM. A text that is no certificate request
+ * is 0 here, and the validation refuses it. */
 static int asks_for_masters(const struct hf__json *object, const char *signer) {
         size_t n;
         char *pem;

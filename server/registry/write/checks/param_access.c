@@ -54,14 +54,14 @@ static void put_user(struct hf__strbuf *out, const struct hfd_requester *user) {
 struct params {
         const char *api_version, *kind; /* NULL = unknown; borrowed */
         char group[HF_NAME_MAX + 1];    /* "*" = unknown */
-        const char *version, *resource; /* "*" = unknown; borrowed */
+        const char *resource;           /* "*" = unknown; borrowed */
         const struct hfd_resource *row; /* owned reference; NULL = unknown */
         bool is_malformed; /* the apiVersion has more than one slash, or too long a group */
 };
 
 static void find_params(const struct hfd_write *w, const struct hf__json *param_kind,
                         struct params *params) {
-        *params = (struct params){.group = "*", .version = "*", .resource = "*"};
+        *params = (struct params){.group = "*", .resource = "*"};
         params->api_version = hf__json_string(param_kind, "apiVersion");
         params->kind = hf__json_string(param_kind, "kind");
         if (!params->api_version || !params->kind)
@@ -73,7 +73,6 @@ static void find_params(const struct hfd_write *w, const struct hf__json *param_
                 return;
         memcpy(params->group, params->api_version, n);
         params->group[n] = '\0';
-        params->version = slash ? slash + 1 : params->api_version;
         params->row =
                 hfd_policy_params_kind(w->registry->cacher, params->api_version, params->kind);
         if (params->row)
