@@ -5,8 +5,9 @@
  * with every request, and its verification would take most of the time of a small request. Only the
  * SHA-256 of each token is kept. The claims are not kept: every request checks them anew.
  *
- * Wrong tokens are not kept. That would save nothing, because an attacker changes one character for
- * each request; and OpenSSL reports a lack of memory like a wrong signature.
+ * Wrong tokens are not remembered. To remember them would save nothing, because an attacker changes
+ * one character for each request. And OpenSSL reports a lack of memory like a wrong signature, so a
+ * right token could be remembered as a wrong one.
  *
  * Thread: any. Lock: a mutex guards the digests, for a few comparisons.
  */

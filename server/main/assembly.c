@@ -10,7 +10,10 @@
  *   admission) stop before the cacher is freed, and are freed after it, because the cacher calls
  *   on_observed until it is freed.
  * - auth gets its authenticators later, and is freed before them.
- * - The handler of OpenAPI is freed after the registry, whose pool of threads uses it.
+ * - The handler of OpenAPI and the admission plug-ins for policies and webhooks borrow the registry
+ *   or its pool of threads, but are freed after the registry, because the pool uses them.
+ * - The router and host.health are created before the handlers and checks that they call, and are
+ *   freed after the objects of these: only requests call them, and all requests have ended then.
  *
  * Manifests are checked before anything is written or locked. An unreadable certificate, a port in
  * use or a second process on one data directory is reported as one line, before the first request
@@ -89,8 +92,8 @@ static int make_basics(struct hfd_server *server, struct hf_status *reterr_statu
 }
 
 /* Returns r, the result of a step that used the files or directories of flags, or the socket that
- * the service manager has passed. If it is a mistake
- * of the user, the process will exit with status 2, because a restart does not correct it. */
+ * the service manager has passed. If r is a mistake of the user, the process will exit with status
+ * 2, because a restart does not correct it. */
 static int note_mistake(struct hfd_server *server, int r) {
         if (hfd_flag_is_mistake(r))
                 atomic_store(&server->exit_status, 2);
@@ -489,8 +492,9 @@ void hfd_assembly_free(struct hfd_server *server) {
                 server->store->ops->stop(server->store);
         hfd_outbound_stop(server->outbound);
         server->hooks = hf_hooks_free(server->hooks);
-        /* The store is stopped, but a reply may be in the cacher's hands still, and may show it
-         * that the store was replaced. */
+        /* The store is stopped, but the cacher may still process a reply. If the reply shows that
+         * the store's history was replaced, the cacher calls hfd_leadership_end_term, which must
+         * not use the elector any more. */
         hfd_leadership_forget_elector(server);
         server->electors = hf_electors_free(server->electors);
         server->bootstrap = hf_bootstrap_free(server->bootstrap);

@@ -21,7 +21,7 @@ struct hfd_server;
 int hfd_assembly_make(struct hfd_server *server, struct hf_status *reterr_status);
 /*
  * Frees what hfd_assembly_make has created, also after its failure. Waits for the threads of the
- * objects, which end soon. Must not be called if hfd_shutdown_run has returned HF_E_STUCK. Thread:
- * main.
+ * objects, which end soon. Must not be called if hfd_shutdown_run has returned HF_E_STUCK, nor
+ * while the thread of a reload runs. Thread: main.
  */
 void hfd_assembly_free(struct hfd_server *server);

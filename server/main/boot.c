@@ -20,10 +20,11 @@
 #include "server/storage/copy_source.h"
 
 /* How long the store may be unreachable at the start, how long it may take to send further objects,
- * and how long the feed of kinds may take. */
+ * how long refuse_incomplete_copy repeats a read that fails, and how long the feed of kinds may
+ * take. */
 #define STORE_TIMEOUT (60 * HF_NSEC_PER_SEC)
 /* How often wait_and_log checks whether the reason for its wait has changed, and how often
- * refuse_incomplete_copy repeats its read. */
+ * refuse_incomplete_copy repeats its read, which may take as long. */
 #define STORE_LOG_INTERVAL (2 * HF_NSEC_PER_SEC)
 /* How often to ask the feed of kinds whether it has finished. It is polled, because it offers no
  * wait that the stop token ends. Its first run takes a few milliseconds, so a longer interval would

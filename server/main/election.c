@@ -3,8 +3,8 @@
  * Creates the controllers of a server and the elector that runs them.
  *
  * Invariant: the elector gets all controllers as one set: those of the bootstrap, of holdfastd and
- * of struct hfd_extra. A leader-only controller starts after the bootstrap, unless it names another
- * one to start after. So it finds what the manifests create.
+ * of struct hfd_extra. Every other leader-only controller starts after those of the bootstrap,
+ * unless it names another one to start after. So it finds what the manifests create.
  */
 #include "server/main/election.h"
 #include "leader/elector.h"
@@ -31,7 +31,7 @@
 #include "server/resources/strategies/flow/flow_objects.h"
 #include "server/server.h"
 
-/* The controllers of the bootstrap, of holdfastd, and of struct hfd_extra. */
+/* The largest number of controllers: of the bootstrap, of holdfastd and of struct hfd_extra. */
 #define CONTROLLERS_MAX (HF_BOOTSTRAP_PHASES_MAX + HFD_N_CONTROLLERS + HFD_EXTRA_CONTROLLERS_MAX)
 
 static bool is_selected(void *ctx, const char *name) {
@@ -199,7 +199,7 @@ static size_t collect_controllers(struct hfd_server *server, struct hf_controlle
                 assert(n < CONTROLLERS_MAX);
                 all[n].size = sizeof all[n];
                 int r = hf_bootstrap_controller(server->bootstrap, i, &all[n]);
-                assert(r == 0); /* the size is ours */
+                assert(r == 0); /* only a wrong size would be an error */
                 (void)r;
         }
         append_controllers(all, n, built_in, n_built_in);

@@ -196,7 +196,7 @@ static void report_state(struct main_loop *m, hf_nsec now) {
                 hfd_sdnotify_stopping();
                 m->delay_until = now + server->config->shutdown_delay;
                 /* The service manager's stop timeout begins now, and extensions of the start
-                 * timeout do not count for it. So the next one is requested at once. */
+                 * timeout do not count for it. So an extension is requested at once. */
                 m->extend_at = 0;
         }
         if (stopping && now >= m->delay_until)
@@ -224,9 +224,9 @@ static void end_when_stuck(struct main_loop *m, hf_nsec now) {
                 begin_stop(m, HF_CANCEL_FAILED);
 }
 
-/* Stops the server if `holdfastd store copy` writes to its store: the copy has begun after this
- * instance looked for its mark (boot.c). Objects are missing until the copy is complete, so a
- * controller would delete what belongs to them. */
+/* Stops the server if `holdfastd store copy` begins to write to its store after the cache was
+ * filled. (refuse_incomplete_copy in boot.c detects a copy that has begun before.) Objects are
+ * missing until the copy is complete, so a controller would delete what belongs to them. */
 static void end_when_copied_to(struct main_loop *m) {
         struct hfd_server *server = m->server;
 

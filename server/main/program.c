@@ -101,7 +101,8 @@ static int run_command(int argc, char **argv, const struct hfd_config *config,
 }
 
 /* Parses the command line and checks --controllers. hfd_flags_parse cannot check it, because
- * config/ must not depend on the controllers. */
+ * config/ must not depend on the controllers. Extends the resource table of the process if the
+ * server serves workloads. */
 static int parse_command_line(int argc, char **argv, struct hfd_config *ret_config,
                               struct hf_status *reterr_status) {
         int r = hfd_is_kube_apiserver(argv[0])

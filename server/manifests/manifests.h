@@ -6,10 +6,11 @@
  *
  * In an empty store, the manifests of a phase are applied at the same time, so none may need
  * another one of its phase. An upgrade applies them in the order of server/manifests/meson.build.
- * A new manifest may have any place in its phase, because the ledger knows manifests by their
- * objects' names. The content of a manifest may be changed: an upgrade applies new manifests and
- * changed ones, unless a user has edited the object (docs/semantics.md, Bootstrap). The arrays end
- * with a zeroed element, which the numbers (*_n) do not count. Immutable.
+ * A new manifest may have any place in its phase, because the ledger, the record of what was
+ * applied (holdfast/bootstrap.h), knows manifests by their objects' names. The content of a
+ * manifest may be changed: an upgrade applies new manifests and changed ones, unless a user has
+ * edited the object (docs/semantics.md, Bootstrap). The arrays end with a zeroed element, which the
+ * numbers (*_n) do not count. Immutable.
  */
 #include <holdfast/bootstrap.h>
 

@@ -3,9 +3,10 @@
  * Completions for bash and zsh: the names of commands and flags, and the values of flags: files,
  * directories, true and false.
  *
- * Invariant: names of commands and flags, which the scripts contain without quotes, consist of
- * letters, digits, '-' and, between the words of a command, spaces. So do the words of a choice.
- * add_quoted quotes all other texts.
+ * Invariants: names of commands and flags consist of letters, digits, '-' and, between the words of
+ * a command, spaces. So do the words of a choice and the names of values. Therefore the scripts
+ * contain them without escapes. add_quoted escapes all other texts, which only the script of zsh
+ * has. A flag with a letter is a choice: the code for the other kinds expects no letter.
  */
 #include <string.h>
 
@@ -20,7 +21,8 @@ static const char *name_of(enum hfd_command command) {
         return name + (name[0] == ' ');
 }
 
-/* Appends the shell pattern that matches each command with flags. */
+/* Appends the shell pattern that matches each command except `version`, after which nothing can be
+ * completed. */
 static void add_names(struct hf__strbuf *out) {
         for (int i = 1; i < HFD_COMMAND_VERSION; i++)
                 hf__strbuf_printf(out, "%s'%s'", i > 1 ? "|" : "", name_of((enum hfd_command)i));
@@ -79,8 +81,8 @@ static bool next_flag(int *command, size_t *at, struct hfd_flag_info *flag) {
         return false;
 }
 
-/* Appends the case of the flags whose kind is one of the bits `kinds`. Appends nothing if no flag
- * has such a kind. */
+/* Appends the case of the flags whose kind is one of the bits `kinds` (1 << hfd_flag_kind). Appends
+ * nothing if no flag has such a kind. */
 static void add_bash_values(struct hf__strbuf *out, unsigned kinds, const char *action) {
         struct hfd_flag_info flag;
         bool any = false;

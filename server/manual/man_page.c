@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Manual pages. NAME, SYNOPSIS, COMMANDS and OPTIONS come from the tables of the command line.
- * page_text.c has the rest: files, signals, exit statuses.
+ * Manual pages. NAME, SYNOPSIS, COMMANDS, OPTIONS and the beginning of DESCRIPTION come from the
+ * tables of the command line. page_text.c has the rest: more of DESCRIPTION, the commands that make
+ * pages and completions, files, signals, exit statuses.
  *
- * Invariant: every text passes add_text, which escapes what roff would interpret.
+ * Invariant: every text passes add_text, which escapes what roff would interpret. Exceptions are
+ * the letters of flags, the titles of sections, and the name of a page where mandb reads it.
  */
 #include <ctype.h>
 #include <stdio.h>
@@ -14,8 +16,8 @@
 #include "server/manual/manual.h"
 #include "server/manual/page_text.h"
 
-/* Appends n bytes of text. A '.' or "'" at the start of a line would be a request. A plain '-' may
- * be shown as a hyphen, which does not work in a command that a user copies. */
+/* Appends n bytes of text. A '.' or "'" at the start of a line would be a request of roff. A plain
+ * '-' may be shown as a hyphen, which does not work in a command that a user copies. */
 static void add_text(struct hf__strbuf *out, const char *text, size_t n) {
         for (size_t i = 0; i < n; i++) {
                 bool first = i == 0 || text[i - 1] == '\n';
@@ -85,8 +87,9 @@ static void add_options(struct hf__strbuf *out, enum hfd_command command) {
         hf__strbuf_puts(out, ".TP\n\\fB\\-\\-help\\fR, \\fB\\-h\\fR\nprints all flags and exits\n");
 }
 
-/* Appends the description in the command's --help: all its lines except those that list commands.
- * before: text to put in front of the first line. */
+/* Appends the description in the command's --help: all its lines except those that begin with
+ * "holdfastd", which are the synopsis or the list of commands. before: text to put in front of the
+ * first line. */
 static void add_description(struct hf__strbuf *out, enum hfd_command command, const char *before) {
         const char *intro = hfd_flags_intro(command);
 
@@ -106,8 +109,8 @@ static bool has_commands(enum hfd_command command) {
         return false;
 }
 
-/* The commands below this one. Those of holdfastd itself have pages of their own, the others are
- * described here. */
+/* Appends the commands below parent. Those of holdfastd itself, except `version`, have pages of
+ * their own. The others are described here. */
 static void add_commands(struct hf__strbuf *out, enum hfd_command parent) {
         hf__strbuf_puts(out, ".SH COMMANDS\n");
         for (int i = 0; i <= HFD_COMMAND_VERSION; i++) {
@@ -140,7 +143,9 @@ static void add_commands(struct hf__strbuf *out, enum hfd_command parent) {
  * section begins where its title differs from the previous one. */
 static void add_entries(struct hf__strbuf *out, enum hfd_command command, bool description) {
         const char *title = "DESCRIPTION";
-        bool begun = command != HFD_COMMAND_SERVE; /* a paragraph is in this section already */
+        /* Whether DESCRIPTION has a paragraph already: hfd_manual_man_page has added one, but not
+         * for HFD_COMMAND_SERVE. */
+        bool begun = command != HFD_COMMAND_SERVE;
 
         for (size_t i = 0; i < hfd_manual_n_texts; i++) {
                 const struct hfd_manual_text *text = &hfd_manual_texts[i];
@@ -163,7 +168,7 @@ static void add_entries(struct hf__strbuf *out, enum hfd_command command, bool d
         }
 }
 
-/* Refers to the other pages. A command of two words has no page of its own. */
+/* Refers to the other pages. A command of two words has no page of its own, nor has `version`. */
 static void add_see_also(struct hf__strbuf *out, enum hfd_command command) {
         char name[64];
         bool first = true;

@@ -3,7 +3,8 @@
  * Reads the --help of the commands, and prints a page or a completion.
  *
  * Invariant: the description of a command in a page is cut out of the text of --help, whose form
- * server/config/commands.h describes. So the two cannot differ, but the form cannot change alone.
+ * server/config/commands.h describes. So the page and --help cannot differ, but find_line must be
+ * changed together with the form.
  */
 #include "server/manual/manual.h"
 
@@ -42,7 +43,8 @@ struct hfd_manual_line hfd_manual_line(enum hfd_command command) {
         struct hfd_manual_line line = {.synopsis = "", .summary = ""};
         const char *intro = hfd_flags_intro(command), *name = hfd_flags_command(command);
 
-        /* A command with sub-commands has no such line of its own. */
+        /* A command with sub-commands has no such line in its own --help, and `version` has no
+         * --help. That of holdfastd has a line for each of them. */
         if (!intro || !find_line(intro, name, ": ", &line))
                 (void)find_line(hfd_flags_intro(HFD_COMMAND_SERVE), name, "  ", &line);
         return line;

@@ -5,7 +5,7 @@
  * A row is {command, section, term, text}; a term is what the text explains, such as a signal, and
  * NULL in a paragraph. The rows of a page are in the order in which it shows them.
  *
- * Invariant: texts about flags are only in config/flags.c, from which the page has them.
+ * Invariant: the description of each flag is only in config/flags.c, from which OPTIONS has it.
  */
 #include "server/manual/page_text.h"
 

@@ -47,11 +47,11 @@ struct hfd_oidc {
         bool fetching;
         hf_nsec next_fetch; /* boot time */
 
-        /* Of the fetch that is under way. Only the thread that has set `fetching`, and then the
-         * callbacks of that fetch, use these, so they need no lock. Whoever sets or clears
-         * `fetching` holds mu, so the next fetch sees what this one has written. */
-        char *keys_url;                  /* owned; NULL = not known yet */
-        char wanted[HFD_JWT_KEY_ID_MAX]; /* the id of the key that it is for; "" = any */
+        /* For fetches. Only the thread that has set `fetching`, and then the callbacks of that
+         * fetch, use these members, so they need no lock. Whoever sets or clears `fetching` holds
+         * mu, so the next fetch sees what this one has written. */
+        char *keys_url;                  /* owned; kept for later fetches; NULL = not known yet */
+        char wanted[HFD_JWT_KEY_ID_MAX]; /* the id of the key that the fetch is for; "" = any */
 };
 
 /* ---- fetching ---- */
@@ -95,7 +95,8 @@ static struct hf__json *parse_response(struct hfd_oidc *oidc,
         return NULL;
 }
 
-/* Sends a request, whose callback is done. If it cannot be sent, ends the fetch. */
+/* Sends a GET request, at whose end `done` is called. If it cannot be sent, ends the fetch, and
+ * `done` is not called. */
 static void send_get(struct hfd_oidc *oidc, const char *url, hfd_outbound_done *done) {
         static const char *const headers[] = {"Accept: application/json"};
         const struct hfd_outbound_request request = {.method = "GET",

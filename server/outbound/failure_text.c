@@ -3,9 +3,10 @@
  * Makes the texts of failed calls (failure_text.h).
  *
  * Invariant: where the cause is known, the text is that of Go's HTTP client. kube-apiserver shows
- * it in the message about a failed webhook, so people search for it and programs compare it. Of a
- * certificate for another host it lacks the names, which are not known here. Only an unknown cause
- * is shown in the words of libcurl.
+ * this text in the message about a failed webhook, so people search for it and programs compare it.
+ * Exceptions: the text about a certificate for another host lacks the names in the certificate,
+ * which are not known here; and Go's client has no text for a response that is too large. An
+ * unknown cause is shown in the words of libcurl.
  */
 #include "server/outbound/failure_text.h"
 

@@ -11,7 +11,9 @@ struct hfd_https_url {
         char port[6];                  /* "443" if the URL has none */
         const char *authority;         /* host and port as written; points into the caller's url */
         size_t n_authority;
-        const char *rest; /* from the path on; points into it, too; may be "" */
+        /* What follows the authority: path, query and fragment. May be "", or begin without a '/'.
+         * Points into the caller's url, too. */
+        const char *rest;
 };
 
 /* False: it is no https URL, it names a user, or its host or port is malformed. A host has letters,

@@ -6,10 +6,11 @@
 #include "server/outbound/module.h"
 
 /*
- * Loads the module: path, or if that is NULL the one in the directory of the running program, as in
- * a build directory, or else the installed one. It is never unloaded. Blocks on files, so it runs
- * on a thread of its own (outbound.c).
- * HF_E_NOT_FOUND: it is missing or cannot be loaded; HF_E_INVALID: it belongs to another version.
+ * Loads the module from the file path. If path is NULL, loads the file beside the running program,
+ * as in a build directory, or the installed one if there is none. The module is never unloaded.
+ * Blocks on files, so it runs on a thread of its own (outbound.c).
+ * HF_E_NOT_FOUND: the file is missing or cannot be loaded; HF_E_INVALID: it is a module of another
+ * version, or none.
  * The message is one line that names the file and how to get it.
  */
 int hfd_outbound_load(const char *path, const struct hfd_outbound_module **ret_module,

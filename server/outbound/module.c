@@ -5,7 +5,7 @@
  *
  * Invariants: a call has an exchange from its start until its callback has returned. What the
  * request points to belongs to the caller, and lives as long as the exchange. `done` is called
- * exactly once.
+ * exactly once, unless send_call fails.
  *
  * A kept connection may turn out to be dead: it breaks before a byte of the response arrives. Then
  * a call that may be repeated is sent a second time. Otherwise each restart of a webhook would fail
@@ -160,8 +160,8 @@ static int set_address(struct exchange *x, const struct hfd_https_url *url) {
         return 0;
 }
 
-/* Without a CA and another address the engine needs no settings of this call: it verifies the host
- * of the URL by the system's CAs. */
+/* A call that has neither a CA nor another address needs no TLS settings: the engine verifies the
+ * host of the URL by the system's CAs. */
 static int set_tls(struct exchange *x, const struct hfd_https_url *url) {
         const char *ca = x->request.ca_pem;
         const struct hf__http_tls_config tls = {.ca_pem = ca && ca[0] ? ca : NULL,

@@ -17,10 +17,11 @@ struct hfd_outbound_module {
          * success. 0 or -errno. */
         int (*start)(const struct hf_host *host, struct hfd_outbound_engine **ret_engine);
         /* As hfd_outbound_send, but only the struct is copied: all that it points to is borrowed
-         * until done returns. */
+         * until done returns. And a URL that cannot be used is -EINVAL, not HF_E_INVALID. */
         int (*send)(struct hfd_outbound_engine *engine, const struct hfd_outbound_request *request,
                     uint64_t *ret_id);
-        /* As the functions of the engine (base/http/engine.h). */
+        /* As hf__http_cancel, hf__http_engine_stop and hf__http_engine_free (base/http/engine.h),
+         * but free does not accept NULL. */
         void (*cancel)(struct hfd_outbound_engine *engine, uint64_t id);
         void (*stop)(struct hfd_outbound_engine *engine);
         struct hfd_outbound_engine *(*free)(struct hfd_outbound_engine *engine);
