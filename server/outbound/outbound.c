@@ -10,8 +10,9 @@
  * again: the next call tries once more, so that installing the module is enough.
  *
  * Invariants. A call is in its bucket from hfd_outbound_send until just before its callback. The
- * lock is not held in callbacks and while the module is called. If a call is canceled before the
- * module has given it a number, the thread that sends it cancels it as soon as the number is known.
+ * lock is not held in callbacks and while the module is called. If a call is canceled while it
+ * waits, the loader ends it. If it is canceled while the module accepts it, the thread that sends
+ * it passes the cancellation on as soon as the module has given the call a number.
  */
 #include "server/outbound/outbound.h"
 
@@ -44,7 +45,9 @@ struct hfd_outbound {
         bool stopped;
         bool has_thread; /* `thread` must be joined, before the next loader or at the end */
         pthread_t thread;
-        bool reported; /* the loader's thread only: that the module cannot be loaded */
+        /* Used by the loader's thread only: the log has a message that the module cannot be
+         * loaded. */
+        bool reported;
         /* immutable once the state is READY */
         const struct hfd_outbound_module *module;
         struct hfd_outbound_engine *engine;

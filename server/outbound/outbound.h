@@ -4,9 +4,10 @@
  * The server's own HTTPS requests: to webhooks, and to the issuer of OpenID Connect.
  *
  * Nothing here blocks, except hfd_outbound_join and hfd_outbound_free. hfd_outbound_send returns at
- * once, and the callback comes later, on the client's thread. The client is libcurl, which costs
- * 4 MB and some 30 libraries. So it is not part of holdfastd but of a module (module.h), which the
- * first call loads, on a thread of its own. A server that makes no calls never loads it.
+ * once; the callback runs on another thread, perhaps before that return. The client is libcurl,
+ * which costs 4 MB and some 30 libraries. So it is not part of holdfastd but of a module
+ * (module.h), which the first call loads, on a thread of its own. A server that makes no calls
+ * never loads it.
  *
  * Connections are kept and shared by calls to one origin: HTTP/2 if the server offers it, else
  * HTTP/1.1. TLS 1.2 or later, as OpenSSL has it by default; http:// is refused. Redirects are not
@@ -40,9 +41,10 @@ enum hfd_outbound_end {
         HFD_OUTBOUND_TIMED_OUT, /* the deadline passed; the server may have acted */
         HFD_OUTBOUND_BROKEN,    /* the connection broke after sending; the server may have acted */
         HFD_OUTBOUND_TOO_LARGE, /* the response is longer than max_response */
-        HFD_OUTBOUND_CANCELED,  /* by hfd_outbound_cancel or hfd_outbound_stop */
-        HFD_OUTBOUND_INVALID,   /* the URL cannot be used */
-        HFD_OUTBOUND_LOCAL,     /* out of memory, or the module cannot be used */
+        /* by hfd_outbound_cancel or hfd_outbound_stop; the server may have acted */
+        HFD_OUTBOUND_CANCELED,
+        HFD_OUTBOUND_INVALID, /* the URL cannot be used */
+        HFD_OUTBOUND_LOCAL,   /* out of memory, or the module cannot be used */
 };
 
 /* All pointers are valid until the callback returns. */
@@ -78,17 +80,20 @@ struct hfd_outbound_request {
         size_t n_headers;           /* at most HFD_OUTBOUND_MAX_HEADERS */
         const void *body;
         size_t n_body;
-        hf_nsec deadline;    /* boot time; required, and no later than an hour from now */
+        hf_nsec deadline;    /* boot time; required, not HF_NSEC_NEVER */
         size_t max_response; /* bytes of the response's body; 0 = HFD_OUTBOUND_MAX_RESPONSE */
-        /* The call may be sent twice: once more if a kept connection turns out to be dead. Set it
-         * for calls that may be executed twice: a GET, a conversion, an admission review. */
+        /* The call is sent once more if its connection breaks before any response arrives, as a
+         * kept connection does that turns out to be dead. Set it for calls that may be executed
+         * twice: a GET, a conversion, an admission review. */
         bool may_repeat;
         hfd_outbound_done *done; /* required; called exactly once, unless sending failed */
         void *ctx;
 };
 
 struct hfd_outbound_config {
-        const char *module; /* path of the module; NULL = beside the program, else installed */
+        /* Path of the module, borrowed until hfd_outbound_join has returned. NULL = the module
+         * beside the program, else the installed one. */
+        const char *module;
 };
 
 /* Starts nothing. host is borrowed; config may be NULL. 0 or -errno. */

@@ -11,7 +11,8 @@
 
 struct hfd_outbound_call {
         atomic_int refs;
-        /* immutable; strings, headers and body are in the same block of memory */
+        /* immutable once the call is in the list; the request's strings, headers and body are in
+         * the same block of memory as the call */
         struct hfd_outbound *outbound;
         struct hfd_outbound_request request;
         uint64_t id;

@@ -91,7 +91,7 @@ void hfd_outbound_status_text(int code, const void *body, size_t n_body, struct 
                 return;
         }
         hf__strbuf_puts(text, "an error on the server (");
-        /* The escapes are those of JSON; client-go's, those of Go, are the same for most texts. */
+        /* JSON's escapes. client-go uses Go's (%q), which are the same for most texts. */
         hf__strbuf_json(text, shown, n);
         hf__strbuf_puts(text, ") has prevented the request from succeeding");
 }

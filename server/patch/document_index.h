@@ -18,7 +18,9 @@ struct hfd_patch_outcome;
 struct hfd_document_index {
         struct hfd_patch_outcome *outcome; /* borrowed; counts the steps of the searches */
         struct hfd_document_tree *trees;   /* owned; a hash table by container */
-        size_t n_trees, n_slots; /* used slots, removed entries included; all slots: 0 or 2^n */
+        /* n_trees: slots in use, also those of removed entries. n_slots: all slots, 0 or a power of
+         * two. */
+        size_t n_trees, n_slots;
 };
 
 /* Where a member is in its container, or would be. Valid until the next search or change. */

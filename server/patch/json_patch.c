@@ -176,8 +176,8 @@ static void free_location(struct location *location) { free(location->key); }
 
 /*
  * Follows pointer; which: its role, for messages. All but its last token must name a member; the
- * last one may also name a new key or the end of an array. add: it is the place of a new member.
- * The caller calls free_location, also after a failure.
+ * last one may also name a new key or the end of an array. add: pointer is the place of a new
+ * member. The caller calls free_location, also after a failure.
  */
 static int find_location(struct patching *p, const char *which, const char *pointer, bool add,
                          struct location *location) {
@@ -213,8 +213,8 @@ static int find_location(struct patching *p, const char *which, const char *poin
 /* ---- steps that operations share ---- */
 
 /*
- * Checks that value may be stored at this depth. Runs before any change, because a result that is
- * nested too deeply could not be parsed again once it is stored. 0, or the error.
+ * Checks that value may be stored at this depth. Runs before value gets into the document, because
+ * a document that is nested too deeply could not be parsed again. 0, or the error.
  */
 static int check_depth(struct patching *p, size_t depth, const struct hf__json *value) {
         struct measure m = {0};
@@ -266,7 +266,7 @@ static int add_value(struct patching *p, const char *which, const char *path, si
 }
 
 /* Removes the value at path from the document, and returns it with the depth that it had. The
- * caller frees *ret_value. */
+ * caller frees *ret_value with hfd_document_index_free, because the index may have trees of it. */
 static int detach_value(struct patching *p, const char *which, const char *path, size_t *ret_depth,
                         struct hf__json **ret_value) {
         struct location location = {0};
@@ -366,7 +366,8 @@ static int apply_move(struct patching *p, const struct operation *operation) {
         struct hf__json *value = NULL;
         int r;
 
-        /* A value cannot be moved into itself: detached, it takes the parent of the path along. */
+        /* A value cannot be moved into itself: once it is detached, so is the place that path
+         * names. */
         if (strncmp(from, path, n) == 0 && path[n] == '/')
                 return refuse_missing_path(p, "destination path", path);
         if (strcmp(from, path) == 0) { /* nothing moves, but RFC 6902 requires that from exists */

@@ -7,7 +7,7 @@
  *      replace   if an element has `$patch: replace`, target becomes empty
  *      delete    each element with `$patch: delete` removes all elements with its identity
  *      merge     each other element is merged into the first one with its identity, or appended;
- *                a list that is new or was replaced gets all of them as they are
+ *                but a list of objects that is new or was replaced gets all of them
  *      order     the elements in the order list (without one: in the patch) get its order; the
  *                others keep their order
  *
@@ -197,8 +197,9 @@ static struct hf__json *find_target(const struct merging *m, const struct hf__js
         return m->made[first];
 }
 
-/* A list that is new, or that replaces the old one, gets the elements as they are, as in
- * Kubernetes: several may have the same key, such as the addresses of a node with two families. */
+/* A list of objects that is new, or that replaces the old one, gets each element of the patch that
+ * is no directive, as in Kubernetes: several may have the same key, such as the addresses of a node
+ * with two families. */
 static int copy_elements(struct merging *m) {
         int r = 0;
 

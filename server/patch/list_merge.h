@@ -15,7 +15,9 @@ struct hfd_list_merge {
         const char *path; /* of the list, for messages */
         const char *key;  /* the member that identifies an element; NULL = a list of scalars */
         struct hfd_patch_outcome *outcome;
-        /* Merges two elements of lists, which are objects, in the same way as other objects. */
+        /* Merges an element of the patch into an element of target. Both are objects, and are
+         * merged as objects outside of lists are. Not called for a list of scalars. 0 or an error
+         * of patch.h. */
         int (*merge_element)(void *ctx, struct hf__json *target, const struct hf__json *patch);
         void *ctx;
         bool is_new; /* the document has no such list, so target is empty */

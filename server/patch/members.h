@@ -7,7 +7,7 @@
  * This is made for a merge, which sets or drops each key at most once. The index does not contain
  * the members that were added after init, and a dropped key must not be set again.
  *
- * Thread: owner only.
+ * The struct must not be copied or moved (json_index.h). Thread: owner only.
  */
 #include <stddef.h>
 

@@ -2,9 +2,9 @@
 /*
  * Sorts the identities of the elements of a list, and finds them.
  *
- * Invariant: nothing of an element is copied but its identity, and `steps` grows with all bytes
- * that are read or copied. A patch can have a list merged many thousand times, and the elements of
- * that list may be large.
+ * Invariant: nothing of an element is copied but its identity, and `steps` grows with the members
+ * that are read and the bytes that are copied. A patch can have a list merged many thousand times,
+ * and the elements of that list may be large.
  */
 #include "server/patch/merge_keys.h"
 

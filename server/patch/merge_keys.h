@@ -39,7 +39,8 @@ void hfd_merge_keys_done(struct hfd_merge_keys *keys);
  * follow. NULL = none. Takes log n time, and time for the members before the key. */
 const struct hfd_merge_key *hfd_merge_keys_find(const struct hfd_merge_keys *keys,
                                                 const struct hf__json *element);
-/* Whether the entry is one of the list's, and equal to the one before it. */
+/* Whether the entry is equal to the one before it. The entry must not be the first; it may be one
+ * past the last, for which the result is false. */
 bool hfd_merge_keys_repeats(const struct hfd_merge_keys *keys, const struct hfd_merge_key *entry);
 /* The identity of one element, without a position. It borrows from the element or the buffer. */
 struct hfd_merge_key hfd_merge_key_of(const struct hf__json *element, const char *key,

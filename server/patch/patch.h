@@ -25,8 +25,7 @@
 
 #define HFD_PATCH_OPS_MAX   10000 /* operations of a JSON patch; the caller checks the limit */
 #define HFD_PATCH_STEPS_MAX ((size_t)10 << 20) /* of one patch; at most about a second */
-/* Steps of the merges into elements that the patch has named before, each with the logarithm of
- * what is sorted: less than 0.1 s. */
+/* Limit of `repeats`: less than 0.1 s. */
 #define HFD_PATCH_REPEATS_MAX ((size_t)2 << 20)
 #define HFD_PATCH_STEP_BYTES  64  /* so many bytes of a key or an identity are a step, too */
 #define HFD_PATCH_WHY         240 /* size of the buffer `why`, in bytes */
@@ -40,9 +39,11 @@ enum hfd_patch {
 
 /* Begins as {0}. */
 struct hfd_patch_outcome {
-        size_t steps;            /* values that were visited, compared or copied so far */
-        size_t repeats;          /* of them, those that count against HFD_PATCH_REPEATS_MAX */
-        unsigned repeating;      /* merges into such elements that contain the current step */
+        size_t steps; /* values that were visited, compared or copied so far */
+        /* The work of merges into list elements that the patch has named before: n steps at once
+         * count as n times the logarithm of n, because they may be a sort. */
+        size_t repeats;
+        unsigned repeating;      /* how many such merges are under way, one within the other */
         bool too_deep;           /* with HF_E_TOO_LARGE: the result would be nested too deeply */
         bool malformed;          /* with HF_E_INVALID: do not try a newer document */
         bool test_failed;        /* with HF_E_INVALID: a test of a JSON patch was not true */

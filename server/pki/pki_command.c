@@ -52,8 +52,9 @@ static void print_ca(const char *before, const char *cert_dir, const struct hfd_
 
 /* ---- init ---- */
 
-/* No command has a token: a signal ends the process, and the wait for the lock has its own limit.
- * After a signal the next command finds a directory that is complete or has keys only (pki.c). */
+/* The commands need no cancel token (hf_cancel_never): a signal ends the process, and the wait for
+ * the lock has its own limit. After a signal the next command finds a directory that is complete or
+ * has keys only (pki.c). */
 int hfd_pki_init_main(const struct hfd_config *config) {
         struct hf_status status = {0};
         struct hfd_pki_ca ca;

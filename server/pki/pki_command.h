@@ -3,8 +3,9 @@
 /*
  * The commands `holdfastd pki ...`: make, show and hand over the CA of --cert-dir.
  *
- * They print the result, or one line to stderr, block on files and for up to 30 s on the lock of
- * --cert-dir, and return the exit status: 0 or 1. Thread: main.
+ * They print the result, or one line to stderr that says why they failed; show may have printed a
+ * part of its result before that. They return the exit status: 0 or 1. They block on files; init
+ * and join also wait up to 30 s for the lock of --cert-dir. Thread: main.
  */
 struct hfd_config;
 

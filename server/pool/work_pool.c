@@ -67,7 +67,9 @@ struct hfd_work_pool {
 
         /* guarded by mu */
         pthread_mutex_t mu;
-        pthread_cond_t cond; /* signalled for a queued task; broadcast when the threads may end */
+        /* signalled for a queued task with short steps; broadcast for one with long steps, and when
+         * the threads may end */
+        pthread_cond_t cond;
         struct lane short_steps, long_steps;
         bool long_is_next; /* for the first thread: it is the turn of long_steps */
         size_t pending;
@@ -125,7 +127,7 @@ static struct hfd_work_task *dequeue_locked(struct hfd_work_pool *pool, struct l
         return task;
 }
 
-/* Call it after a step. task may be freed if result is DONE. */
+/* Updates the pool after a step. If result is DONE, the step may have freed task. */
 static void finish_step_locked(struct hfd_work_pool *pool, struct hfd_work_task *task,
                                enum hfd_work_result result) {
         hf__mutex_assert_held(&pool->mu);
@@ -142,7 +144,7 @@ static void finish_step_locked(struct hfd_work_pool *pool, struct hfd_work_task 
 }
 
 /* struct sched_attr of sched_setattr(2) in its first version. The headers of glibc 2.36 lack it,
- * and those of Linux cannot be included beside its <sched.h>. */
+ * and those of Linux cannot be included beside glibc's <sched.h>. */
 struct scheduling {
         uint32_t size, policy;
         uint64_t flags;
