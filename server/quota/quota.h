@@ -61,8 +61,8 @@ enum hfd_quota_verdict {
          * write writes the quota unchanged, and the write of a recount that is under way
          * conflicts. */
         HFD_QUOTA_PENDING,
-        HFD_QUOTA_CHARGED, /* the change is within the limits, or unlimited; status.used includes it
-                            */
+        /* The change is within the limits, or is unlimited. status.used includes it now. */
+        HFD_QUOTA_CHARGED,
         /* The change exceeds a limit, or status.used is not known, or the object asks for a
          * negative amount, or the pod does not say what the quota needs to know. */
         HFD_QUOTA_REFUSED,
