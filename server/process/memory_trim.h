@@ -5,7 +5,8 @@
  * needed again: after a burst of large requests the process would keep its largest size. The start
  * is such a peak, too: certificates are made, manifests are applied, caches are filled.
  *
- * Thread: owner only. It must not serve requests, because trimming a gigabyte may take 100 ms.
+ * Thread: owner only. The owner must be a thread that serves no requests, because trimming a
+ * gigabyte may take 100 ms.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -20,9 +21,11 @@
 
 /* Begins as {0}. */
 struct hfd_memory_trim {
-        hf_nsec next;     /* boot time of the next check */
-        size_t waste;     /* bytes at the previous check; see hfd_memory_trim_is_due */
-        size_t tolerated; /* the waste after the last trim, or the least waste since then */
+        hf_nsec next; /* boot time of the next check */
+        size_t waste; /* bytes at the previous call of hfd_memory_trim_is_due */
+        /* Bytes of waste after the last trim that was due, or the least waste since then. 0 before
+         * such a trim. */
+        size_t tolerated;
         /* The two trims after the peak of the start. They are left out while the process is large;
          * then only hfd_memory_trim_is_due decides, as it does in each phase. */
         enum {
@@ -36,13 +39,14 @@ struct hfd_memory_trim {
 
 /*
  * Decides whether to trim. resident: bytes of the process in memory; used: bytes that it has
- * allocated. Their difference is the waste. True: the waste is large, and almost the same as at the
- * previous check. If it changes, requests are using that memory and would soon need it again.
- * Updates trim for the next check. No I/O.
+ * allocated. Their difference is the waste. True: the waste beyond trim->tolerated is large, and
+ * the waste is almost the same as at the previous call. If the waste changes, requests are using
+ * that memory and would soon need it again. Updates trim->waste, and lowers trim->tolerated if
+ * there is less waste. No I/O.
  */
 bool hfd_memory_trim_is_due(struct hfd_memory_trim *trim, size_t resident, size_t used);
-/* Checks once per interval whether a trim is due, and trims. The caller makes the first call when
- * the start is complete. now: boot time. Blocks while it trims. */
+/* Checks whether a trim is due, at most once per interval, and trims. The caller makes the first
+ * call when the start is complete. now: boot time. Blocks while it trims. */
 void hfd_memory_trim_tick(struct hfd_memory_trim *trim, const struct hf_host *host, hf_nsec now);
 /* The boot time at which the caller must call hfd_memory_trim_tick again. */
 hf_nsec hfd_memory_trim_next(const struct hfd_memory_trim *trim);

@@ -3,7 +3,7 @@
  * The limits of this process (process_limits.h).
  *
  * Invariant: the process is not dumpable unless the user asks for it. So all of its memory is
- * protected, with the copies of keys in OpenSSL's memory, which MADV_DONTDUMP on our own pages
+ * protected, including the copies of keys in OpenSSL's memory, which MADV_DONTDUMP on our own pages
  * would miss. systemd can still supervise the process, because it reads /proc as root.
  */
 #include "server/process/process_limits.h"

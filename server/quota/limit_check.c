@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Checks a new pod or claim against the bounds of a LimitRange, which are for each container, for a
- * pod as a whole, or for volume claims.
+ * Checks a pod or a volume claim against the bounds of a LimitRange. A bound is for each container,
+ * for a pod as a whole, or for claims.
  *
  * Invariant: messages are those of kube-apiserver. A single message is shown as it is, several are
  * shown in brackets.

@@ -74,8 +74,9 @@ static void note_default(const struct names *set, const char *what, const char *
         hf__strbuf_printf(notes, " %s for %s %s", what, kind, name ? name : "");
 }
 
-/* which: "resources.limits" or "resources.requests"; what, kind: the words for it and for the
- * container in the note. 0 or -ENOMEM. */
+/* Adds the defaults to one map of a container, and appends a note about them. which: the path of
+ * the map, "resources.limits" or "resources.requests". In the note, `what` is the word for the map,
+ * and `kind` the word for the container. 0 or -ENOMEM. */
 static int default_map(struct hf__json *container, const struct hf__json *defaults,
                        const char *which, const char *what, const char *kind,
                        struct hf__strbuf *notes) {

@@ -18,7 +18,8 @@
 #include "base/text.h"
 #include "server/quota/usage.h"
 
-/* For each resource of a quota, where a container must say how much it needs. */
+/* For each name of processor time or memory in a quota, the place where a container must say how
+ * much it needs: the member `key` of resources.requests or resources.limits. */
 static const struct place {
         const char *name, *which, *key;
 } places[HFD_MUST_SPECIFY_MAX] = {
@@ -42,8 +43,8 @@ static bool specifies_place(const struct hf__json *container, const struct place
                             place->key);
 }
 
-/* Stores the names of the containers that do not say how much they need in `names`, unless that is
- * NULL. Returns their number. */
+/* Finds the containers that do not say how much they need. Stores their names in `names`, unless
+ * `names` is NULL. Returns their number. */
 static size_t find_silent(const struct hf__json *pod, const struct place *place,
                           const char **names) {
         static const char *const lists[] = {"spec.containers", "spec.initContainers"};

@@ -15,7 +15,7 @@ struct hf__strbuf;
 /* Initially only the pod is set. */
 struct hfd_must_specify {
         const struct hf__json *pod;              /* borrowed */
-        const char *names[HFD_MUST_SPECIFY_MAX]; /* missing amounts; borrowed from the quota */
+        const char *names[HFD_MUST_SPECIFY_MAX]; /* not specified; borrowed from the quota */
         size_t n;
         bool any;
 };

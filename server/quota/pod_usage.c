@@ -158,7 +158,7 @@ static void replace_by_own(struct hfd_pod_sums *sums, const struct hf__json *map
         }
 }
 
-/* only_limited: the overhead is added only to resources that have a limit already. */
+/* only_limited: the overhead is added only to resources whose limit so far is not zero. */
 static void add_overhead(struct hfd_pod_sums *sums, const struct hf__json *map, bool only_limited) {
         struct hfd_quantity value;
 

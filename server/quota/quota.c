@@ -288,8 +288,8 @@ static int write_used(struct limits *limits, bool *ret_any) {
 }
 
 /* The refusals are checked in the order of kube-apiserver, so that a write with several faults gets
- * the same message. Limits come last: the use must be known, and not negative, to be compared. 0 or
- * -ENOMEM. */
+ * the same message. Limits come last: they can be compared only if status.used is known, and if the
+ * object asks for no negative amount. 0 or -ENOMEM. */
 static int decide_quota(const struct hf__json *quota, const struct hfd_quota_change *change,
                         struct limits *limits, bool was_selected,
                         enum hfd_quota_verdict *ret_verdict, struct hf__strbuf *why) {

@@ -42,7 +42,7 @@ struct hfd_quota_change {
         struct hfd_quota_names names;
         const struct hf__json *object, *old; /* borrowed; old: NULL = a create */
         struct hfd_usage usage, old_usage;   /* unless only the number of objects matters */
-        bool unlimited; /* it is charged, and may exceed the limits: a write of the status */
+        bool unlimited; /* charged, but may exceed the limits: a write of HFD_QUOTA_OF_STATUS */
 };
 
 /*
@@ -55,15 +55,16 @@ bool hfd_quota_change_init(struct hfd_quota_change *change, const char *group, c
 void hfd_quota_change_done(struct hfd_quota_change *change);
 
 enum hfd_quota_verdict {
-        HFD_QUOTA_UNCOUNTED, /* the quota does not count the change */
+        HFD_QUOTA_UNCOUNTED, /* the quota does not count the object, or the use does not rise */
         /* The quota will count the change after the next recount: spec.hard names the resource,
          * status.hard does not yet. The recount must not miss the object. So the transaction of the
          * write writes the quota unchanged, and the write of a recount that is under way
          * conflicts. */
         HFD_QUOTA_PENDING,
-        HFD_QUOTA_CHARGED, /* the change is within the limits; status.used includes it now */
-        /* The change exceeds a limit, or status.used is not known, or the pod does not say what the
-         * quota needs to know. */
+        /* The change is within the limits, or is unlimited. status.used includes it now. */
+        HFD_QUOTA_CHARGED,
+        /* The change exceeds a limit, or status.used is not known, or the object asks for a
+         * negative amount, or the pod does not say what the quota needs to know. */
         HFD_QUOTA_REFUSED,
 };
 

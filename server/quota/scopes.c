@@ -58,8 +58,8 @@ static bool is_best_effort(const struct hf__json *pod) {
         return true;
 }
 
-/* Whether a term of the list looks at pods of other namespaces. at: the path of the term in an
- * element, NULL = the element itself. */
+/* Whether a term of the list looks at pods of other namespaces. at: the key of the term in an
+ * element; NULL = the element is the term. */
 static bool crosses_namespaces(const struct hf__json *affinity, const char *list, const char *at) {
         for (const struct hf__json *m = hf__json_first(hf__json_get(affinity, list)); m;
              m = hf__json_next(m)) {
@@ -129,7 +129,7 @@ static bool claim_holds(const struct hf__json *claim, const char *op,
 /* ---- all scopes ---- */
 
 /* An object, and if it is a pod, the facts by which scopes select it. A quota may name a scope very
- * often, so the containers are looked at once. */
+ * often, so a pod is examined only once. */
 struct subject {
         enum hfd_quota_kind kind;
         const struct hf__json *object;

@@ -64,7 +64,8 @@ bool hfd_usage_is_negative(const struct hfd_usage *usage, const char *name);
 
 /* ---- pods (pod_usage.c) ---- */
 
-/* Whether a pod has resources of its own, beside those of its containers. */
+/* Whether a pod itself asks for cpu, memory or huge pages, or limits them, apart from its
+ * containers. */
 bool hfd_pod_has_own_resources(const struct hf__json *spec);
 /* The parts that are summed up; each may be NULL, and is borrowed. */
 struct hfd_pod_parts {

@@ -86,8 +86,9 @@ static uint32_t add_text(struct hfd_rbac_builder *builder, const char *text) {
 
 /* ---- roles ---- */
 
-/* json: a list of texts, null, or NULL = absent. *ret_valid: false if it is anything else. 0 or
- * -ENOMEM. */
+/* Appends the numbers of the texts in a JSON list to the index. A JSON null counts as an empty
+ * list, and so does json NULL, a list that is absent. *ret_valid: false if json is anything else,
+ * or has an element that is no text. 0 or -ENOMEM. */
 static int add_list(struct hfd_rbac_builder *builder, const struct hf__json *json,
                     struct hfd_rbac_list *ret_list, bool *ret_valid) {
         *ret_list = (struct hfd_rbac_list){.at = (uint32_t)builder->index->n_numbers};
@@ -267,9 +268,9 @@ static int compare_grants(const void *a, const void *b) {
         return r ? r : compare_numbers(left->binding, right->binding);
 }
 
-/* Drops a grant that gives the same role to the same subject in the same namespace as the one
- * before it. A denial names each missing role, so of a role that does not exist only a grant by the
- * same binding is dropped. */
+/* Drops each grant that gives the same role to the same subject in the same namespace as the grant
+ * before it. Grants of roles that do not exist all have HFD_RBAC_NO_ROLE, but a denial names each
+ * of these roles. So such a grant is dropped only if the one before it is of the same binding. */
 static void drop_repeated_grants(struct hfd_rbac_index *index) {
         size_t n = 0;
 

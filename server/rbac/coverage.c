@@ -5,11 +5,11 @@
  * the user must give each right as a whole.
  *
  * Invariant: the work and the message are bounded, because any client that may write roles chooses
- * the rules. A rule with more than RIGHTS_MAX rights is not taken apart, nor is any rule after the
- * limit TAKEN_MAX is exceeded. The rights to resources of such a rule are covered only if one rule
- * of the user grants everything for resources; its rights to URLs, only if one rule grants
- * everything for URLs. A user may hold very many rules, too: after COMPARED_MAX comparisons, the
- * rights that are left count as missing.
+ * the rules. A rule with more than RIGHTS_MAX rights is not taken apart. Nor is a rule with
+ * which more than TAKEN_MAX rights would be taken apart, or any later rule. The rights to resources
+ * of such a rule are covered only if one rule of the user grants everything for resources; its
+ * rights to URLs, only if one rule grants everything for URLs. A user may hold very many rules,
+ * too: after COMPARED_MAX comparisons, the rights that are left count as missing.
  */
 #include "server/rbac/coverage.h"
 
@@ -65,7 +65,7 @@ struct check {
         struct line *lines;           /* owned; room for MISSING_MAX, of which n_lines are used */
         size_t n_lines;
         size_t last_line; /* the index of the line that got the last missing right */
-        size_t n_taken;   /* rights of the rules that were taken apart */
+        size_t n_taken;   /* rights of the rules that have at most RIGHTS_MAX; see TAKEN_MAX */
         bool covered;
 };
 
@@ -204,8 +204,8 @@ static bool texts_equal(const char *a, const char *b) {
 }
 
 /* The line for a right that differs only in its verb; NULL = there is none. The rights to one
- * resource come verb by verb, and for each verb with the names in the same order. So it is mostly
- * the last line or the one after it. */
+ * resource come verb by verb, and for each verb with the names in the same order. So the line is
+ * mostly the one that was used last, or the one after that. */
 static struct line *find_line(struct check *check, const struct right *right) {
         for (size_t i = 0; i < check->n_lines && !right->url; i++) {
                 size_t at = (check->last_line + i) % check->n_lines;
