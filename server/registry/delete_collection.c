@@ -75,7 +75,9 @@ struct sweep {
         /* Immutable after on_selected, until the sweep ends. */
         struct hfd_registry *registry;
         struct hfd_request *request; /* borrowed until done */
-        struct hf__strbuf body; /* of the deletes: what they need of the request's; empty = none */
+        /* The body of each delete: the members of the request's body that it needs; empty = none.
+         */
+        struct hf__strbuf body;
         struct hfd_fence_compares fence;
         size_t n;           /* objects */
         bool keeps_objects; /* the response will list them */
@@ -89,8 +91,10 @@ struct sweep {
         size_t n_running;            /* running deletes */
         bool starting_deletes;       /* a thread is in the loop that starts deletes, or `task` is */
         bool failed;
-        bool may_have_written;       /* a delete was done, or may have been */
-        bool fence_compared;         /* a transaction has compared the fence, with either result */
+        bool may_have_written; /* a delete ended, but not as not found or unavailable */
+        /* A transaction has compared the fence, with either result, or a replacement of the store
+         * is pending (compare_fence). */
+        bool fence_compared;
         struct hfd_response failure; /* owned; the first failure, if failed */
         struct slot slots[PARALLEL_MAX], *free_slots;
 
@@ -134,8 +138,9 @@ static void respond_success(struct sweep *sweep) {
         respond_and_free(sweep, &response);
 }
 
-/* Removes the claim of a failure that nothing was written. Only the body of a 503 has it. Clients
- * in this process get the error that clients over HTTP get (client/status.c). */
+/* Changes a failure so that it no longer says that nothing was written. Clients in this process
+ * read that from HF_E_UNAVAILABLE, so they get HF_E_TIMEOUT, as clients over HTTP do
+ * (client/status.c). Of the bodies only that of a 503 says it, with the cause NotApplied. */
 static void remove_claim(struct hfd_response *failure) {
         const struct hf_status status = failure->status;
         const struct hfd_details details = {.retry_after_s = status.retry_after_s};
@@ -289,7 +294,8 @@ static struct slot *next_slot_locked(struct sweep *sweep) {
         sweep->free_slots = slot->next;
         sweep->n_running++;
         slot->index = sweep->next++;
-        /* The client was told of mistakes in the body when the collection's request was read. */
+        /* Duplicate and unknown fields were removed from the body when the collection's request was
+         * read (read_body), so there are none to report. */
         request->options = (struct hfd_options){.field_validation = HFD_FIELDS_IGNORE,
                                                 .dry_run = o->dry_run,
                                                 .propagation = o->propagation,
@@ -456,7 +462,8 @@ static bool check_request(struct hfd_request *request, struct hf__strbuf *body,
         return false;
 }
 
-/* Takes over body. NULL: out of memory, or the mutex cannot be initialised. */
+/* Takes over body, and frees it on failure. NULL: out of memory, or the mutex cannot be
+ * initialized. */
 static struct sweep *sweep_new(struct hfd_registry *registry, struct hfd_request *request,
                                struct hf__strbuf *body) {
         struct sweep *sweep = calloc(1, sizeof *sweep);

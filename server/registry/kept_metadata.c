@@ -46,8 +46,8 @@ static bool skip_equal(struct hf__span text, size_t *at, struct hf__span value) 
         return true;
 }
 
-/* The object's text from the opening brace of its metadata on: resourceVersion is its first member.
- */
+/* The object's text from the opening brace of its metadata on. In every object resourceVersion is
+ * the first member of the metadata, so the brace precedes it. */
 static struct hf__span metadata_of(const struct hfd_object *object) {
         size_t begin = object->splice_at - (size_t)1;
 
@@ -93,8 +93,8 @@ static bool differ_in_digits(const char *old, const char *new, size_t n) {
 /*
  * Finds the most frequent case faster than metadata_equal: after the resourceVersion, the bytes of
  * both versions are the same up to the end of the metadata, apart from digits in managedFields. So
- * only the new version is walked through. old_at, at: where these bytes begin, with a comma. False:
- * it is another case, in which metadata_equal decides.
+ * only the new version is walked through. old_at, at: the offset of the comma after the
+ * resourceVersion. False: it is another case, in which metadata_equal decides.
  */
 static bool metadata_renewed(struct hf__span old, size_t old_at, struct hf__span new, size_t at) {
         static const char *const managers[] = {"managedFields"};

@@ -27,8 +27,8 @@
 
 /* ---- requests ---- */
 
-/* Runs the last callback of a request, unless another thread has removed the request from the list,
- * and so runs it. */
+/* Runs the last callback of a request, unless another thread has removed the request from the list:
+ * then that thread runs the callback. */
 static void finish_request(struct hfd_operation *op, const struct hf_response *response) {
         if (!hfd_operation_unlist(op))
                 return;
@@ -121,9 +121,11 @@ static struct hfd_loopback_request *new_request(struct hfd_loopback *client,
 }
 
 /*
- * Makes most of the checks of rest.c for a path, with the same errors, apart from these: a name
- * without a namespace gets 400 here, and 404 over HTTP; a create at a subresource gets 405, and an
- * apply 400. False: response is filled.
+ * Makes most of the checks of rest.c for a path, with the same errors, apart from these: a review
+ * gets 404; a name without a namespace gets 400 here, and 404 over HTTP; a create at a subresource
+ * gets 405, and an apply 400. Callers must use no other verb for a subresource whose bodies are of
+ * another kind (hfd_resource_of_part) either: here it would be served as a part of the object.
+ * False: response is filled.
  */
 static bool check_request(struct hfd_request *own, const struct hf_request *request,
                           struct hfd_response *response) {

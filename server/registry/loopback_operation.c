@@ -63,7 +63,8 @@ void hfd_operation_free(struct hfd_operation *op) {
         free(op);
 }
 
-/* Frees the operation before it counts it down, because loopback_free waits for n_operations. */
+/* Frees the operation before it decrements n_operations: when loopback_free sees 0, all operations
+ * must be freed. */
 void hfd_operation_unref(struct hfd_operation *op) {
         struct hfd_loopback *client = op->client;
         int refs = atomic_fetch_sub_explicit(&op->refs, 1, memory_order_acq_rel);

@@ -83,8 +83,8 @@ struct hfd_loopback_request {
 /* Fills op, which is zeroed, and gives it the references of the registry and of the list. */
 void hfd_operation_init(struct hfd_operation *op, struct hfd_loopback *client,
                         const struct hf_resource *resource, void *ctx);
-/* Frees an operation that was never listed, and that the registry never got, without counting it
- * down. hfd_operation_unref frees the others. */
+/* Frees an operation that was never listed, and that the registry never got. Does not decrement
+ * n_operations, which does not include op. hfd_operation_unref frees all other operations. */
 void hfd_operation_free(struct hfd_operation *op);
 /* Drops a reference. The last one frees op, and then the client may be freed. */
 void hfd_operation_unref(struct hfd_operation *op);

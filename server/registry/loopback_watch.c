@@ -38,7 +38,7 @@ static void send_bookmark(struct hfd_operation *op, struct hf_event *event) {
         op->on_event(op->ctx, event);
 }
 
-/* Whether the watch does not need the change. */
+/* Whether the watch leaves the change out. Only a MODIFIED event has `before`. */
 static bool is_left_out(const struct hfd_operation *op, const struct hfd_watch_item *item) {
         return op->client->for_metadata && item->before &&
                hfd_kept_metadata(item->before, item->object);
@@ -205,7 +205,8 @@ void hfd_loopback_watch_cancel(struct hf_client *self, uint64_t id) {
 
         pthread_mutex_lock(&client->mu);
         struct hfd_operation *op = hfd_operation_find_locked(client, id);
-        /* The caller may know the id only after the watch has begun, so a watch has its watcher. */
+        /* The caller gets the id from hf_client_watch, or uses it in a callback. At both times a
+         * watch that has not ended has its watcher. */
         if (op)
                 watcher = op->watcher;
         pthread_mutex_unlock(&client->mu);

@@ -10,10 +10,10 @@
  * follows. The differences between kinds are in the resource table and in the strategies
  * (resources/).
  *
- * Thread: base/registry_state.h names the threads of the registry's members. A request belongs to
- * one thread at a time: the caller's, and later a thread that runs a callback of the request: of
- * the store, of the cacher, of outbound calls or of the pool. Nothing in server/registry blocks,
- * except freeing a loopback client or the registry.
+ * Thread: base/registry_state.h says how the registry's members may be used. A request belongs to
+ * one thread at a time: first the caller's, and later each thread that runs a callback of the
+ * request. The store, the cacher, outbound calls and the pool run such callbacks. Nothing in
+ * server/registry blocks, except freeing a loopback client or the registry.
  *
  * Invariants: every request except a watch gets exactly one response. If the response to a write is
  * a success, the store has committed the write, under the fence of the request if it has one. A dry

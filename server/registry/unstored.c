@@ -35,7 +35,8 @@ enum hfd_admit hfd_unstored_is_asked(const struct hfd_registry *registry,
         return hfd_admission_wanted(registry->admission, &of) ? HFD_ADMIT_ASK : HFD_ADMIT_SKIP;
 }
 
-/* The handler that gets the object decodes it, so it stays as the plug-in has left it. */
+/* Does nothing to an object that a plug-in has changed: the handler that gets it from done decodes
+ * and checks it. */
 static bool settle_admission(struct hfd_admission *a, struct hfd_response *response) {
         return true;
 }

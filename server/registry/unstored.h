@@ -12,10 +12,11 @@ enum hfd_admit hfd_unstored_is_asked(const struct hfd_registry *registry,
                                      const struct hfd_request *request,
                                      struct hfd_response *response);
 /*
- * Asks admission. object: the decoded body; this function takes ownership of it. done is called
- * once, perhaps before this function returns, on any thread. Either it gets the object, which
- * plug-ins may have changed and which done then owns; or object is NULL, and it gets the refusal,
- * which is borrowed. Warnings and audit annotations are added to the request's notes.
+ * Asks admission; call it only if hfd_unstored_is_asked has returned ASK. object: the parsed body;
+ * this function takes ownership of it. done is called once, perhaps before this function returns,
+ * on any thread. Either it gets the object, which plug-ins may have changed and which done then
+ * owns; or object is NULL, and it gets the refusal, which is borrowed. Warnings and audit
+ * annotations are added to the request's notes.
  */
 void hfd_unstored_admit(struct hfd_registry *registry, struct hfd_request *request,
                         struct hf__json *object,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Makes the attributes and the options of a request, in which admission sees it, and decides
- * whether admission is asked at all.
+ * Makes the attributes and the options by which admission knows a request, and decides whether
+ * admission is asked at all.
  *
  * Invariants: a client's write always has a requester, so it is never taken for one of the server's
  * own. Until the configuration of admission is known, no write of a client is accepted,

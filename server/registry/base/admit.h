@@ -31,8 +31,9 @@ struct hfd_admission_attributes hfd_admit_attributes(const struct hfd_request *r
                                                      enum hfd_admission_operation operation,
                                                      const char *name, const struct hf__json *old);
 /*
- * The options of the request, as an object. A patch has CreateOptions or UpdateOptions, as in
- * Kubernetes. body: of a delete, its DeleteOptions; NULL = none. NULL: out of memory.
+ * Returns the options of the request as an object, which the caller owns; NULL = out of memory. A
+ * patch has CreateOptions or UpdateOptions, as in Kubernetes. body: of a delete, its DeleteOptions;
+ * NULL = none.
  */
 struct hf__json *hfd_admit_options(const struct hfd_request *request,
                                    enum hfd_admission_operation operation,

@@ -3,9 +3,9 @@
  * Lets a limited number of watches call conversion webhooks at a time; the others wait for their
  * turn.
  *
- * Invariant: a turn waits only while its kind, or all kinds together, have reached their limit.
- * Each leave frees one place, so at most one waiting turn can begin then. Otherwise a turn could
- * wait although no call is under way, and nobody would ever begin it.
+ * Invariant: a turn waits only while its kind, or all kinds together, have reached their limit. If
+ * a turn waited although no call is under way, no leave would ever begin it. Each leave frees one
+ * place, so it is enough that a leave begins one waiting turn.
  */
 #include "server/registry/base/convert_turns.h"
 

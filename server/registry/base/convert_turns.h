@@ -42,7 +42,7 @@ struct hfd_convert_turns {
 };
 
 int hfd_convert_turns_init(struct hfd_convert_turns *turns); /* 0 or -errno */
-/* No turn waits any more. */
+/* Requires that no turn waits. */
 void hfd_convert_turns_done(struct hfd_convert_turns *turns);
 
 /* BEGINS: the caller has the turn, and ends it with hfd_convert_turns_leave. WAITS: a later

@@ -20,10 +20,11 @@ struct hf__strbuf;
 bool hfd_delete_options_read(struct hfd_options *options, const struct hf__json *body,
                              struct hfd_response *response);
 /*
- * Prints to text the members of a body that was read which the options do not contain, and the
- * policy: what many deletes with these options need as their body. Nothing is printed if there are
- * none. Unknown members are left out, because each delete parses the text. Changes body, in which
- * no key may occur twice. 0, -ENOMEM, or HF_E_INVALID with the reason.
+ * For a deletecollection: prints to text the body that each of its deletes gets. These are the
+ * members of body, which hfd_delete_options_read has accepted, without kind, apiVersion and dryRun,
+ * and without unknown members, because each delete parses the text. If no member remains, nothing
+ * is printed. Changes body, in which no key may occur twice. 0, -ENOMEM, or HF_E_INVALID with the
+ * reason.
  */
 int hfd_delete_options_print(struct hf__json *body, struct hf__strbuf *text, char *reason,
                              size_t max_reason);

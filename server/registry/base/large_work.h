@@ -16,8 +16,9 @@ struct hfd_work_task;
  */
 #define HFD_LARGE_BODY ((size_t)64 << 10)
 /* While the pool has this many queued or running tasks (lists and watches included), new large
- * writes get 429; a write that has begun is still accepted. Threads that submit at the same time
- * may exceed the number. Each task may hold a body of 3 MiB. */
+ * writes and other large requests get 429. A write that has begun, and a delete of a
+ * deletecollection, are still accepted. Threads that submit at the same time may exceed the number.
+ * Each task may hold a body of 3 MiB. */
 #define HFD_LARGE_WORK_MAX 256
 
 /*

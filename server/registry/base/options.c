@@ -190,9 +190,9 @@ static bool set_continue(struct hfd_request *request, const char *value,
         return request->options.continue_token != NULL;
 }
 
-/* How long the client waits for the response, as kubectl sends it for --request-timeout. A
- * malformed one was refused before (filters/timeout.h), except that of a watch, which ignores it.
- */
+/* How long the client waits for the response, as kubectl sends it for --request-timeout. Over HTTP,
+ * a malformed value was refused before (filters/timeout.h). A watch and a request of the in-process
+ * client do not use the option, so there a malformed value is ignored. */
 static bool set_timeout(struct hfd_request *request, const char *value,
                         struct hfd_response *response) {
         (void)response;
@@ -200,8 +200,8 @@ static bool set_timeout(struct hfd_request *request, const char *value,
         return true;
 }
 
-/* Without TIMEOUT_MAX_S the conversion to nanoseconds could overflow later. As in Kubernetes, a
- * negative value counts as not given. */
+/* Without TIMEOUT_MAX_S the conversion to nanoseconds could overflow later. A negative value counts
+ * as not given. */
 static bool set_timeout_seconds(struct hfd_request *request, const char *value,
                                 struct hfd_response *response) {
         int64_t seconds = 0;

@@ -31,7 +31,7 @@ struct hfd_quota_charges {
 struct hfd_quota_decision {
         size_t n_changed;                 /* quotas that the transaction writes */
         struct hfd_quota_charge *refuses; /* the first quota that refuses; NULL = none */
-        struct hf__strbuf why;            /* of that quota; the caller frees it */
+        struct hf__strbuf why;            /* the message of that quota; the caller frees it */
 };
 
 /* The row of the kind ResourceQuota. */

@@ -4,10 +4,11 @@
  * One request to the registry: from HTTP (handlers/rest/rest.c), from inside the process
  * (loopback.c), or one step of another request (delete_collection.c, parts/part.c).
  *
- * The caller allocates the request as a member of its own struct, which done finds by it, fills it,
- * and passes it to hfd_registry_serve. The registry calls done exactly once, on any thread, perhaps
- * before hfd_registry_serve returns. done may free the request. The response is borrowed until done
- * returns. For a watch, the caller calls hfd_registry_watch instead.
+ * The request is a member of a struct of the caller; done gets the address of the request, and so
+ * finds that struct. The caller fills the request and passes it to hfd_registry_serve. The registry
+ * calls done exactly once, on any thread, perhaps before hfd_registry_serve returns. done may free
+ * the request. The response is borrowed until done returns. For a watch, the caller calls
+ * hfd_registry_watch instead.
  */
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -46,8 +47,9 @@ struct hfd_list_body;
 struct hfd_request {
         enum hfd_verb verb;
         const struct hfd_resource *resource; /* the creator of the request holds a reference */
-        /* For a subresource whose bodies are of another kind (hfd_resource_of_part), which is
-         * `resource`: the resource of the object. */
+        /* For a subresource whose bodies are of another kind than the object: the resource of the
+         * object, while `resource` is that of the bodies (hfd_resource_of_part). Otherwise the same
+         * as `resource`, or NULL. */
         const struct hfd_resource *part_of;
         char ns[HF_NAME_MAX + 1];   /* "" = all namespaces, or cluster scope */
         char name[HF_NAME_MAX + 1]; /* "" = the collection */
@@ -70,7 +72,8 @@ struct hfd_request {
         size_t n_yaml;
         const char *agent; /* borrowed until done; the User-Agent; NULL = none */
         void *read_space;  /* borrowed until done; room for a struct hfd_read; NULL = none */
-        /* Of a get with read_space: as in struct hfd_consistent_read. */
+        /* Of a get with read_space: the members pass and thread of its struct hfd_consistent_read.
+         */
         bool (*pass_reads)(struct hfd_consistent_read *reads);
         const void *thread;
         const struct hf_fence *fence; /* borrowed until done; NULL = not fenced */

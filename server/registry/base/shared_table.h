@@ -65,10 +65,10 @@ void hfd_shared_table_join(struct hfd_shared_table *table);
 void hfd_shared_table_leave(struct hfd_shared_table *table);
 
 /*
- * Two functions for a user that does not wait for the conversions of others. recall returns a new
+ * Two functions for a caller that does not wait for the conversions of others. recall returns a new
  * reference to the result of a conversion; NULL = there is none, or none yet. remember adds a
- * result, with new references, unless the conversion is there already or memory is short. Both take
- * the lock.
+ * conversion that has this result, with new references to source, row and result; it adds nothing
+ * if the table has the conversion already, or memory is short. Both take the lock.
  */
 struct hfd_object *hfd_shared_recall(struct hfd_shared_table *table,
                                      const struct hfd_object *source,

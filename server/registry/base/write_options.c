@@ -4,8 +4,7 @@
  * validation of CreateOptions, UpdateOptions, PatchOptions and DeleteOptions.
  *
  * Invariant: the first value of a repeated option counts, as in Kubernetes. Of dryRun all values
- * count: more of them than are kept is a refusal, so that no unchecked value turns a dry run into a
- * write.
+ * count: if there are more than are kept, the request is refused, because the others are unchecked.
  */
 #include "server/registry/base/write_options.h"
 

@@ -32,8 +32,8 @@ struct hfd_write_options {
 bool hfd_write_options_note(struct hfd_write_options *options, const char *name, const char *value);
 /*
  * Checks the options. kind: "CreateOptions", "UpdateOptions", "PatchOptions" or "DeleteOptions",
- * which has only dryRun. False: a value is not allowed, and response is a 422 with a cause for each
- * such value.
+ * which has only dryRun. False: an option is not allowed, or an apply has no fieldManager; response
+ * is a 422 with a cause for each such option.
  */
 bool hfd_write_options_check(const struct hfd_write_options *options, const char *kind,
                              enum hfd_field_validation *ret_validation,
