@@ -31,7 +31,7 @@
 #include "server/resources/meta.h"
 #include "server/resources/objects/custom_object.h"
 
-/* The limits of one request to the webhook. It ends with the object that reaches BATCH_BYTES. */
+/* The limits of a batch, the objects of one call. The object that reaches BATCH_BYTES ends it. */
 #define BATCH_OBJECTS 500
 #define BATCH_BYTES   ((size_t)2 << 20)
 
@@ -223,7 +223,7 @@ static void on_response(void *ctx, const struct hfd_outbound_result *result) {
 
         leave_call(job);
         job->took = hfd_registry_now(job->registry) - job->began;
-        /* client-go, with which kube-apiserver calls webhooks, takes these codes for a success. */
+        /* client-go, with which kube-apiserver calls webhooks, takes 200 to 206 for a success. */
         if (result->end != HFD_OUTBOUND_ANSWERED || result->code < 200 || result->code > 206)
                 end_call_failed(job, result);
         else if (result->n_body > HFD_LARGE_BODY)
@@ -409,8 +409,8 @@ void hfd_convert_cancel(struct hfd_registry *registry, struct hfd_convert_turn *
 
 /*
  * Lists the objects that must be converted. An object of an older definition is first brought into
- * the form of the current one. If it then needs no conversion, it replaces the caller's object. 0
- * or -ENOMEM.
+ * the form of the current one. If it then needs no conversion, it replaces the caller's object. 0,
+ * or -ENOMEM, also if the bytes of an object are malformed.
  */
 static int list_sources(struct job *job) {
         const struct hfd_convert *convert = &job->convert;

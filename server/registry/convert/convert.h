@@ -6,15 +6,18 @@
  * before it stores one; all code after it then finds objects that need no conversion
  * (resources/forms/conversion.h).
  *
- * Nothing waits: the caller continues in a callback. A batch is one call of the webhook. The
- * results belong to the request; nothing is cached here (watches share, shared_conversions.h). The
- * number of calls under way is limited, for each kind and in total. Requests beyond the limit are
- * refused at once, so that a webhook that hangs does not hold as many requests as the server may
- * have in flight; watches take turns (convert_turns.h).
+ * Nothing blocks: the caller continues in a callback. The objects go to the webhook in batches, one
+ * call for each. The results belong to the request; nothing is cached here (watches share results,
+ * shared_conversions.h). The number of calls under way is limited, for each kind and in total.
+ * Requests beyond the limit are refused at once, so that a webhook that hangs cannot hold all the
+ * requests that the server may have in flight; watches take turns (convert_turns.h).
  *
- * Thread: any. The callback runs on the thread of outbound calls, or on the pool if the response is
- * large or a watch has waited for its turn. Without a call it runs on the thread that starts or
- * cancels the conversion, or, if the pool is stopping, on the one that ends the turn before it.
+ * Thread: any. After a call the callback runs on the thread of outbound calls, or on the pool if
+ * the response is large. If a call cannot be made, the callback runs on the thread that would have
+ * made the call: the one that starts the conversion or has read the response to the previous batch,
+ * or a thread of the pool if a watch has waited for its turn. If the watch still waits, the
+ * callback runs on the thread that cancels the conversion or, if the pool is stopping, on the
+ * thread that ends the turn of another conversion.
  */
 #include "server/registry/base/registry_state.h"
 #include "server/resources/objects/object.h"
@@ -27,7 +30,8 @@
 #define HFD_CONVERT_MAX         192
 
 /* failure NULL: all objects are converted. Otherwise the response for the client (500, or 429 if
- * there were too many calls), borrowed, and no object has changed its version. */
+ * there were too many calls; empty after hfd_convert_cancel), borrowed, and no object has changed
+ * its version. */
 typedef void hfd_convert_done(void *ctx, const struct hfd_response *failure);
 
 struct hfd_convert {

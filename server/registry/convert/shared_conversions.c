@@ -276,8 +276,8 @@ static enum outcome next_step_locked(struct hfd_shared_job *job, struct place *p
                 *ret_failure = copy_failure(c->failure);
                 return FAILED;
         }
-        /* There was no attempt, because the watch that claimed it ended before it got its turn; or
-         * there was no memory to keep its failure. */
+        /* There was no attempt, because the watch that had claimed the conversion ended before its
+         * turn came; or there was no memory to keep the failure. */
         place->conversion = NULL;
         hfd_shared_unref_locked(c, garbage);
         return AGAIN;

@@ -174,7 +174,7 @@ static void fail_watch(struct hfd_watch_conversion *c, const struct hfd_response
         c->sink->failed(c->ctx, failure);
 }
 
-/* Delivers the batch, and leaves the state DELIVERING. False: as begin_delivery. */
+/* Delivers the batch. The state is DELIVERING afterwards. False: as begin_delivery. */
 static bool deliver_events(struct hfd_watch_conversion *c) {
         bool good = true;
 

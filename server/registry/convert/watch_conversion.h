@@ -17,13 +17,14 @@
 struct hfd_watch_conversion;
 
 struct hfd_watch_conversion_sink {
-        /* One event, whose object has the version of the request. False: the watch must end. */
+        /* One event, whose object has the version of the request; a bookmark has no object.
+         * item->before is NULL. False: the watch must end. */
         bool (*event)(void *ctx, struct hfd_watch_item *item);
         /* The watch must end. failure: for the client, borrowed; NULL = event has returned false.
-         * Nothing is delivered any more. */
+         * No event follows, but idle may. */
         void (*failed)(void *ctx, const struct hfd_response *failure);
-        /* All events were delivered, so the watch accepts events again. Called only if
-         * hfd_watch_conversion_is_idle has returned false since the last call. */
+        /* All events were delivered (or dropped, after failed), so the watch accepts events again.
+         * Called only if hfd_watch_conversion_is_idle has returned false since the last call. */
         void (*idle)(void *ctx);
         /* The last call. It follows only if hfd_watch_conversion_end has returned false. */
         void (*ended)(void *ctx);
@@ -45,7 +46,7 @@ bool hfd_watch_conversion_add(struct hfd_watch_conversion *c, const struct hfd_w
 /* Whether nothing is queued and nothing is being converted. False: sink.idle follows, unless the
  * watch ends. */
 bool hfd_watch_conversion_is_idle(struct hfd_watch_conversion *c);
-/* Nothing more is delivered, and the webhook's response is dropped. True: the sink is not called
- * any more. False: the sink is being called, by another thread or further up in this call stack,
- * and sink.ended follows. Call it once. */
+/* Drops what is queued, and the webhook's response. True: the sink is not called any more. False:
+ * the sink is being called, by another thread or further up in this call stack; it may still get
+ * the rest of the current batch, and sink.ended follows. Call it once. */
 bool hfd_watch_conversion_end(struct hfd_watch_conversion *c);

@@ -16,7 +16,7 @@
 #include "base/strbuf.h"
 
 #define CONTINUE_END "\\u0000\"}"
-#define TOKEN_MAX    2048 /* bytes; more than that of the longest path, with escapes */
+#define TOKEN_MAX    2048 /* bytes; the token of the longest path, with escapes, is shorter */
 
 void hfd_continue_token_append(struct hf__strbuf *out, uint64_t revision, const char *path) {
         struct hf__strbuf json = {0};

@@ -4,8 +4,8 @@
  *
  *      HEAD -> FIRST (no item was sent) -> ITEMS -> TAIL -> ENDED
  *
- * Items in chunks begin with a comma. The comma of the first one is dropped, which costs a copy of
- * one chunk.
+ * If there are no items, TAIL follows FIRST. Items in chunks begin with a comma. The comma of the
+ * first one is dropped, which costs a copy of one chunk.
  *
  * The body in protobuf: an envelope, in which the length of the whole list precedes it.
  *

@@ -7,7 +7,7 @@
  *                        the store's current revision (consistent_read.c), else the store
  *      "0"               any state: the cacher as it is
  *      N                 not older than N: the cacher, once it has reached N; 504 after 3 s
- *      not given, in the get of an elector    the same, but always from the store
+ *      not given, in the get of an elector    as the first case, but always from the store
  *
  * While the cache is not filled, the first three cases read the store, too; if the store itself has
  * not reached N, the response is 504. While the cache contains the history of a store that was

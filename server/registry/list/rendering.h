@@ -4,10 +4,11 @@
  * The objects of a list, or the initial events of a watch, as bytes: in chunks of immutable bytes,
  * which are made while they are read. Only the latest chunks are in memory.
  *
- * Requests for the same version of the same tree with the same namespace, name, selectors and
- * format share one rendering, as long as one of them is reading it. Each reader has a cursor. The
- * latest chunks are kept for readers that are close behind; slower ones render them again. In a
- * Table the ages are those at the time when the rendering was created.
+ * Requests for the same state of the same tree (object_tree.h: the objects of one resource), with
+ * the same API version, namespace, name, selectors and format, share one rendering, as long as one
+ * of them is reading it. Each reader has a cursor. The latest chunks are kept for readers that are
+ * close behind; slower ones render them again. In a Table the ages are those at the time when the
+ * rendering was created.
  *
  * Lock: hfd_renderings has one mutex, which guards the list of renderings and their kept chunks.
  * Nothing is rendered under it. Thread: any, but a cursor belongs to one thread at a time. Making a
@@ -26,8 +27,8 @@ struct hfd_renderings;
 #define HFD_CHUNK_OBJECTS 256
 
 struct hfd_rendering_spec {
-        /* Borrowed during the call; it uses resource, ns, format, protobuf, table_version, include.
-         */
+        /* Borrowed during the call, which uses resource, ns, format, protobuf, table_version and
+         * options.include. */
         const struct hfd_request *request;
         const struct hfd_selector *labels, *fields; /* copied; NULL = everything */
         const char *name;                           /* only this object; NULL = any */
@@ -67,8 +68,8 @@ struct hfd_rendering *hfd_rendering_unref(struct hfd_rendering *rendering);
  * Sets *ret_chunk to a reference to the next chunk, and moves the cursor past it. In JSON each
  * item of a list begins with a comma, also the first one, and an event is a line. NULL: nothing was
  * selected among the objects that this call has examined, or cursor->ended was already set. The
- * list is complete when cursor->ended is set. 0 or -ENOMEM; after an error the cursor is where it
- * was.
+ * list is complete when cursor->ended is set. 0, or -ENOMEM, also if the bytes of an object are
+ * malformed; after an error the cursor is where it was.
  */
 int hfd_rendering_next(struct hfd_rendering *rendering, struct hfd_rendering_cursor *cursor,
                        struct hf__buf **ret_chunk);

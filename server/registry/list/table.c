@@ -188,7 +188,7 @@ static void put_available(struct hf__strbuf *s, const struct hf__json *object) {
                 put_text(s, strcmp(status, "True") == 0 || !reason || !*reason ? status : text);
 }
 
-/* Appends the status of the condition that says whether the level of a FlowSchema is missing. */
+/* Appends the status of Dangling: whether the priority level of a FlowSchema is missing. */
 static void put_dangling(struct hf__strbuf *s, const struct hf__json *object) {
         const struct hf__json *m = hf__json_first(hf__json_path(object, "status.conditions"));
         const char *status;
@@ -238,7 +238,7 @@ static void put_quota(struct hf__strbuf *s, const struct hf__json *object, bool 
  *      @event:<what>       see event_cells.h
  *      @integer:<path>     0 if it is absent
  *      @integer-or-none:<path>     "<none>" if it is absent
- *      @dangling           whether the level of a FlowSchema is missing
+ *      @dangling           whether the priority level of a FlowSchema is missing
  *      @labels:<path>      labels
  *      @quota:<part>       the usage of a quota: of "limits", or of all others ("requests")
  *      @certificate        the state of a certificate request: "Approved,Issued"
