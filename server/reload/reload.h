@@ -36,9 +36,9 @@ struct hfd_reload {
         bool requested;       /* a reload is requested and has not begun */
         bool minor_requested; /* the minor work is requested and has not begun */
         bool is_minor;        /* while running: it is the minor work; the thread reads it, too */
-        bool disabled;        /* the server stops: no reload begins, and READY=1 is not sent */
-        bool running;         /* thread exists and has not been joined */
-        pthread_t thread;     /* valid while running */
+        bool disabled;    /* the server stops: nothing begins any more, and READY=1 is not sent */
+        bool running;     /* thread exists and has not been joined */
+        pthread_t thread; /* valid while running */
         /* shared */
         _Atomic bool returned; /* set by the reload's thread: the work has returned */
 };
@@ -48,7 +48,7 @@ void hfd_reload_init(struct hfd_reload *reload, const struct hf_host *host, void
                      void (*wake)(void *ctx), void *ctx);
 /* Requests a reload. A later hfd_reload_step begins it. Ignored after hfd_reload_disable. */
 void hfd_reload_request(struct hfd_reload *reload);
-/* Requests the minor work in the same way. minor_work is set. */
+/* Requests the minor work in the same way. reload->minor_work must not be NULL. */
 void hfd_reload_request_minor(struct hfd_reload *reload);
 /*
  * Ends the reload or minor work that has returned, and begins the next one if it was requested.
@@ -57,8 +57,8 @@ void hfd_reload_request_minor(struct hfd_reload *reload);
  */
 void hfd_reload_step(struct hfd_reload *reload, bool may_begin);
 /*
- * Call when the server stops. No reload begins afterwards, and a running one will not send READY=1,
- * which would contradict STOPPING=1. Idempotent.
+ * Call when the server stops. Neither a reload nor the minor work begins afterwards, and a running
+ * reload will not send READY=1, which would contradict STOPPING=1. Idempotent.
  */
 void hfd_reload_disable(struct hfd_reload *reload);
 /* Whether a reload or the minor work has begun and hfd_reload_step has not ended it yet. */

@@ -37,7 +37,8 @@ void hfd_go_value_print(struct hf__strbuf *s, const struct hf__json *value) {
 
 /* ---- fields of structs ---- */
 
-/* The zero of a field that is absent. Those of all other types are nil. */
+/* The zero value of a field that is absent. Types that are not in the table have nil, as pointers
+ * do. */
 static const char *zero_of(const struct hfd_schema_field *field) {
         static const struct {
                 enum hfd_schema_type type;
@@ -63,7 +64,7 @@ static void print_field(struct hf__strbuf *s, const struct hfd_schema_field *fie
                 hf__strbuf_puts(s, zero_of(field));
 }
 
-/* Takes quadratic time in the number of fields, which is that of a type. */
+/* Takes quadratic time in the number of the schema's fields, which is small. */
 static void print_struct(struct hf__strbuf *s, const struct hfd_schema *schema,
                          const struct hf__json *value) {
         size_t n = 0;

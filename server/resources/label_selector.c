@@ -19,7 +19,8 @@
 
 /* ---- matching ---- */
 
-/* Labels without an index are searched one after another: few of them, or if memory runs out. */
+/* There is no index if the labels are few or memory runs out. They are then searched one after
+ * another. */
 void hfd_labels_init(struct hfd_labels *labels, const struct hf__json *all) {
         labels->all = all;
         labels->is_indexed = hf__json_count(all) > LABELS_FEW &&

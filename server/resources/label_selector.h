@@ -14,8 +14,8 @@ struct hf__strbuf;
 
 /* An empty selector selects everything. */
 bool hfd_label_selector_matches(const struct hf__json *selector, const struct hf__json *labels);
-/* The labels of one object for several selectors: each of them finds a label quickly, however many
- * there are. Never copied or moved (json_index.h). */
+/* The labels of one object, prepared for several selectors: if the object has many labels, they get
+ * an index. The struct must not be copied or moved (json_index.h). */
 struct hfd_labels {
         const struct hf__json *all; /* borrowed until hfd_labels_done */
         struct hf__json_index index;

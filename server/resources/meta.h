@@ -5,9 +5,9 @@
  * only the server sets. validation/meta_validation.h checks the values. Pure except for random
  * numbers (uids, generated names). Thread: owner of the object.
  *
- * A create calls hfd_meta_accept, hfd_meta_prepare_create and, if the object has a generateName and
- * no name, hfd_meta_generate_name. An update calls hfd_meta_accept, hfd_meta_prepare_update and
- * hfd_meta_set_generation.
+ * A create calls hfd_meta_accept_type, hfd_meta_accept, hfd_meta_prepare_create and, if the object
+ * has a generateName and no name, hfd_meta_generate_name. An update calls hfd_meta_accept_type,
+ * hfd_meta_accept, hfd_meta_prepare_update and hfd_meta_set_generation.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -57,8 +57,8 @@ int hfd_meta_prepare_update(const struct hfd_resource *resource, struct hf__json
 /*
  * For an update, after the kind's defaults are set: sets the generation to that of old, or removes
  * it if old has none. If the kind counts generations and a counted part has changed, the generation
- * is one more than that of old. of_status: the client writes status, so a change of metadata does
- * not count. The client's value is ignored. 0 or -ENOMEM.
+ * is one more than that of old (1 if old has none). of_status: the client writes status, so a
+ * change of metadata does not count. The client's value is ignored. 0 or -ENOMEM.
  */
 int hfd_meta_set_generation(const struct hfd_resource *resource, struct hf__json *object,
                             const struct hf__json *old, bool of_status);

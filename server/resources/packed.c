@@ -49,7 +49,7 @@ static size_t deflate_into(const struct hf__buf *bytes, char *out, size_t n_max)
 }
 
 struct hf__buf *hfd_pack(const struct hf__buf *bytes) {
-        size_t n_max = bytes->n / 2; /* less is not worth the time that each read takes */
+        size_t n_max = bytes->n / 2; /* a smaller saving is not worth the time of each read */
 
         /* INT_MAX: zlib counts bytes in an unsigned int. */
         if (bytes->n < HFD_PACK_MIN || bytes->n > INT_MAX)

@@ -12,7 +12,7 @@
 
 #include "base/buf.h"
 
-/* Fewer bytes than these are not worth the time. */
+/* hfd_pack does not pack fewer bytes: the saving would not be worth the time. */
 #define HFD_PACK_MIN 4096
 
 /* Packs the bytes of an object, which stay as they are. Returns a new block. NULL: the bytes are

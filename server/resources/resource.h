@@ -6,8 +6,9 @@
  * Table) reads the row. The rules of a single kind are in its strategy functions
  * (strategies/strategies.h, which also describes how to add a kind).
  *
- * The rows of the built-in kinds are in a table (rows/resource_table.h), those of custom resources
- * are outside of it (custom/custom_kind.h). This folder has what all its subfolders use, and uses
+ * The rows of the built-in kinds are in a table (rows/resource_table.h). Outside of it are those of
+ * custom resources (custom/custom_kind.h) and of the bodies of subresources
+ * (hfd_resource_of_part in resource_table.h). This folder has what all its subfolders use, and uses
  * none of them. Pure. Thread: any.
  */
 #include <stdbool.h>
@@ -19,7 +20,7 @@ struct hfd_custom_version;
 struct hfd_schema;
 
 #define HFD_RESOURCES_MAX    80   /* rows of the table */
-#define HFD_CUSTOM_SLOTS_MAX 1024 /* groups and plurals of custom resources */
+#define HFD_CUSTOM_SLOTS_MAX 1024 /* pairs of group and plural of custom resources */
 #define HFD_SLOTS_MAX        (HFD_RESOURCES_MAX + HFD_CUSTOM_SLOTS_MAX)
 #define HFD_API_VERSION_MAX  320 /* bytes of "group/version", with the NUL */
 #define HFD_QUALIFIED_MAX    320 /* bytes of "plural.group", with the NUL */
@@ -50,7 +51,7 @@ enum hfd_subresource {
         HFD_SUB_RESIZE = 256
 };
 
-/* The parts that a write of a subresource may change, if they are more than a member. */
+/* How a kind handles subresources whose part is not one member of the object. */
 struct hfd_part_rules {
         unsigned of; /* the subresources that have these rules */
         /* Copies the part from `from` to `to`, which is a copy of the stored object. 0 or -ENOMEM.
@@ -111,7 +112,7 @@ struct hfd_resource {
         const char *list_kind;        /* of a custom resource; NULL = kind and "List" */
         const char *category;         /* `kubectl get` lists several kinds by it; NULL = none */
         const char *deprecation;      /* the warning with each response; NULL = none */
-        const char *storage; /* the part after the prefix in the store's keys; NULL = a review */
+        const char *storage; /* the part after the prefix in the store's keys; NULL = not stored */
         const struct hfd_conversion *conversion; /* NULL = the row stores its objects */
         bool namespaced;
 
@@ -178,7 +179,7 @@ struct hfd_resource {
 /* name "" is HFD_SUB_NONE. False: the resource has no subresource of that name. */
 bool hfd_resource_subresource(const struct hfd_resource *resource, const char *name,
                               enum hfd_subresource *ret_subresource);
-/* Its name in paths; "" of HFD_SUB_NONE. */
+/* The name of a subresource in paths; "" for HFD_SUB_NONE. */
 const char *hfd_subresource_name(enum hfd_subresource subresource);
 /* The rules of a subresource; NULL = it has none. */
 const struct hfd_part_rules *hfd_resource_part_rules(const struct hfd_resource *resource,

@@ -355,7 +355,8 @@ static int set_selectable(struct hfd_custom_kind *kind) {
 }
 
 /* Hashes the parts of the definition that objects in memory depend on: their bytes, and the fields
- * that selectors can read. With preserveUnknownFields no schema prunes them, whatever it says. */
+ * that selectors can read. preserveUnknownFields is among the parts, because no schema prunes the
+ * objects if it is set. */
 static int hash_form(struct hfd_custom_kind *kind, const struct hf__json *spec) {
         const struct hfd_custom_version *stored = kind->storage;
         struct hf__strbuf s = {0};
@@ -393,7 +394,7 @@ static struct hf__json *copy_without(const struct hf__json *object, const char *
 /*
  * A copy of the spec without the schemas, which are compiled, and which the definition has. They
  * are left out while the rest is copied: if they were removed later, what remains of the large copy
- * would keep its pages from being given back. NULL = out of memory.
+ * would keep the allocator from giving its pages back. NULL = out of memory.
  */
 static struct hf__json *copy_spec(const struct hf__json *spec) {
         struct hf__json *copy = copy_without(spec, "versions"), *versions = hf__json_array();
@@ -465,7 +466,7 @@ void hfd_custom_kind_update(struct hfd_custom_kind *kind, const struct hf__json 
         atomic_store(&kind->revision, revision);
 }
 
-/* A kind has few versions, so it needs no index of them. */
+/* Searches one version after another: nearly every kind has few. */
 const struct hfd_custom_version *hfd_custom_kind_version(const struct hfd_custom_kind *kind,
                                                          const char *name) {
         for (size_t i = 0; i < kind->n_versions; i++)

@@ -4,7 +4,7 @@
  * A kind of custom resources: what one stored CustomResourceDefinition makes, while it is
  * Established. It has a struct hfd_custom_version, with a row for the rest of the server, for each
  * version of the definition that is served, and for the one in which objects are stored. If a
- * webhook converts, it has one for every version.
+ * webhook converts the objects, the kind has one for every version.
  *
  * A kind has a reference count. It is immutable except for its two marks, its counters of
  * conversions, and the bytes and the revision of its definition. A reference to a row is one to its
@@ -31,7 +31,7 @@ struct hfd_custom_version {
         struct hfd_custom_kind *kind; /* which contains the version */
         bool served;
         struct hfd_custom_schema *schema; /* owned; never NULL */
-        /* The schema in the definition cannot be compiled, so that this one keeps everything. */
+        /* The schema in the definition cannot be compiled. `schema` then keeps every field. */
         bool lacks_schema;
         struct hfd_custom_rules *rules; /* owned; NULL = none */
         struct hfd_column *columns;     /* owned; their paths are JSON paths: ".spec.size" */

@@ -6,9 +6,10 @@
  *
  * Invariants: an object keeps the values of the fields of all versions, because a request in any
  * version may name the fields of that version. The key of a value is its whole path, and begins
- * with a dot. So it differs from the key of the labels, and a version may name ".spec" while
- * another one names ".spec.color". Each path is read once for each object, and a field without a
- * value takes no memory: a kind may have thousands of versions, and each of them other fields.
+ * with a dot. So it differs from the key "labels" (objects/object.c), and a version may name
+ * ".spec" while another one names ".spec.color". Each path is read once for each object, and a
+ * field without a value takes no memory: a kind may have thousands of versions, and each of them
+ * other fields.
  */
 #include "server/resources/custom/custom_selectable.h"
 

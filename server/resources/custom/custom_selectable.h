@@ -8,9 +8,9 @@
 
 /* Whether a selector for the version may name the field "spec.color". */
 bool hfd_custom_is_selectable(const struct hfd_custom_version *version, const char *field);
-/* Copies these fields of object, for all versions of the kind, to selectable, as strings, in
- * members whose keys no other member has. A field that is missing, or is no string, number or
- * boolean, is left out. 0 or -ENOMEM. */
+/* Copies the selectable fields of all versions of the kind from object to selectable, as strings.
+ * The key of each is the path with its dot, ".spec.color", which no other member of selectable has.
+ * A field that is missing, or is no string, number or boolean, is left out. 0 or -ENOMEM. */
 int hfd_custom_selectable(const struct hfd_custom_kind *kind, const struct hf__json *object,
                           struct hf__json *selectable);
 /* The copied value of the field "spec.color", borrowed from selectable. NULL: the object has no

@@ -10,10 +10,10 @@
  *      both    an object that admission has changed is prepared again -> validation -> admission ->
  *              commit
  *
- * Invariants: an update or patch changes status and spec.finalizers only through their
- * subresources, if the kind has these. A request to one of the subresources never changes the part
- * of another. If the client names a uid, or a resourceVersion other than "0", it must be that of
- * the object that the update replaces.
+ * Invariants: a request to the object itself changes neither status nor spec.finalizers, if the
+ * kind has a subresource for them. A request to a subresource changes only its part, and in some
+ * kinds metadata (enum hfd_subresource). If the client names a uid, or a resourceVersion other than
+ * "0", it must be that of the object that the update replaces.
  */
 #include "server/registry/write/steps/update.h"
 
@@ -115,12 +115,12 @@ __attribute__((noinline)) static bool validate_managers(struct hfd_write *w) {
 
 /* Completes the object, and records the owners of the fields that this write changes. Admission
  * comes later, so its changes have no owner in managedFields, as in Kubernetes. False: the response
- * was sent. */
+ * was sent, or another attempt was started. */
 static bool prepare_and_track(struct hfd_write *w) {
         if (!prepare_object(w))
                 return false;
-        /* This comes before the rest of the validation, because tracking may move the list of the
-         * stored object to the new one. */
+        /* The managers are validated before the rest of the object, because hfd_write_apply_track
+         * may move managedFields from the stored object to the new one. */
         if (w->request->subresource == HFD_SUB_NONE &&
             hfd_managed_fields_are_suspect(hf__json_path(w->object, "metadata.managedFields")) &&
             !validate_managers(w))
@@ -374,8 +374,9 @@ static void uid_precondition_failed(struct hfd_write *w, const char *wanted, con
 }
 
 /*
- * Handles an update of an object that does not exist: some kinds are then created. uid and revision
- * are from the client, and may be NULL. The uid in a patch other than an apply is no precondition.
+ * Handles an update of an object that does not exist: an apply creates the object, and so does a
+ * PUT if the kind allows that. uid and revision are from the client, and may be NULL. The uid in a
+ * patch other than an apply is no precondition.
  */
 static void handle_missing_object(struct hfd_write *w, const char *uid, const char *revision) {
         const struct hfd_request *request = w->request;
@@ -454,8 +455,8 @@ static void commit_update(struct hfd_write *w) {
         hfd_write_commit(w);
 }
 
-/* The object that the update changes, parsed; with_text: values that need not be read stay text.
- * NULL: it is no object, or memory is exhausted. */
+/* Parses the object that the update changes. with_text: managedFields may stay unparsed text. NULL:
+ * the stored value is no object, or memory ran out. */
 static struct hf__json *parse_current(const struct hfd_write *w, bool with_text) {
         const struct hfd_object *current = w->converted ? w->converted : w->current;
 
@@ -495,8 +496,9 @@ static void finish_update(struct hfd_write *w) {
                 w->stored = NULL;
         } else if (!w->current->stale && !w->current->has_origin && !hfd_write_moves_version(w) &&
                    is_stored(w)) {
-                /* Not if the stored bytes are stale, of an older form or of another version: a
-                 * client that writes the object again wants them replaced. */
+                /* Stored bytes that would now be encrypted in another way, or that have an older
+                 * form or another version, are replaced even if the object is the same: clients
+                 * write objects again to achieve that. */
                 w->unchanged = true;
                 w->stored = hf__buf_unref(w->stored);
         }
@@ -527,8 +529,8 @@ static void finish_object(struct hfd_write *w) {
                 finish_update(w);
 }
 
-/* Nothing changes the object any more, except that the kind completes a new one: it is validated,
- * passes admission and is stored. */
+/* Continues after the last change by a client or by admission: completes a new object
+ * (strategies.h), validates it, asks validating admission, and stores the object. */
 static void store_object(struct hfd_write *w) {
         const struct hfd_resource *resource = w->request->resource;
         int r = w->created && resource->complete ? resource->complete(w->object) : 0;
