@@ -25,7 +25,7 @@
 #include "server/resources/meta.h"
 #include "server/schema/decode.h"
 
-#define CONFLICTS_MAX 5 /* attempts that may fail by a conflict; as in Kubernetes */
+#define CONFLICTS_MAX 5 /* conflicts after which a part tries again; as in Kubernetes */
 
 /* The part is freed before the outer request ends, because done may free the memory that the part
  * borrows. The inner request's warnings are for the client of the outer one. */
@@ -132,9 +132,10 @@ void hfd_part_run(struct hfd_part *part, size_t n, void (*step)(struct hfd_part 
                 return;
         }
         part->step = step;
-        /* This may be a step of the task: the pool does not touch a task whose step ends it. */
+        /* A step of this same task may not have returned yet. The task may be used anew all the
+         * same: the step returns HFD_WORK_DONE, after which the pool does not touch the task. */
         part->task = (struct hfd_work_task){.step = run_turn, .owner = part->outer->owner};
-        /* A part that has begun is not refused. */
+        /* A full pool refuses only the first turn: later, work would be lost. */
         int r = hfd_large_work_submit(part->registry, &part->task, part->n_turns++ == 0);
         if (r == 0)
                 return;
@@ -205,10 +206,10 @@ static void on_validated(struct hfd_admission *a, const struct hfd_response *ref
                 hfd_part_run(part, part->outer->n_body, part->admitted);
 }
 
-/* A task of its own: mutating plug-ins may have waited for a webhook, so this may be a thread that
- * must not work for long. */
+/* A step of its own for hfd_part_run: mutating plug-ins may have waited for a webhook, so
+ * on_mutated may run on a thread that must not work for long. */
 static void validate_part(struct hfd_part *part) {
-        part->on_pool = false; /* it may end on another thread */
+        part->on_pool = false; /* the validation may end on another thread */
         part->admission.done = on_validated;
         hfd_admission_validate(part->registry->admission, &part->admission);
 }
@@ -272,7 +273,7 @@ void hfd_part_admit(struct hfd_part *part, struct hf__json **object, const struc
         part->inner.deadline = a->of.deadline = part->outer->deadline;
         a->object = *object;
         *object = NULL;
-        part->on_pool = false; /* it may end on another thread */
+        part->on_pool = false; /* the mutation may end on another thread */
         hfd_admission_mutate(part->registry->admission, a);
 }
 
@@ -340,8 +341,8 @@ void hfd_part_serve(struct hfd_registry *registry, struct hfd_request *request,
         part->outer = request;
         part->on_pool = request->on_pool;
         part->n_turns = request->on_pool; /* then the pool has accepted the request already */
-        /* The inner request borrows what the outer one owns. Its body is made here, so it does not
-         * report unknown or duplicate fields. */
+        /* The inner request borrows what the outer one owns. The server makes the body of the inner
+         * request, so that request does not report unknown or duplicate fields. */
         part->inner = *request;
         part->inner.resource = part->inner.part_of = request->part_of;
         part->inner.options.strict = (struct hfd_strict){0};
@@ -351,7 +352,8 @@ void hfd_part_serve(struct hfd_registry *registry, struct hfd_request *request,
         part->inner.protobuf = part->inner.takes_list_body = false;
         part->inner.format = HFD_AS_JSON;
         part->inner.subresource = HFD_SUB_NONE;
-        /* These belong to the struct of the caller, which contains only the outer request. */
+        /* The caller made read_space and pass_reads for a request that is a member of its own
+         * struct, as only the outer one is. */
         part->inner.read_space = NULL;
         part->inner.pass_reads = NULL;
         hfd_part_run(part, request->n_body, begin_part);

@@ -3,7 +3,8 @@
 /*
  * Subresources whose bodies are of another kind than the object: .../scale, and .../binding and
  * .../eviction of pods. A request to one of them becomes requests to the object itself, which the
- * registry serves as usual: a get, and a patch or delete. Thread: as for every request (request.h);
+ * registry serves as usual: a scale gets the object and, if it is written, patches it; a binding
+ * gets the object and updates it; an eviction deletes it. Thread: as for every request (request.h);
  * nothing blocks. What takes long because the body or the object is large is done by the pool of
  * threads, as in write/defer.h.
  */
@@ -32,7 +33,7 @@ struct hfd_part {
         struct hfd_request *outer;  /* borrowed until its done is called */
         struct hf__json *body;      /* owned; of the outer request; NULL = none */
         struct hf__buf *inner_body; /* owned; NULL = none */
-        unsigned n_conflicts;       /* how often the object changed between get and patch */
+        unsigned n_conflicts;       /* how often the object changed between get and write */
         /* The object of the last response. */
         struct hf__buf *got; /* owned; NULL = none */
         int got_code;
@@ -41,7 +42,7 @@ struct hfd_part {
         void (*step)(struct hfd_part *part); /* what the task does */
         unsigned n_turns;                    /* in the pool, that of the request included */
         bool on_pool;                        /* the current thread belongs to the pool */
-        bool is_committed; /* the inner write has succeeded, so the part must succeed too */
+        bool is_committed; /* the inner write has succeeded, so the pool must not refuse the part */
         /* For the subresource scale. */
         struct hf__json *scale, *old_scale; /* owned; the new Scale, and the current one */
         char version[HF__U64_TEXT_MAX];     /* the resourceVersion of the current object */
@@ -80,8 +81,8 @@ void hfd_part_admit(struct hfd_part *part, struct hf__json **object, const struc
                     void (*admitted)(struct hfd_part *part));
 /* Whether a plug-in of admission wants the request, so that hfd_part_admit would ask it. */
 bool hfd_part_wants_admission(const struct hfd_part *part, const struct hf__json *old);
-/* Whether the object has changed between the get and the patch, and the patch may be tried again.
- * Counts how often. */
+/* Whether response says that the object has changed between the get and the patch or update, and
+ * the part may begin again with a get. Counts how often. */
 bool hfd_part_may_retry(struct hfd_part *part, const struct hfd_response *response);
 
 void hfd_scale_serve(struct hfd_part *part);

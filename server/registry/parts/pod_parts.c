@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A Binding assigns a pod to a node, and copies its labels and annotations to the pod. Schedulers
- * send it: no other update may set the node (workloads/pods/pod_part_rules.c). An Eviction deletes
- * a pod. PodDisruptionBudgets are only stored here and have no effect on evictions.
+ * A Binding assigns a pod to a node, and its labels and annotations are copied to the pod.
+ * Schedulers send Bindings: no other update may set the node (workloads/pods/pod_part_rules.c). An
+ * Eviction deletes a pod. The server stores PodDisruptionBudgets, but they have no effect on
+ * evictions.
  *
  * Invariant: a binding writes the version of the pod that it has checked, so two schedulers never
  * assign one pod twice.

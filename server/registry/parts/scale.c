@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Scale shows how many replicas an object has and should have, in one form for all kinds, so that
- * autoscalers need not know the kinds. The row says where the object keeps them
- * (hfd_resource.scale).
+ * autoscalers need not know the kinds. The struct hfd_resource of a kind says where its objects
+ * keep these numbers (the member scale).
  *
  * Invariant: a write of a Scale changes the number of replicas and nothing else. It gets the
  * object, makes the new Scale from it, and patches the object's number of replicas, unless the
@@ -151,7 +151,7 @@ static void on_patched(struct hfd_request *inner, const struct hfd_response *res
 }
 
 static bool check_replicas(struct hfd_part *part, int64_t replicas) {
-        struct hfd_causes causes; /* touching all of it would cost 15 KiB of stack */
+        struct hfd_causes causes; /* 15 KiB, of which hfd_causes_init touches little */
         struct hfd_response response = {0};
         char value[32];
 
@@ -166,7 +166,8 @@ static bool check_replicas(struct hfd_part *part, int64_t replicas) {
         return false;
 }
 
-/* Patches the object's number of replicas to that of part->scale, if it still has the version. */
+/* Patches the object's number of replicas to that of part->scale, if the object still has the
+ * resourceVersion that part->scale names, or, if it names none, part->version. */
 static void send_patch(struct hfd_part *part) {
         const struct hf__json *scale = part->scale;
         const char *version = part->version;
@@ -253,8 +254,8 @@ static struct hf__json *make_config(const struct hfd_part *part) {
         return NULL;
 }
 
-/* Applies to the newest version of the object, also if admission has seen an older one: the owners
- * of the field decide about conflicts, not the version. */
+/* Applies to the newest version of the object, also if admission has seen an older one: the
+ * managers that own the field decide about conflicts, not the version. */
 static void send_apply(struct hfd_part *part) {
         if (!check_replicas(part, number_at(part->scale, "spec.replicas")))
                 return;

@@ -3,10 +3,10 @@
  * Passes a write to admission, and goes on with its decision.
  *
  * Invariants: in `mutate` the object belongs to the admission, and comes back with its decision.
- * Members that only the server sets (kept_members) are put back after it, whatever a plug-in has
- * done to them. As everywhere in the loop, a refusal of a version that only the cacher knows is not
- * final yet: the store is asked whether the version is current. If it is, the refusal counts, and
- * admission does not run again.
+ * Then the members that only the server sets (kept_members) are put back, whatever a plug-in has
+ * done to them. As everywhere in the loop (write.h), a refusal of a version that came from the
+ * cacher is not final: the newest version is read from the store. If it is the same one, the
+ * refusal is the response, and admission does not run again.
  */
 #include "server/registry/write/admit.h"
 
@@ -178,8 +178,8 @@ static bool settle_admission(struct hfd_admission *a, struct hfd_response *respo
         return hfd_write_body_settle(admission->w, a->object, response);
 }
 
-/* For admission: converts by the webhook of the kind. Meanwhile the write waits, as for the rest of
- * admission. */
+/* For admission: converts an object by the webhook of its kind. Meanwhile the write waits, as for
+ * the rest of admission. */
 static void convert_form(void *ctx, const struct hfd_resource *from, const struct hfd_resource *to,
                          const struct hf__json *source, hfd_forms_converted *done, void *done_ctx) {
         const struct hfd_write_admission *admission = ctx;

@@ -21,13 +21,13 @@ bool hfd_write_admit_has_mutated(const struct hfd_write *w);
 bool hfd_write_admit_validate(struct hfd_write *w, void (*resume)(struct hfd_write *w));
 /* Both phases of a delete of w->old; w->object is NULL. */
 bool hfd_write_admit_delete(struct hfd_write *w, void (*resume)(struct hfd_write *w));
-/* Whether admission is asked about this write, so that it needs w->old in the version of the
- * request even for a delete. */
+/* Whether admission is asked about this write. If so, even a delete needs w->old in the version of
+ * the request. */
 bool hfd_write_admit_wants(const struct hfd_write *w);
 /* Frees w->refusal, also if it is NULL. */
 void hfd_write_admit_forget(struct hfd_write *w);
 /* Frees w->admission, also if it is NULL. */
 void hfd_write_admit_done(struct hfd_write *w);
-/* The store has returned a version. True: admission has refused this very version before, and the
- * response was sent. */
+/* Called when the store has returned a version; NULL = no such object. True: admission has refused
+ * this very version before, and the response was sent. False: no refusal is kept any more. */
 bool hfd_write_admit_refused(struct hfd_write *w, const struct hfd_object *current);

@@ -90,8 +90,9 @@ static bool refuse_unknown(struct hfd_write *w, struct hfd_response *response) {
 
 /*
  * Decodes the configuration. Its unknown fields are not collected together with its duplicate ones,
- * because the number of mistakes is limited: duplicate ones alone could reach it, and do not refuse
- * a configuration. False: response is filled.
+ * because the number of mistakes is limited: duplicate fields, which only fieldValidation=Strict
+ * refuses (patches/apply.c), could reach the limit alone and hide the unknown ones. False: response
+ * is filled.
  */
 static bool accept_config(struct hfd_write *w, struct hfd_response *response) {
         struct hfd_strict *strict = &w->request->options.strict, of_body = *strict;

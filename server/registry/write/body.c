@@ -30,8 +30,8 @@
 
 #define REASON_MAX 512 /* bytes of the reason why an object is refused */
 
-/* Where mistakes in the body are collected; NULL = the client does not want to know them. Those of
- * an applied configuration are always collected, because it must not have any. */
+/* Where mistakes in the body are collected; NULL = the client does not want to know them. The
+ * unknown fields of an applied configuration are always collected, because it must not have any. */
 static struct hfd_strict *strict_of(struct hfd_write *w) {
         struct hfd_options *o = &w->request->options;
 
@@ -39,8 +39,8 @@ static struct hfd_strict *strict_of(struct hfd_write *w) {
 }
 
 /*
- * A strict decoder names the duplicate fields of a body in YAML by their lines, in one mistake.
- * False: memory is exhausted.
+ * If fieldValidation is Strict and the body is YAML, replaces the duplicate fields that were found
+ * by one mistake that names their lines, as Kubernetes' decoder does. False: memory is exhausted.
  */
 static bool name_lines(struct hfd_write *w) {
         const struct hfd_request *request = w->request;
@@ -83,7 +83,7 @@ static bool drop_duplicates(struct hfd_write *w, const struct hfd_schema *schema
 /* ---- objects ---- */
 
 /*
- * Responds with a 422 for the result of a patch that is not of the kind. As in Kubernetes the
+ * Fills response with a 422 for the result of a patch that is not of the kind. As in Kubernetes the
  * message names no object: the wrong field is "patch", and its value is the result, or a strategic
  * patch itself.
  */
@@ -225,7 +225,7 @@ bool hfd_write_body_accept(struct hfd_write *w, struct hf__json *object,
         return hfd_meta_accept(resource, w->request->ns, w->request->name, object, response);
 }
 
-/* Responds with a 500 for an object that admission has made unusable. Returns false. */
+/* Fills response with a 500 for an object that admission has made unusable. Returns false. */
 static bool refuse_admitted(const char *reason, struct hfd_response *response) {
         char message[600];
 
@@ -261,7 +261,8 @@ bool hfd_write_body_settle(struct hfd_write *w, struct hf__json *object,
         return hfd_meta_accept(resource, w->request->ns, w->request->name, object, response);
 }
 
-/* Responds 400, with Kubernetes' message: the body has a number that no type can hold. */
+/* Fills response with a 400 and Kubernetes' message: the body has a number that no type can hold.
+ */
 static void refuse_number(const struct hfd_request *request, const char *type, size_t offset,
                           struct hfd_response *response) {
         const char *number = (const char *)request->body + offset;
@@ -277,9 +278,9 @@ static void refuse_number(const struct hfd_request *request, const char *type, s
 }
 
 /*
- * json: the value, which is not an object; NULL = the body is not JSON. If it is not JSON, the
- * message names the offset of the error. Kubernetes' message names the character there and the text
- * before it.
+ * Fills response with a 400 for a body that is not a JSON object. json: the value of the body; NULL
+ * = it is not JSON. Then the message names the offset of the error, where Kubernetes' message has
+ * the character there and the text before it.
  */
 static void refuse_body(const struct hfd_request *request, const char *type,
                         const struct hf__json *json, size_t offset, struct hfd_response *response) {
@@ -428,7 +429,7 @@ static bool check_patch_types(enum hfd_patch patch, const struct hf__json *json,
         return false;
 }
 
-/* Reads a patch, which is applied later (patch.c). False: response is filled. */
+/* Reads a patch, which is applied later (patches/patch.c). False: response is filled. */
 static bool read_patch(struct hfd_write *w, struct hfd_response *response) {
         enum hfd_patch patch = w->request->patch;
         size_t offset;

@@ -20,14 +20,15 @@ bool hfd_write_convert_current(struct hfd_write *w);
  * instead. If the result is what the store has already, w->stored becomes NULL and w->unchanged
  * true. The caller must not touch the write afterwards. */
 void hfd_write_convert_stored(struct hfd_write *w, void (*next)(struct hfd_write *w));
-/* Converts an object of the store, which is borrowed, to w->to_show, and calls next, perhaps later;
- * if that fails, sends the response instead. */
+/* Converts an object of the store to w->to_show, and calls next, perhaps later; if that fails,
+ * sends the response instead. object: borrowed, only until this returns. The caller must not touch
+ * the write afterwards. */
 void hfd_write_convert_shown(struct hfd_write *w, struct hfd_object *object,
                              void (*next)(struct hfd_write *w));
-/* Brings w->current into the form of the current definition, in the same version. Calls no webhook.
- * False: out of memory, and the response was sent. */
+/* If a webhook converts the kind: brings w->current into the form of the definition that is now in
+ * force, in the same version. Calls no webhook. False: out of memory, and the response was sent. */
 bool hfd_write_form_current(struct hfd_write *w);
-/* Whether current has another version than the one in which objects are stored now. Then an update
- * writes it even if the update changes nothing. So clients can move all objects to a new storage
- * version. */
+/* Whether a webhook converts the kind, and w->current has another version than the one in which
+ * objects are stored now, or the form of an older definition. Then an update writes the object even
+ * if the update changes nothing. So clients can move all objects to a new storage version. */
 bool hfd_write_moves_version(const struct hfd_write *w);

@@ -52,7 +52,8 @@ static enum hfd_work_result run_turn(struct hfd_work_task *task) {
         return HFD_WORK_DONE;
 }
 
-/* The pool does not take the write. A commit is reported all the same: nothing is left to do. */
+/* The pool does not take the write. If it was committed, only its response is left to make, which
+ * this thread does. */
 static void end_refused(struct hfd_write *w, int r, void (*resume)(struct hfd_write *w)) {
         struct hfd_response response = {0};
 

@@ -13,9 +13,9 @@
 bool hfd_write_must_defer(const struct hfd_write *w);
 /*
  * Lets a thread of the pool call resume(w). The write ends with an error instead if the client has
- * left, the pool stops or memory runs out; before the first attempt of a write that is not part of
- * a deletecollection, also if the pool has too many tasks. A write that was committed is resumed
- * all the same, if necessary on this thread. The caller must not touch the write afterwards. Never
- * blocks.
+ * left, the pool stops or memory runs out, and also if the pool has too many tasks, unless the
+ * write has begun its first attempt or is part of a deletecollection. A write that was committed is
+ * resumed all the same, if necessary on this thread. The caller must not touch the write
+ * afterwards. Never blocks.
  */
 void hfd_write_defer(struct hfd_write *w, void (*resume)(struct hfd_write *w));

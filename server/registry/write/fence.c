@@ -69,9 +69,10 @@ int hfd_write_fence_init(struct hfd_write *w) {
 }
 
 /*
- * Fills in the compare of the epoch with the value that was known at the first commit of this
- * write. If the epoch changes between two attempts, the second attempt must fail. 0 or
- * HF_E_TOO_LARGE.
+ * Fills in the compare of the epoch with the value that the cacher knew at the first commit of this
+ * write, or at a later one if it knew none then. If the epoch changes between two attempts, the
+ * second attempt must fail. If w->epoch is NULL afterwards, no value is known, and *ret_compare
+ * must not be used. 0 or HF_E_TOO_LARGE.
  */
 static int compare_epoch(struct hfd_write *w, char *key, struct hfd_compare *ret_compare) {
         int r = hfd_store_identity_epoch_key(w->registry->cacher, key);

@@ -3,9 +3,10 @@
 /*
  * Fencing: a deposed leader's write must never commit. Each write of a leader names its term. The
  * transaction compares this with the term record, a key that is stored for each Lease. It also
- * compares the epoch of the store, once the cacher has read it
- * (server/cacher/requests/store_identity.h). A write that creates a Lease or changes its holder or
- * acquireTime also writes its term record; one that deletes it deletes the record.
+ * compares the epoch of the store, a key whose value changes when a backup is restored, once the
+ * cacher has read it (server/cacher/requests/store_identity.h). A write that creates a Lease or
+ * changes its holder or acquireTime also writes its term record; one that deletes it deletes the
+ * record.
  *
  * None of these functions sends the response: the caller still owns the write. Thread: that of the
  * write (write.h). Nothing blocks.

@@ -5,5 +5,6 @@
 
 struct hf__json;
 
-/* what: "status", or a member of the condition Healthy. Appends "" if there is none. */
+/* Appends a JSON string. what: "status", which gives "Healthy", "Unhealthy", or "Unknown" if the
+ * object has no condition Healthy; or another member of that condition, "" if it is missing. */
 void hfd_component_put_cell(struct hf__strbuf *s, const struct hf__json *object, const char *what);

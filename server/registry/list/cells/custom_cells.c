@@ -18,7 +18,7 @@
 #include "server/resources/go_value.h"
 #include "server/resources/resource.h"
 
-/* An error stays in s. */
+/* Appends the value, as Go prints it, as a JSON string. If memory runs out, s has the error. */
 static void put_string(struct hf__strbuf *s, const struct hf__json *value) {
         struct hf__strbuf text = {0};
 

@@ -57,7 +57,8 @@ static int64_t count_of(const struct hf__json *event) {
         return count == 0 ? 1 : count;
 }
 
-/* "kind/name", the kind in lower case. A longer text is cut, here and in put_source. */
+/* "kind/name", the kind in lower case. Here and in put_source, a text that does not fit into the
+ * array is cut. */
 static void put_object(struct hf__strbuf *s, const struct hf__json *event) {
         const char *kind = hf__json_string_or_empty(event, "involvedObject.kind"),
                    *name = hf__json_string_or_empty(event, "involvedObject.name");

@@ -7,8 +7,9 @@ struct hf__json;
 struct hf__strbuf;
 
 /*
- * Appends the cell `what` of an Event in the stored form: "last" or "first" (the time since),
- * "object", "source", "message" or "count".
+ * Appends the cell `what` of an Event in the stored form, as JSON: "last" or "first" (the time
+ * since the last or first occurrence), "object", "source", "message" or "count". now_s: seconds
+ * since 1970.
  */
 void hfd_event_put_cell(struct hf__strbuf *s, const struct hf__json *event, const char *what,
                         int64_t now_s);

@@ -67,9 +67,9 @@ static void add_restarts(struct restarts *restarts, const struct hf__json *statu
                 restarts->last_s = ended;
 }
 
-/* What the cells of a pod show, except for its gates. All cells are taken from this summary, so
- * that they agree with each other. Each makes it again, which is cheap: a pod has few containers.
- */
+/* What the cells of a pod show, except for its gates. All other cells come from this summary, so
+ * they agree with each other. The summary is computed again for each cell, which is cheap, because
+ * a pod has few containers. */
 struct pod_summary {
         char status[160];
         size_t ready; /* containers */
@@ -83,8 +83,9 @@ static bool is_sidecar(const struct hf__json *init_container) {
 
 /*
  * Looks at the init containers up to the first that still has to end well or, as a sidecar, to
- * start. That one gives the status, and *ret_initializing is true if there is one. sidecars: only
- * the restarts of these; summary->restarts: of all. 0 or -ENOMEM.
+ * start. If there is such a container, it gives the status, and *ret_initializing is true. Adds the
+ * restarts of all containers that it looked at to summary->restarts, and those of the sidecars
+ * among them to *sidecars too. 0 or -ENOMEM.
  */
 static int summarize_init(const struct hf__json *pod, struct pod_summary *summary,
                           struct restarts *sidecars, bool *ret_initializing) {
@@ -166,7 +167,7 @@ static int summarize(const struct hf__json *pod, struct pod_summary *summary) {
         /* As in Kubernetes, the condition outweighs what the init containers say. */
         if (!initializing ||
             hf__json_has_text(find_condition(pod, "Initialized"), "status", "True")) {
-                /* From then on, restarts of init containers that have ended do not count. */
+                /* From then on, of the init containers only the restarts of sidecars count. */
                 summary->restarts = sidecars;
                 summarize_containers(pod, summary);
         }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* The cells of Pods and Jobs. Each function appends plain text to out. Pure. Thread: any. */
+/* The cells of Pods and Jobs. Each function appends plain text to out. now_s: seconds since 1970.
+ * Pure. Thread: any. */
 #include <stdint.h>
 
 struct hf__json;

@@ -11,7 +11,7 @@
 #include "base/json.h"
 #include "base/strbuf.h"
 
-/* Appends text as a JSON string. An error of text becomes one of s. */
+/* Appends text as a JSON string, or copies its error to s. */
 static void put_string(struct hf__strbuf *s, const struct hf__strbuf *text) {
         if (text->error != 0)
                 s->error = text->error;

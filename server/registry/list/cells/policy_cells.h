@@ -4,7 +4,9 @@
 struct hf__json;
 struct hf__strbuf;
 
-/* Appends the kind of the params of a policy, "v1/ConfigMap", or "<unset>". */
+/* Both functions append a JSON string. */
+/* The kind of the params of a policy, "v1/ConfigMap", or "<unset>". */
 void hfd_policy_put_param_kind(struct hf__strbuf *s, const struct hf__json *policy);
-/* Appends the params of a binding, "default/a", a selector, or "<unset>". */
+/* The params of a binding: "default/a" (a missing namespace is shown as "*"), a selector, or
+ * "<unset>". */
 void hfd_policy_put_param_ref(struct hf__strbuf *s, const struct hf__json *binding);

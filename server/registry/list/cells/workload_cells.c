@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The cells of the workload kinds in a Table. kubectl prints them as they are, so scripts depend on
- * each text, such as "<none>" or "<unset>": kube-apiserver has no one word for a missing value, and
- * each column has its own.
+ * The cells of pods, services, nodes and other kinds in a Table. kubectl prints them as they are,
+ * so scripts depend on each text. kube-apiserver has no common word for a missing value: some
+ * columns show "<none>", others "<unset>", "<unknown>" or "N/A".
  *
  * Invariants: a cell is what kube-apiserver shows. Each put_fn appends plain text to an empty
  * buffer, which hfd_workload_put_cell turns into a string of JSON, so no put_fn escapes anything.
@@ -165,7 +165,8 @@ static void put_addresses(struct hf__strbuf *out, const struct hf__json *object)
         put_sorted(out, texts, n);
 }
 
-/* A load balancer without an address is "<pending>": kubectl's users wait for it in this column. */
+/* A load balancer without an address shows "<pending>", as users of kubectl expect who watch this
+ * column until an address appears. */
 static void put_external(struct hf__strbuf *out, const struct hf__json *service) {
         const char *type = hf__json_string_or_empty(service, "spec.type");
 
@@ -226,7 +227,7 @@ static void put_endpoints(struct hf__strbuf *out, const struct hf__json *object,
 }
 
 /* arg: "ports" or "endpoints". Shows at most three of them. A port without a number shows its name;
- * without both, it means any port. */
+ * one without both shows "*", any port. */
 static void put_slice(struct hf__strbuf *out, const struct hf__json *object, const char *arg,
                       int64_t now_s) {
         size_t n = 0;
@@ -449,8 +450,8 @@ static void put_audiences(struct hf__strbuf *out, const struct hf__json *object,
 
         for (const struct hf__json *m = hf__json_first(requests); m; m = hf__json_next(m), n++) {
                 hf__strbuf_puts(out, n > 0 ? "," : "");
-                hf__strbuf_puts(out, hf__json_string_or_empty(m, "audience")); /* "" is that of the
-                                                                                  server */
+                /* An empty audience, which means that of the API server, is shown as it is. */
+                hf__strbuf_puts(out, hf__json_string_or_empty(m, "audience"));
         }
         if (n == 0)
                 hf__strbuf_puts(out, "<unset>");

@@ -11,7 +11,7 @@ struct hf__json;
 struct hf__strbuf;
 
 /*
- * Appends the cell that path names:
+ * Appends the cell that path names, as a JSON string. now_s: seconds since 1970.
  *
  *      @audiences          the audiences of a CSIDriver's tokens; "<unset>" if there are none
  *      @claim              the claim of a volume: "ns/name"
