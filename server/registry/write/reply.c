@@ -113,7 +113,8 @@ void hfd_write_reply_stale_term(struct hfd_write *w) {
 static int success_code(const struct hfd_write *w) {
         const struct hfd_options *o = &w->request->options;
 
-        /* As in Kubernetes: with orphanDependents=false the dependents are deleted later. */
+        /* As in Kubernetes: orphanDependents=false, and the object still exists, because it has
+         * finalizers. For an object that was removed at once, reply_deleted sends 200. */
         if (w->request->verb == HFD_DELETE_OBJECT && o->has_orphan && !o->orphan)
                 return 202;
         return w->created ? 201 : 200;
@@ -145,8 +146,8 @@ static void show_object(struct hfd_write *w, struct hfd_object *object) {
 /* The webhook has converted the object of the response. */
 static void show_converted(struct hfd_write *w) { show_object(w, w->to_show); }
 
-/* The response to a delete of a collection, which needs only to know that the delete was done. If a
- * webhook had to convert the object, its failure would make the delete look failed. */
+/* The write is one of the deletes of a deletecollection, which needs no object in the response. So
+ * no webhook is asked to convert one: its failure would make the delete look failed. */
 static void reply_done(struct hfd_write *w) {
         struct hfd_response response = {0};
 

@@ -16,7 +16,7 @@ void hfd_write_reply_unreadable(struct hfd_write *w, const char *key, const stru
 void hfd_write_reply_unreadable_kv(struct hfd_write *w, const struct hfd_kv *kv);
 /* status: the store's message; NULL = none. */
 void hfd_write_reply_store_error(struct hfd_write *w, int error, const struct hf_status *status);
-/* 403: "<kind> <name> is forbidden: <why>". */
+/* 403: `<resource> "<name>" is forbidden: <why>`. */
 void hfd_write_reply_forbidden(struct hfd_write *w, const char *why);
 /* 409: the term that the write's fence names is over. */
 void hfd_write_reply_stale_term(struct hfd_write *w);

@@ -35,7 +35,7 @@
 #define PLURAL        "certificatesigningrequests"
 #define CLIENT_SIGNER "kubernetes.io/kube-apiserver-client"
 #define SIGNER_MAX    571 /* bytes of a signer's name: 253 + 1 + 63 + 1 + 253, as in Kubernetes */
-/* The user of requests from inside the process, as of those of kube-apiserver's own client. */
+/* The user name of requests from inside the process. kube-apiserver's own client has the same. */
 #define SYSTEM_USER "system:apiserver"
 
 static bool is_certificate_request(const struct hfd_write *w) {
@@ -196,8 +196,8 @@ int hfd_write_certificate_prepare(struct hfd_write *w, const struct hf__json *ol
 
 /* ---- validation ---- */
 
-/* The PEM text of a member, which the caller frees; NULL: there is none, or it is not base64. 0 or
- * -ENOMEM. */
+/* Decodes the base64 of a member. *ret_pem: the PEM text, which the caller frees; NULL: the member
+ * is missing or not base64, or memory ran out. 0 or -ENOMEM. */
 static int decode_member(const struct hf__json *object, const char *path, char **ret_pem,
                          size_t *ret_n) {
         const char *text = hf__json_string(object, path);

@@ -4,10 +4,11 @@
  * claim would ask for a size that no driver will ever give it. To ask for less is a matter of the
  * rules of claims (claim_validation.c).
  *
- * Invariants: a refusal is about the newest version of the claim. A class that the cache does not
- * know, or that forbids it there, may have been created or changed on another instance a moment
- * ago, so before a refusal the write waits until the cache has all earlier writes. If the cache
- * stays behind, its classes decide. The messages are those of kube-apiserver.
+ * Invariants: a refusal is about the newest version of the claim. If the cache does not have the
+ * class, or has a version that forbids the expansion, the class may have been created or changed on
+ * another instance a moment ago. So before a refusal the write waits until the cache has all
+ * earlier writes. If the cache stays behind, its classes decide. The messages are those of
+ * kube-apiserver.
  */
 #include "server/registry/write/checks/claim_resize.h"
 

@@ -2,8 +2,9 @@
 /*
  * Writes of custom resources. Invariants:
  *
- *  - Rules are checked last and with the causes so far, because they may rely on the types and the
- *    members that the schema requires.
+ *  - The rules of the schema (x-kubernetes-validations) are checked last, and get the causes so
+ *    far: they may rely on the types and the members that the schema requires, and so are not
+ *    evaluated if one of these is wrong.
  *  - After a definition is marked as deleted, none of its objects is created any more, not even by
  *    an instance that does not know of the mark yet. The transaction that creates an object
  *    compares the revision of the definition, which had no mark at that revision. So the

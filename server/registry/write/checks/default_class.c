@@ -3,7 +3,7 @@
  * Finds the default class of a new claim or Ingress. There are few classes, and only a create that
  * names none looks at them. It first waits until the cache has every write that was acknowledged
  * before, so that a default which the same client has just created is known on every instance. If
- * the cache stays behind, the classes that it has are good enough: Kubernetes waits for none.
+ * the cache stays behind, the classes that it has are good enough: Kubernetes does not wait at all.
  *
  * Invariant: as in Kubernetes, of several defaults the newest one counts, and of equally old ones
  * the first by name. An empty class is a class: it means that the object wants none.
@@ -86,8 +86,8 @@ static int consider_class(const struct hfd_object *object, const struct classed 
                           struct found *found) {
         static const char word[] = "is-default-class";
 
-        /* Most classes do not contain the word, and need no parsing. These kinds are never packed.
-         */
+        /* Most classes do not contain the word, and need no parsing. The bytes of these kinds are
+         * never compressed (is_packed in resource.h). */
         if (!memmem(object->bytes->data, object->bytes->n, word, sizeof word - 1))
                 return 0;
         struct hf__json *json = hfd_object_parse(object);

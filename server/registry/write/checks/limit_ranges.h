@@ -12,6 +12,8 @@ struct hf__json;
 /* Sets the requests and limits that the containers of a new pod leave out. Other writes pass.
  * False: the response was sent. */
 bool hfd_write_limit_ranges_default(struct hfd_write *w);
-/* Whether w->object is within the bounds; other kinds pass. old: the stored object; NULL = a
- * create. False: the response was sent; or old may be outdated, and the write reads it again. */
+/* Whether w->object is within the bounds. Checks a new pod, a resize of a pod, and a new or updated
+ * claim, unless the object is being deleted; all other writes pass. old: the stored object;
+ * NULL = a create. False: the response was sent; or old may be outdated, and the write reads it
+ * again. */
 bool hfd_write_limit_ranges_allow(struct hfd_write *w, const struct hf__json *old);

@@ -2,8 +2,9 @@
 #pragma once
 /*
  * Objects are created only in a namespace that exists and is not being deleted. The system's
- * namespaces always count as existing. The transaction of a create compares the namespace too, so
- * that it cannot be deleted between the check and the commit. Thread: that of the write (write.h).
+ * namespaces always count as existing. The transaction of a create compares the namespace too
+ * (unless it is one of the system), so that the namespace cannot be deleted between the check and
+ * the commit. Thread: that of the write (write.h).
  * Nothing blocks.
  */
 #include "server/registry/write/write.h"

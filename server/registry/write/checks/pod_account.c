@@ -53,8 +53,9 @@ static struct hfd_object *find_in_cache(struct hfd_write *w, const char *name, b
         return hfd_cacher_newest(w->registry->cacher, accounts, path, ret_synced);
 }
 
-/* 0: the caller frees *ret_account. Otherwise it is not set: -ENOMEM, HF_E_NOT_FOUND, or
- * HF_E_UNAVAILABLE: the cache is not filled. */
+/* 0: the caller frees *ret_account. Otherwise there is nothing to free: -ENOMEM (*ret_account is
+ * NULL); or, with *ret_account as it was, HF_E_NOT_FOUND, or HF_E_UNAVAILABLE (the cache is not
+ * filled). */
 static int find_account(struct hfd_write *w, const char *name, struct hf__json **ret_account) {
         bool synced;
         struct hfd_object *object =
@@ -70,7 +71,7 @@ static int find_account(struct hfd_write *w, const char *name, struct hf__json *
 /* ---- the wait for an account ---- */
 
 struct wait {
-        struct hfd_consistent_read read; /* first member: on_ready casts it back */
+        struct hfd_consistent_read read; /* first member: its callbacks cast it back */
         struct hfd_write *w;
         hf_nsec until; /* boot time; for the account "default"; 0 = wait for the cache only */
 };

@@ -4,7 +4,7 @@
  *
  * Invariants: the configuration is never changed by an attempt, because the next one applies it to
  * a newer version. A conflict with other managers on an old version may not exist on the newest
- * one, so it is sent only if the current version is fresh.
+ * one, so the response is a conflict only if the current version is fresh.
  */
 #include "server/registry/write/patches/apply.h"
 
@@ -23,7 +23,7 @@
 #include "server/resources/validation/manager_names.h"
 #include "server/schema/zero.h"
 
-/* The strings that struct hfd_writer borrows. */
+/* A struct hfd_writer, and the strings that it borrows. */
 struct writer {
         struct hfd_writer writer;
         char manager[HFD_FIELD_MANAGER_MAX + 1];
@@ -60,7 +60,8 @@ static void init_writer(const struct hfd_write *w, struct writer *ret_writer) {
 
 /* ---- failures ---- */
 
-/* Adds the causes to the Status in the response. If memory runs out, they are missing. */
+/* Adds the causes, which it consumes, to the Status in the response. If memory runs out, they are
+ * missing there. */
 static void add_causes(struct hfd_response *response, struct hf__json *causes) {
         struct hf__json *status = NULL;
         struct hf__strbuf out = {0};
@@ -158,7 +159,7 @@ bool hfd_write_apply(struct hfd_write *w, const struct hf__json *old) {
         return false;
 }
 
-/* Whether two lists of managers differ in times only. */
+/* Whether two lists of managers are equal apart from the times. */
 static bool same_managers(const struct hf__json *a, const struct hf__json *b) {
         const struct hf__json *x = hf__json_first(a), *y = hf__json_first(b);
         static const char *const keys[] = {"manager",     "operation",  "apiVersion",
@@ -174,8 +175,8 @@ static bool same_managers(const struct hf__json *a, const struct hf__json *b) {
         return !x && !y;
 }
 
-/* An apply that turns out to change nothing, when its defaults are set, leaves the times of the
- * managers as they are, so that nothing is written. 0 or -ENOMEM. */
+/* An apply may turn out to change nothing after the defaults were set. Then puts back the times of
+ * the managers, so that nothing is written. 0 or -ENOMEM. */
 static int keep_times(struct hf__json *object, struct hf__json *old) {
         static const char key[] = "managedFields";
         struct hf__json *meta = hf__json_get(object, "metadata"),
@@ -200,8 +201,9 @@ static int keep_times(struct hf__json *object, struct hf__json *old) {
 }
 
 /*
- * Tracks the fields of a new object. Nobody owns the fields that the server has set in the status,
- * nor those that an object of Go's type has when nothing is set. 0 or -ENOMEM.
+ * Tracks the fields of a new object. Nobody owns the fields of the status, if the kind has the
+ * subresource status; nor, unless the kind is a custom resource, the fields that an object of Go's
+ * type has when nothing is set. 0 or -ENOMEM.
  */
 static int track_new(struct hfd_write *w, struct writer *writer) {
         const struct hfd_resource *resource = w->request->resource;

@@ -11,8 +11,10 @@
  */
 bool hfd_write_apply(struct hfd_write *w, const struct hf__json *old);
 /*
- * Sets in w->object, the new version of old, who owns its fields. old NULL = a create; an existing
- * old may lose its managers to w->object. hfd_write_apply has done this for an apply: then this
- * only keeps the times of the managers if nothing else has changed. Sets w->changed. 0 or -ENOMEM.
+ * Sets metadata.managedFields of w->object, the new version of old, and sets w->changed. old NULL =
+ * a create; otherwise the list of old may move to w->object, and old then has none. For an apply,
+ * hfd_write_apply has set the managers already: then the function only puts back the old times of
+ * the managers if nothing else has changed. A Binding changes no managers. An object without
+ * managers gets its first ones only from a create or an apply. 0 or -ENOMEM.
  */
 int hfd_write_apply_track(struct hfd_write *w, struct hf__json *old);

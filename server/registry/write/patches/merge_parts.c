@@ -44,8 +44,9 @@ static int merge_part(const struct hfd_write *w, struct hf__json *merged) {
 }
 
 /*
- * For a subresource whose requests do not change metadata, such as those of custom resources: makes
- * w->object a copy of old in which only the part is from the client. 0 or -ENOMEM.
+ * For the subresources of custom resources, whose requests do not change metadata, and for those
+ * with rules (struct hfd_part_rules), which decide about metadata themselves: makes w->object a
+ * copy of old in which only the part is from the client. 0 or -ENOMEM.
  */
 static int merge_subresource(struct hfd_write *w, const struct hf__json *old) {
         struct hf__json *merged = hf__json_dup(old);
@@ -80,8 +81,8 @@ int hfd_write_merge_parts(struct hfd_write *w, const struct hf__json *old) {
                 return merge_subresource(w, old);
         if (is_part) {
                 r = replace_part(w->object, is_status ? "spec" : "status", old);
-                /* As in Kubernetes, because old kubelets send ownerReferences that the pod does not
-                 * have. */
+                /* As in Kubernetes, because old kubelets send damaged ownerReferences, which
+                 * would break the garbage collection. */
                 if (r == 0 && hfd_quota_kind(resource->group, resource->plural) == HFD_QUOTA_PODS)
                         r = replace_part(w->object, "metadata.ownerReferences", old);
                 return r == 0 ? hfd_meta_prepare_update(resource, w->object, old) : r;

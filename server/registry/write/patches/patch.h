@@ -4,9 +4,9 @@
  * only. */
 #include "server/registry/write/write.h"
 
-/* Whether the patch may read or change managedFields of the current object. Otherwise these may be
- * a raw value in `old`, and are then left out of the new object, as by a client that does not send
- * them. */
+/* Whether the patch may read or change managedFields of the current object. If not, the `old` of
+ * hfd_write_patch_apply may have them as a raw value (json.h). Then the new object has none, as if
+ * a client had sent it without them. */
 bool hfd_write_patch_reads_managers(const struct hfd_write *w);
 /*
  * Applies the patch in w->body to a copy of old, and stores the result in w->object, in the normal

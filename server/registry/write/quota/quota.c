@@ -11,8 +11,9 @@
  *
  * Invariants: a quota refuses only on the basis of versions that the store has returned or
  * confirmed, its own and that of an object that is updated (a dry run is the exception). Every
- * quota that counts the write, or will count it, is compared and written in its transaction. A
- * quota that this instance does not know yet, because its watch is late, does not count.
+ * quota that counts the write, or will count it after its next recount (HFD_QUOTA_PENDING), is
+ * compared and written in the transaction of the write, unless that is a dry run. A quota that this
+ * instance does not know yet, because its watch is late, does not count.
  */
 #include "server/registry/write/quota/quota.h"
 
@@ -125,8 +126,8 @@ static void on_turn(struct hfd_write *w) {
 
 /* ---- before the transaction ---- */
 
-/* The quotas refuse an update because of a version that only the cacher knows: reads the version of
- * the store, and another attempt follows. */
+/* The quotas refuse an update that is based on the cacher's version of the object, which may be
+ * old: reads the object from the store, and another attempt follows. */
 static void refetch_object(struct hfd_write *w) {
         hfd_quota_charges_forget(&w->quota->charges);
         w->stored = hf__buf_unref(w->stored);

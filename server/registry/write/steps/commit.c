@@ -49,9 +49,10 @@ static const struct hfd_kv *find_object(const struct hfd_write *w,
 }
 
 /*
- * Handles a failed compare. If the term of the fence is over, or the store was replaced, responds
- * with an error. Otherwise another write has changed the object, the namespace, the definition or a
- * quota, and another attempt follows.
+ * Handles a failed compare. Responds with an error if the write is fenced and its term is over or
+ * the store was replaced, or if a value that the store returned is unreadable. Otherwise another
+ * write has changed the object, the namespace, the definition or a quota, and another attempt
+ * follows.
  */
 static void retry_after_conflict(struct hfd_write *w, const struct hfd_store_reply *reply) {
         struct hfd_object *found = NULL;

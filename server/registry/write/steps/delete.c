@@ -148,7 +148,8 @@ static const struct hfd_resource *row_of_old(const struct hfd_write *w) {
                             : hfd_conversion_row(w->request->resource, w->current);
 }
 
-/* Builds w->stored from the marked object, or sets w->unchanged. 0 or -ENOMEM. */
+/* Marks w->object, and encodes it as w->stored; sets w->unchanged instead if it is equal to old. 0
+ * or -ENOMEM. */
 static int store_marked(struct hfd_write *w, const struct hf__json *old) {
         int r = mark_object(w);
 
