@@ -369,7 +369,11 @@ double hf__json_number(const struct hf__json *json) {
                        ? hf__json_item(json)->valuedouble
                        : 0;
 }
-const char *hf__json_key(const struct hf__json *m) { return m ? hf__json_item(m)->string : NULL; }
+const char *hf__json_key(const struct hf__json *m) {
+        if (!m)
+                return NULL;
+        return hf__json_item(m)->string ? hf__json_item(m)->string : "";
+}
 struct hf__json *hf__json_next(const struct hf__json *m) {
         return m ? hf__json_of(hf__json_item(m)->next) : NULL;
 }

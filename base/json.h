@@ -113,7 +113,9 @@ struct hf__json *hf__json_element_with(const struct hf__json *array, const char 
                                        const char *text);
 double hf__json_number(const struct hf__json *json);     /* the value of a number */
 bool hf__json_is_true(const struct hf__json *json);      /* the value of a boolean */
-const char *hf__json_key(const struct hf__json *member); /* of an object's member */
+/* The key of an object's member; "" for an element of an array and for a root, so that code that
+ * expects an object need not check what a client has sent. NULL for NULL. */
+const char *hf__json_key(const struct hf__json *member);
 /* for (m = hf__json_first(x); m; m = hf__json_next(m)), for objects and arrays */
 struct hf__json *hf__json_first(const struct hf__json *container);
 struct hf__json *hf__json_next(const struct hf__json *member);

@@ -73,10 +73,12 @@ static int patch_object(struct hfd_write *w, struct hfd_patch_outcome *outcome) 
 /* Whether an object of a patch has a directive ("$..."), or the member managedFields. A value that
  * is no object replaces what is there, so it counts, too. */
 static bool is_special(const struct hf__json *patch) {
+        if (!hf__json_is_object(patch))
+                return true;
         for (const struct hf__json *m = hf__json_first(patch); m; m = hf__json_next(m))
                 if (hf__json_key(m)[0] == '$' || strcmp(hf__json_key(m), "managedFields") == 0)
                         return true;
-        return !hf__json_is_object(patch);
+        return false;
 }
 
 bool hfd_write_patch_reads_managers(const struct hfd_write *w) {
