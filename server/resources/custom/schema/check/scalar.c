@@ -2,9 +2,9 @@
 /*
  * Checks single values: the type of a value, texts, and enums.
  *
- * Invariants: the texts of the causes are those of Kubernetes. The count of successful checks
- * (n_matched) is that of Kubernetes' validator as well, because it decides which alternative of an
- * anyOf is reported.
+ * Invariants: the texts of the causes are those of Kubernetes. The count n_matched
+ * (struct hfd_checked) is that of Kubernetes' validator as well, because it decides which
+ * alternative of an anyOf or oneOf is reported.
  */
 #include <math.h>
 #include <stdio.h>
@@ -111,8 +111,8 @@ bool hfd_check_type(struct hfd_check *check, const struct hfd_custom_node *node,
         }
         if (!checked->records)
                 return false;
-        /* If the schema has a format, Kubernetes' message compares the format of a value that is no
-         * text, not its type. */
+        /* If the schema has a format, Kubernetes' message compares the format of the value, not its
+         * type, unless the value is a text or a list. */
         if (format && !is_null && !hf__json_is_string(value) && !hf__json_is_array(value))
                 hfd_check_report_type(&check->report, checked->place, format->as.format,
                                       found_format);
@@ -236,7 +236,7 @@ static bool is_among_others(struct hfd_check *check, const struct hfd_custom_lim
 
 /* The limits of a node that say what an enum has. */
 struct enumeration {
-        /* NULL = there is none. One of many values always has `sorted`. */
+        /* NULL = there is none. An enum of many values always has `sorted`. */
         const struct hfd_custom_limit *all, *sorted, *others;
 };
 

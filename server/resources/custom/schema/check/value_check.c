@@ -22,9 +22,10 @@
 
 /* At most this many required names are looked up in an object without an index. */
 #define FEW 8
-/* The most work that all searches for patterns in one object may take: for each byte of its texts
- * 64 small patterns, or one of about 170 alternatives, and what the texts of a small object can
- * need at all. The unit is that of hf__cel_regex_find, about 20 ns. An object that needs more is
+/* The most work that all searches for patterns in one object may take is the sum of two amounts:
+ * PATTERN_WORK_PER_BYTE for each byte of its texts, which is enough for 64 small patterns or for
+ * one of about 170 alternatives; and PATTERN_WORK_MIN, so that small objects do not reach the limit
+ * in practice. The unit is that of hf__cel_regex_find, about 20 ns. An object that needs more is
  * refused, unless only its metadata and status change. */
 #define PATTERN_WORK_PER_BYTE 64
 #define PATTERN_WORK_MIN      ((uint64_t)1 << 22)
@@ -41,8 +42,7 @@ static bool check_node(const struct scope *scope, const struct hfd_custom_node *
 
 /* ---- anyOf, oneOf, allOf, not ---- */
 
-/* Checks an alternative. records: it may add causes. *ret_matched: how many of its checks have
- * succeeded. */
+/* Checks an alternative. records: the check may add causes. *ret_matched: its n_matched. */
 static bool try_schema(const struct scope *scope, const struct hfd_custom_node *node,
                        const struct hfd_checked *checked, bool records, size_t *ret_matched) {
         struct hfd_checked trial = *checked;
@@ -54,7 +54,7 @@ static bool try_schema(const struct scope *scope, const struct hfd_custom_node *
         return valid;
 }
 
-/* A cause with the path in quotes and a text. */
+/* Adds a cause with the path in quotes and a text. */
 __attribute__((noinline)) static void report_path_message(const struct scope *scope,
                                                           const struct hfd_checked *checked,
                                                           const char *text) {
@@ -70,9 +70,9 @@ __attribute__((noinline)) static void report_path_message(const struct scope *sc
 /* The result of trying the alternatives of anyOf or oneOf. */
 struct trials {
         size_t n_valid;
-        size_t n_first;                     /* successful checks of the first valid alternative */
+        size_t n_first;                     /* n_matched of the first valid alternative */
         const struct hfd_custom_node *best; /* NULL = an alternative is valid */
-        size_t n_best;                      /* successful checks of `best` */
+        size_t n_best;                      /* n_matched of `best` */
 };
 
 static struct trials try_schemas(const struct scope *scope, const struct hfd_custom_limit *limit,
@@ -196,7 +196,9 @@ static bool check_child(const struct scope *scope, const struct hfd_custom_node 
         bool valid = hfd_check_value(scope->check, node, structure, old, &below);
 
         checked->n_matched += below.n_matched;
-        /* Not so for an element: keys that occur twice may have assigned it to another one. */
+        /* If a member differs from its old one, so does the object. An element proves nothing about
+         * its list: where two elements have the same keys, `old` may be another element than the
+         * one that had this place. */
         checked->differs = checked->differs || (place->key && below.differs);
         return valid;
 }
@@ -392,8 +394,9 @@ bool hfd_check_value(struct hfd_check *check, const struct hfd_custom_node *node
 
         if (check_node(&scope, node, checked))
                 return true;
-        /* If a member differs, so does the object. Otherwise the part is compared, but not again
-         * what was compared in it: each part once, however many parts around it are invalid. */
+        /* If a member differs, so does the object. Otherwise the part is compared with the old one.
+         * hfd_compared_equal remembers its results, so each part is compared only once, however
+         * many parts around it are invalid. */
         if (old && !checked->differs)
                 checked->differs = !hfd_compared_equal(&check->compared, check->report.causes,
                                                        checked->value, old);
@@ -428,8 +431,8 @@ void hfd_check_done(struct hfd_check *check, bool accepted) {
         const char *prefix = check->report.prefix;
 
         (void)hfd_causes_check(check->report.causes, check->run.failed);
-        /* The result of the check may be anything: a text that was not searched may be in a `not`,
-         * or in a part that is as it was. */
+        /* Whether the check has found the value valid or not means nothing then: a text that was
+         * not searched may be in a `not`, or in a part that is as it was. */
         if (check->run.failed > 0 && !accepted)
                 hfd_cause_invalid(check->report.causes, *prefix ? prefix : "<nil>", "null",
                                   "the patterns of the schema need too much work for its texts");

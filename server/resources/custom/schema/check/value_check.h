@@ -12,6 +12,7 @@
 #include "server/resources/custom/schema/check/compared.h"
 #include "server/resources/custom/schema/compile/node.h"
 
+/* Must not be copied or moved, because the arena must not. */
 struct hfd_check {
         struct hfd_check_report report;
         struct hf__cel_run run;       /* of the searches for patterns; limits their work */
@@ -19,15 +20,17 @@ struct hfd_check {
         struct hf__arena arena;       /* of the run and of `compared` */
 };
 
-/* A value that is checked. The members except n_matched and differs are borrowed or constant. */
+/* A value that is checked. `value` and `place` are borrowed. A check changes only n_matched and
+ * differs. */
 struct hfd_checked {
         const struct hf__json *value;
         const struct hfd_place *place;
-        /* How many checks have succeeded. Of several alternatives that fail, the one with the
-         * highest number is reported. */
+        /* What Kubernetes' validator counts (MatchCount): mostly the checks that apply to the value
+         * and to what is below it, whether they succeed or not. Of several alternatives that fail,
+         * the one with the highest number is reported. */
         size_t n_matched;
         bool records; /* whether causes are added */
-        bool differs; /* it is invalid, and known to differ from the old value */
+        bool differs; /* the value is invalid, and known to differ from the old one */
 };
 
 /* The limit of a node that has the kind; NULL = there is none. *at: the position of the search, 0
@@ -45,15 +48,17 @@ bool hfd_check_number(struct hfd_check *check, const struct hfd_custom_node *nod
 bool hfd_check_enum(struct hfd_check *check, const struct hfd_custom_node *node,
                     struct hfd_checked *checked);
 
-/* Checks a value and everything below it. Returns whether it is valid. structure: the node that has
- * the types of its lists and maps; NULL = not known. old: the value that it replaces; NULL = none.
- * A part that is invalid and equal to the old part is accepted. */
+/* Checks a value and everything below it against node. Returns whether it is valid. structure: the
+ * node of the value in the structure of the schema, which says how the elements of lists correspond
+ * to old ones (node may be a value validation, which does not say this); NULL = not known. old: the
+ * value that the checked one replaces; NULL = none. A part that is invalid and equal to the old
+ * part is accepted. The value and old must stay, and not change, until hfd_check_done. */
 bool hfd_check_value(struct hfd_check *check, const struct hfd_custom_node *node,
                      const struct hfd_custom_node *structure, const struct hf__json *old,
                      struct hfd_checked *checked);
 /* causes and prefix are borrowed until hfd_check_done. prefix: the path of the object, for the
- * causes; "" = none. value: what will be checked; the work of its patterns is limited in proportion
- * to its texts. */
+ * causes; "" = none. value: what will be checked; the work of searching its texts for patterns is
+ * limited to a fixed amount and an amount in proportion to the bytes of the texts. */
 void hfd_check_init(struct hfd_check *check, struct hfd_causes *causes, const char *prefix,
                     const struct hf__json *value);
 /* Frees the memory of the searches. Adds a cause if they needed too much work, unless the object is

@@ -24,14 +24,14 @@ static int compare_members(const void *a, const void *b) {
         return strcmp(hf__json_key(*x), hf__json_key(*y));
 }
 
-/* How many characters more may be printed. out->max 0 = no limit. */
+/* How many more bytes may be printed. out->max 0 = no limit. */
 static size_t room_in(const struct hf__strbuf *out) {
         return out->max > 0 ? out->max - out->n : SIZE_MAX;
 }
 
 /* Counts the members. False: out has no room for their keys. Each key takes at least four more
- * characters: two quotes, a colon and the value. So an object that cannot be printed to its end is
- * not sorted either. */
+ * bytes: two quotes, a colon and the value. So the members of an object that is much too large for
+ * out are not sorted. */
 static bool count_members(const struct hf__json *object, const struct hf__strbuf *out,
                           size_t *ret_n) {
         size_t room = room_in(out);

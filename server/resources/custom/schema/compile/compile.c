@@ -61,8 +61,9 @@ static int compare_values(const void *a, const void *b) {
         return strcmp(x->text, y->text);
 }
 
-/* Equal values are kept once: many fields have the default false, or the same enum. The schema owns
- * the value from now on. text: the value as JSON. NULL: compiler->error is set. */
+/* Values with the same JSON text are kept once: many fields have the default false, or the same
+ * enum. Takes over the value: the schema owns it, or it is freed if an equal one is kept already.
+ * text: the value as JSON. NULL: compiler->error is set. */
 static const struct hf__json *keep_value(struct hfd_schema_compiler *compiler,
                                          struct hf__json *value, const char *text) {
         const struct kept_value wanted = {.text = text};
@@ -182,9 +183,9 @@ static void fill_struct(struct hfd_schema_compiler *compiler, const struct hfd_c
                         fields[n++] = fields_of_resources[i];
         qsort(fields, n, sizeof fields[0], compare_fields);
         schema->n_fields = n;
-        /* Marks the required fields, which only OpenAPI shows; the limits check that they are there
-         * (value_limits.c). Until the fields are kept, schema->fields is the draft, because
-         * hfd_schema_field searches there. */
+        /* Marks the required fields for OpenAPI. That an object has them is checked by
+         * HFD_LIMIT_REQUIRED (value_limits.c), not by this flag. Until the fields are kept,
+         * schema->fields is the draft, because hfd_schema_field searches there. */
         const struct hf__json *required = hf__json_get(props, "required");
         for (const struct hf__json *m = hf__json_first(required); m; m = hf__json_next(m)) {
                 schema->fields = fields;
@@ -262,7 +263,8 @@ static int compare_properties(const void *a, const void *b) {
         return strcmp(x->name, y->name);
 }
 
-/* Each member of each object is looked up here several times, so it does not call bsearch. */
+/* Each member of each object is looked up here several times, so this function does without
+ * bsearch, which would call a function for each comparison. */
 const struct hfd_custom_property *hfd_custom_property(const struct hfd_custom_node *node,
                                                       const char *name) {
         size_t begin = 0, end = node ? node->n_properties : 0;
@@ -425,8 +427,8 @@ const struct hfd_schema *hfd_compile_root_fields(struct hfd_schema_compiler *com
         else
                 node.preserve = true;
         /* The root has the fields of all resources, like an embedded resource. Only this copy is
-         * marked as one: the checks of embedded resources must not go through the root, whose
-         * metadata is checked by the rules for all kinds. */
+         * marked as embedded: the checks of embedded resources must not take the root itself for
+         * one, because its metadata is checked by the rules for all kinds. */
         node.embedded = true;
         fill_object(compiler, &node, props, &schema);
         schema.definition = hfd_compile_text(compiler, definition);

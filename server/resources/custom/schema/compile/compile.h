@@ -17,31 +17,35 @@ struct hfd_schema_compiler {
         int error; /* the first one: -ENOMEM, HF_E_INVALID or HF_E_TOO_LARGE */
 };
 
-/* The node of props; of a value validation it has no fields. NULL: compiler->error is set. */
+/* The node of props. is_validation: props are a value validation, so the node gets neither fields
+ * nor a default. NULL: compiler->error is set. */
 const struct hfd_custom_node *hfd_compile_node(struct hfd_schema_compiler *compiler,
                                                const struct hf__json *props, bool is_validation);
-/* The fields of the root, after compiler->schema->root has been set. NULL: compiler->error is set.
- */
+/* The fields of the root. Call it after compiler->schema->root has been set; root and props NULL:
+ * the version has no schema. definition: the name of the root in OpenAPI, which is copied; NULL =
+ * none. NULL: compiler->error is set. */
 const struct hfd_schema *hfd_compile_root_fields(struct hfd_schema_compiler *compiler,
                                                  const struct hf__json *props,
                                                  const char *definition);
-/* The compiled pattern, which is made when the schema has it for the first time. One of a stored
- * schema may be without a program. NULL: compiler->error is set. */
+/* The compiled pattern, which is made when the schema has it for the first time. In a stored schema
+ * (effort NULL) its regex may be NULL. NULL: compiler->error is set. */
 const struct hfd_custom_pattern *hfd_compile_pattern(struct hfd_schema_compiler *compiler,
                                                      const char *text);
-/* Sets the limits of node. */
+/* Sets the limits of node, whose type must be set before. If that fails, compiler->error is set. */
 void hfd_compile_limits(struct hfd_schema_compiler *compiler, const struct hf__json *props,
                         struct hfd_custom_node *node);
-/* The kept value that is equal to value, which the schema owns from the call on. value NULL counts
- * as out of memory. NULL: compiler->error is set. */
+/* Keeps value, and takes it over: if a value with the same JSON text is kept already, value is
+ * freed and that one is returned. value NULL counts as out of memory. NULL: compiler->error is set.
+ */
 const struct hf__json *hfd_compile_value(struct hfd_schema_compiler *compiler,
                                          struct hf__json *value);
-/* hfd_keep and hfd_keep_text, which set compiler->error. */
+/* hfd_keep and hfd_keep_text; if memory runs out, they set compiler->error. */
 const void *hfd_compile_keep(struct hfd_schema_compiler *compiler, const void *piece, size_t n);
 const char *hfd_compile_text(struct hfd_schema_compiler *compiler, const char *text);
-/* Keeps the first error. */
+/* Sets compiler->error, unless an earlier error is there. */
 void hfd_compile_fail(struct hfd_schema_compiler *compiler, int error);
-/* Free what only the compilation needs of the patterns and the values; before hfd_keeper_done. */
+/* Free the trees, which only the compilation needs. Call them before hfd_keeper_done, because the
+ * trees compare texts in the keeper's memory. */
 void hfd_compile_patterns_done(struct hfd_schema_compiler *compiler);
 void hfd_compile_values_done(struct hfd_schema_compiler *compiler);
 

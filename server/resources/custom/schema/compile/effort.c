@@ -2,8 +2,8 @@
 /* The limits of what a definition takes. Invariant: the texts name the limits of effort.h. */
 #include "server/resources/custom/schema/compile/effort.h"
 
-/* A definition has a version for each byte at most, and what was counted is near the limits at
- * most, so nothing overflows. */
+/* Nothing overflows: `times` is the number of versions, which is less than the bytes of the
+ * definition, and the caller multiplies only what is within the limits. */
 void hfd_schema_effort_multiply(struct hfd_schema_effort *effort, size_t times) {
         effort->n_bytes *= times;
         effort->work *= times;

@@ -15,17 +15,17 @@
  * time. */
 #define HFD_SCHEMA_PROGRAMS_MAX ((size_t)8 << 20)
 
-/* Steps of work that compiling patterns and rules may take: some 0.1 s. A definition may have
- * thousands of them, each of which takes as much as one pattern or expression may. Those of real
- * definitions take less than a hundredth of this. */
+/* Steps of work that compiling patterns and rules may take: some 0.1 s. The limits of a single
+ * pattern or rule are not enough, because a definition may have thousands of them. Real definitions
+ * take less than a hundredth of this. */
 #define HFD_SCHEMA_WORK_MAX UINT64_C(10000000)
 
 struct hfd_schema_effort {
         size_t n_bytes; /* of compiled patterns */
-        uint64_t work;  /* of each compilation; a validation compiles a new schema twice */
+        uint64_t work;  /* of all compilations; a validation compiles a new pattern twice */
 };
 
-/* Counts that there are so many schemas like those which were counted. */
+/* Multiplies what was counted, for `times` versions that share a schema which was counted once. */
 void hfd_schema_effort_multiply(struct hfd_schema_effort *effort, size_t times);
 /* Which limit is exceeded, as a cause says it; NULL: none. */
 const char *hfd_schema_effort_problem(const struct hfd_schema_effort *effort);

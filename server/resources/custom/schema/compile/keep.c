@@ -70,8 +70,9 @@ static char *add_block(struct hfd_keeper *keeper, size_t n) {
         return block->data;
 }
 
-/* n bytes from the block *rest, which is replaced when it is used up. A large piece gets a block of
- * its own, so that the rest of the current one is not wasted. NULL = out of memory. */
+/* n bytes from *rest, the unused part of the current block. If they do not fit there, a new block
+ * becomes the current one; but a large piece gets a block of its own, so that the unused part is
+ * not wasted. NULL = out of memory. */
 static void *take_memory(struct hfd_keeper *keeper, char **rest, size_t *n_rest, size_t n) {
         if (n > BLOCK_MIN / 4 && n > *n_rest)
                 return add_block(keeper, n);

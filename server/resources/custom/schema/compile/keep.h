@@ -25,7 +25,7 @@ struct hfd_keeper {
         size_t n_words, n_texts;       /* bytes of these parts */
         size_t next_block;             /* bytes */
         size_t memory;                 /* bytes of all blocks */
-        size_t n_bytes;                /* of all pieces */
+        size_t n_bytes;                /* of all pieces, with their padding */
 };
 
 void hfd_keeper_init(struct hfd_keeper *keeper);

@@ -30,7 +30,8 @@ enum hfd_custom_type {
         HFD_CUSTOM_BOOLEAN
 };
 
-/* additionalProperties. From ANY on the object may have other members than its properties. */
+/* additionalProperties. With ANY and SCHEMA the object may have other members than its properties.
+ */
 enum hfd_custom_additional {
         HFD_CUSTOM_ADDITIONAL_NONE,      /* not given */
         HFD_CUSTOM_ADDITIONAL_FORBIDDEN, /* false */
@@ -58,7 +59,9 @@ enum hfd_custom_limit_kind {
         HFD_LIMIT_MIN_ITEMS,
         HFD_LIMIT_MAX_ITEMS,
         HFD_LIMIT_ENUM,
-        /* Beside an ENUM of many values: its texts and numbers, and its other values but null. */
+        /* An enum of many values has an ENUM and, for quick searches, these two: SORTED has its
+         * texts and numbers, OTHERS its other values except null. There is no OTHERS without such
+         * values. */
         HFD_LIMIT_ENUM_SORTED,
         HFD_LIMIT_ENUM_OTHERS,
         HFD_LIMIT_MIN_PROPERTIES,
@@ -88,7 +91,7 @@ struct hfd_custom_limit {
                 const struct hfd_custom_pattern *pattern;
                 const char *format;                   /* as it was written: "date-time" */
                 const struct hf__json *values;        /* of ENUM: an array */
-                const struct hf__json *const *sorted; /* of ENUM_SORTED: n in order; may be 0 */
+                const struct hf__json *const *sorted; /* of ENUM_SORTED: n in order, or NULL */
                 const struct hfd_custom_text *texts;  /* of ENUM_OTHERS: n in order */
                 const struct hfd_custom_node *const *nodes; /* of ANY_OF ... NOT: n */
                 const char *const *names;                   /* of REQUIRED: n */
@@ -102,7 +105,7 @@ struct hfd_custom_node {
         const struct hfd_custom_node *values; /* of additionalProperties; NULL = none */
         const struct hfd_custom_limit *limits;
         const struct hf__json *default_value; /* NULL = none */
-        const uint32_t *defaults;             /* the indices of the properties that have one */
+        const uint32_t *defaults;             /* the indices of the properties with a default */
         uint32_t n_properties;
         uint32_t n_defaults;
         uint32_t n_limits;
@@ -121,7 +124,7 @@ struct hfd_custom_schema {
         size_t memory;
 };
 
-/* The property of that name; NULL = none. */
+/* The property of that name; NULL = none. node may be NULL. */
 const struct hfd_custom_property *hfd_custom_property(const struct hfd_custom_node *node,
                                                       const char *name);
 /* The order of ENUM_SORTED: texts, then numbers. 0: the values are equal (hf__json_equal). */

@@ -90,9 +90,9 @@ static const struct hf__cel_regex *keep_regex(struct hfd_schema_compiler *compil
         return kept;
 }
 
-/* Counts what a pattern has taken, and the bytes that it has added to the kept pieces. The sums are
- * limited, not only each pattern: a definition may have thousands. Patterns that differ often have
- * the same sets, which are kept once and so counted once. */
+/* Counts the work of compiling a pattern, and the bytes that it has added to the kept pieces. Not
+ * only each pattern is limited, but also the sums: a definition may have thousands. Patterns that
+ * differ often have the same sets, which are kept once and so counted once. */
 static void count_effort(struct hfd_schema_compiler *compiler, size_t n_bytes, uint64_t work) {
         if (!compiler->effort)
                 return;
@@ -102,9 +102,10 @@ static void count_effort(struct hfd_schema_compiler *compiler, size_t n_bytes, u
                 hfd_compile_fail(compiler, HF_E_TOO_LARGE);
 }
 
-/* Compiles a pattern in memory of its own, because the program is a small part of what it needs. A
- * mistake in a stored pattern, or a limit that an older server did not have, is kept as an error of
- * the pattern: as in Kubernetes, it refuses every text, and the rest of the schema stays in force.
+/* Compiles a pattern in an arena of its own, because the pieces of the program are then copied, and
+ * most of them may be kept already. A mistake in a stored pattern, or a limit that an older server
+ * did not have, is kept as an error of the pattern: as in Kubernetes, it refuses every text, and
+ * the rest of the schema stays in force.
  */
 __attribute__((noinline)) static void compile_regex(struct hfd_schema_compiler *compiler,
                                                     struct hfd_custom_pattern *pattern) {

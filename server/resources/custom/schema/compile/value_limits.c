@@ -190,8 +190,8 @@ static void add_others(struct limits *limits, const struct hf__json *values, siz
         free(list);
 }
 
-/* Of an enum of many values, adds them in order. Otherwise a list of n elements would take time for
- * n times the number of values. */
+/* Adds the values of a large enum in order, so that a search in them takes logarithmic time. One by
+ * one, checking a list with n elements would take n times the number of values. */
 static void add_many(struct limits *limits, const struct hf__json *values) {
         const size_t n = hf__json_count(values);
 
@@ -212,7 +212,8 @@ static void add_enum(struct limits *limits) {
                 add_many(limits, values);
 }
 
-/* Adds a limit with one pointer for each element of the array, made by make. */
+/* Adds a limit with one pointer, which `make` returns, for each element of the array. An empty or
+ * absent array adds none. */
 static void add_list(struct limits *limits, const struct hf__json *array,
                      enum hfd_custom_limit_kind kind,
                      const void *(*make)(struct limits *limits, const struct hf__json *element)) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The table of formats, and the checks of all that do not belong to the network
- * (network_formats.c). The formats are those of github.com/go-openapi/strfmt, which Kubernetes
- * uses.
+ * (network_formats.c). The formats are those of the Go package strfmt in kube-openapi, which
+ * Kubernetes uses.
  *
  * Invariant: a format accepts what Kubernetes accepts, even where that is more than its name
  * promises: a stricter check would refuse objects that other servers have stored.
@@ -47,7 +47,7 @@ static bool begins_with_date(const char *text) {
 static bool is_date(const char *text) { return begins_with_date(text) && text[10] == '\0'; }
 
 /* "2006-01-02T15:04:05.999Z" or with an offset, "+01:00". Kubernetes accepts any character as the
- * point before the fraction. */
+ * point before the fraction. Here it is one byte, and + and - always begin the offset. */
 static bool is_date_time(const char *text) {
         if (!begins_with_date(text) || (text[10] != 'T' && text[10] != 't') ||
             strnlen(text + 11, 9) < 9)
@@ -96,8 +96,8 @@ static bool is_go_duration(const char *text) {
         return true;
 }
 
-/* Whether the n bytes are a unit of time, such as "s", "sec" or "seconds". Any word that begins
- * like a unit is one. */
+/* Whether the n bytes are a unit of time, such as "s", "sec" or "seconds". As in Kubernetes, every
+ * word that begins with one of the long names is a unit, for example "secret". */
 static bool is_time_unit(const char *text, size_t n) {
         static const char *const exact[] = {"ns", "us", "\u00b5s", "ms", "s", "m",
                                             "h",  "hr", "d",       "w",  "wk"};
@@ -199,7 +199,8 @@ static bool is_rgb_color(const char *text) {
         return *text == '\0';
 }
 
-/* Copies text without the characters of `without`. false: it is longer than max. */
+/* Copies text without the characters of `without`. out has room for max bytes and the NUL. false:
+ * the copy would have more than max bytes. */
 static bool copy_without(const char *text, const char *without, char *out, size_t max) {
         size_t n = 0;
 

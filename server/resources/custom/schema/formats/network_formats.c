@@ -246,8 +246,8 @@ static bool is_atom_character(char c) {
         return isalnum((unsigned char)c) || is_high(c) || (c && strchr("!#$%&'*+-/=?^_`{|}~", c));
 }
 
-/* Skips atoms (RFC 5322) with single dots between them. As the next two functions, it returns the
- * end of the part that it skips; NULL: the text has another form. */
+/* Skips atoms (RFC 5322) with single dots between them. Like the next two functions, this one
+ * returns the end of the part that it skips; NULL: the text has another form. */
 static const char *skip_dot_atom(const char *text) {
         const char *start = text;
 

@@ -3,7 +3,9 @@
  * Checks that a schema is complete. Its structure is what properties, items and
  * additionalProperties lead to; its value validations are the schemas below allOf, anyOf, oneOf and
  * not. Every property and every item in a value validation must be in the structure as well, so
- * that each value has a schema by which it is pruned and shown.
+ * that each value has a schema by which it is pruned and shown. As in Kubernetes, only the value
+ * validations of the root are checked, with all that is below them; those of its properties and
+ * items are not.
  *
  * Invariant: the recursion is as deep as the schema. The buffers for the texts of a cause are
  * large, so the function that has them is not inlined into those that recurse.
@@ -13,7 +15,8 @@
 #include "base/json.h"
 #include "server/resources/custom/schema/structure/structure.h"
 
-/* A value validation, and the part of the structure to which it applies, which may be NULL. */
+/* A value validation, and the part of the structure to which it applies. part NULL: it is missing.
+ */
 struct pair {
         const struct hf__json *validation, *part;
         const struct hfd_structure_path *validation_path, *part_path;

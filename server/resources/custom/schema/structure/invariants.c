@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Checks which keywords a structural schema has in which place. Its structure is what properties,
- * items and additionalProperties lead to; its value validations are the schemas below allOf, anyOf,
- * oneOf and not.
+ * Checks that a structural schema has each keyword only where it may be. Its structure is what
+ * properties, items and additionalProperties lead to; its value validations are the schemas below
+ * allOf, anyOf, oneOf and not.
  *
  * Invariants: types, descriptions, defaults and extensions (x-kubernetes-...) are allowed in the
  * structure only, so that the schema of a value does not depend on the value. The one exception is
- * the form of is_int_or_string. The texts of the causes and their order are those of
- * kube-apiserver.
+ * the form of is_int_or_string. The texts of the causes are those of kube-apiserver; structural.c
+ * sorts the causes.
  */
 #include <string.h>
 
@@ -62,7 +62,7 @@ static void check_validations(struct hfd_structure *structure, const struct hf__
         hfd_structure_check_pattern(structure, props, path);
 }
 
-/* Keywords that a value validation must not have, in the order in which they are reported. */
+/* Adds a cause for each keyword that a value validation must not have. */
 static void forbid_keywords(struct hfd_structure *structure, const struct hf__json *props,
                             const struct hfd_structure_path *path) {
         static const struct {
@@ -127,8 +127,8 @@ static void check_validation(struct hfd_structure *structure, const struct hf__j
 
 /* ---- the structure ---- */
 
-/* Whether the schema of metadata at the root has more than rules for name and generateName. Every
- * resource has the same metadata, so a definition cannot change it. */
+/* Whether the schema of metadata at the root has more than a type, a default, and rules for name
+ * and generateName. Every resource has the same metadata, so a definition cannot change it. */
 static bool restricts_more_than_names(const struct hf__json *metadata) {
         for (const struct hf__json *m = hf__json_first(metadata); m; m = hf__json_next(m)) {
                 const char *key = hf__json_key(m);

@@ -4,8 +4,8 @@
  * types, and places where defaults are forbidden.
  *
  * Invariants: every part of the schema is checked, also below keywords that are wrong themselves,
- * so that a client sees all mistakes at once. The texts of the causes and their order are those of
- * kube-apiserver.
+ * so that a client sees all mistakes at once; but nothing below a keyword that is not supported.
+ * The texts of the causes and their order are those of kube-apiserver.
  */
 #include <stdio.h>
 #include <string.h>
@@ -16,7 +16,7 @@
 /* The place of a schema. */
 struct place {
         const struct hfd_structure_path *path;
-        const char *no_defaults; /* where defaults are forbidden; NULL = they are allowed */
+        const char *no_defaults; /* follows "must not be set"; NULL = defaults are allowed */
         bool is_inside_meta;     /* in the apiVersion, kind or metadata of a resource */
         bool is_root;
 };
@@ -49,7 +49,7 @@ static void check_unsupported(struct hfd_structure *structure, const struct hf__
                               const struct hfd_structure_path *path) {
         static const struct {
                 const char *key;
-                bool counts_if_empty; /* a Go pointer: an empty value is forbidden as well */
+                bool counts_if_empty; /* Go compares with nil: an empty value is forbidden, too */
                 const char *detail;
         } keywords[] = {
                 {"id", false, "id is not supported"},
@@ -116,7 +116,7 @@ static void check_values(struct hfd_structure *structure, const struct hf__json 
 }
 
 /* The server itself sets apiVersion, kind and the metadata of an object, so a default for them
- * would never count. */
+ * would never count. Those of an embedded resource may have defaults. */
 static void check_properties(struct hfd_structure *structure, const struct hf__json *props,
                              const struct place *place) {
         const struct hf__json *properties = hf__json_get(props, "properties");

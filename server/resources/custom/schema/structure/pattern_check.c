@@ -2,8 +2,8 @@
 /*
  * Checks the patterns of a schema.
  *
- * Invariant: once the limit of the work is exceeded no pattern is compiled any more, and one cause
- * says so.
+ * Invariant: once the effort has exceeded a limit (compile/effort.h), no further pattern is
+ * compiled, and one cause says so.
  */
 #include <errno.h>
 #include <search.h>
@@ -21,8 +21,8 @@ void hfd_structure_patterns_done(struct hfd_structure *structure) {
                 (void)tdelete(*(char **)structure->patterns, &structure->patterns, compare_texts);
 }
 
-/* Compiles the pattern, to find out whether it is valid. The program is thrown away. Returns
- * whether it is; if not, there is a cause. */
+/* Compiles the pattern only to find out whether it is valid. Returns whether it is. If not, there
+ * is a cause; if memory runs out, the causes note that, and the result is false. */
 static bool is_valid(struct hfd_structure *structure, const char *pattern,
                      const struct hfd_structure_path *path) {
         const struct hf__cel_regex *regex;

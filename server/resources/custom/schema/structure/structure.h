@@ -33,16 +33,18 @@ struct hfd_structure_path {
 struct hfd_structure {
         struct hfd_causes *causes; /* borrowed */
         void *indices; /* owned; a tree of <search.h> with the indices of large objects */
-        /* For hfd_structure_check_pattern: of the definition, borrowed; and a tree of <search.h>,
-         * owned, with the patterns that are valid. */
+        /* Both for hfd_structure_check_pattern. effort: of the definition; borrowed; NULL at first,
+         * so the caller sets it before hfd_structure_check_invariants. patterns: owned; a tree of
+         * <search.h> with the patterns that are valid, whose texts it borrows. */
         struct hfd_schema_effort *effort;
         void *patterns;
 };
 
-/* The definition must not change until hfd_structure_done: indices borrow from it. */
+/* The definition must not change until hfd_structure_done: the trees borrow from it. causes NULL:
+ * only hfd_structure_member and the functions without a structure may be called. */
 void hfd_structure_init(struct hfd_structure *structure, struct hfd_causes *causes);
 void hfd_structure_done(struct hfd_structure *structure);
-void hfd_structure_patterns_done(struct hfd_structure *structure); /* a part of it */
+void hfd_structure_patterns_done(struct hfd_structure *structure); /* for hfd_structure_done */
 
 /* A step below a path. */
 struct hfd_structure_path hfd_step(const struct hfd_structure_path *up, const char *child);
@@ -80,16 +82,16 @@ bool hfd_structure_is_filled(const struct hf__json *props, const char *key);
 /* Whether a value counts as absent: null, false, "", [] or {}. */
 bool hfd_structure_is_zero(const struct hf__json *value);
 
-/* ---- the rules, each for a schema and all below it ---- */
+/* ---- the rules, each for a schema and all below it, unless its comment says otherwise ---- */
 
 /* Which keywords may be used where. */
 void hfd_structure_check_invariants(struct hfd_structure *structure, const struct hf__json *props,
                                     const struct hfd_structure_path *path);
-/* Every field that a value validation names must also be declared in the structure. */
+/* Every field that a value validation of the root names must also be declared in the structure. */
 void hfd_structure_check_completeness(struct hfd_structure *structure, const struct hf__json *props,
                                       const struct hfd_structure_path *path);
-/* Whether the pattern of a schema, if it has one, is valid. Each text is compiled once, and only
- * while that is within the limit of the work. */
+/* Checks the pattern, if there is one, of one schema. A valid text is compiled only once. Nothing
+ * is compiled after the effort has exceeded its limits. */
 void hfd_structure_check_pattern(struct hfd_structure *structure, const struct hf__json *props,
                                  const struct hfd_structure_path *path);
 /* Rules for single keywords. */
