@@ -81,7 +81,8 @@ static int finish_requirement(struct hfd_requirement *requirement, char *list, c
         return r;
 }
 
-/* Cuts white space and the word off the end of text. False: text does not end with both. */
+/* Cuts the word, and one white-space character before it, off the end of text. False: text does not
+ * end with both, and is unchanged. */
 static bool remove_last_word(char *text, const char *word) {
         size_t n = strlen(text), n_word = strlen(word);
 
@@ -151,7 +152,7 @@ int hfd_requirement_parse_label(struct hfd_requirement *requirement, char *text)
         return finish_requirement(requirement, value, '\0');
 }
 
-/* Removes the backslashes of a field's value in place. 0, or HF_E_INVALID with the reason. */
+/* Replaces the escape sequences of a value, in place. 0, or HF_E_INVALID with the reason. */
 static int unescape_value(char *value, char *reason, size_t max_reason) {
         const char *in = value;
         char *out = value;

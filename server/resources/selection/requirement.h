@@ -26,19 +26,21 @@ struct hfd_requirement {
          * name in the stored form, which may differ from the name in the text. */
         const char *key;
         bool has_static_key;
-        char **values; /* owned; they point into the text; NULL for HFD_EXISTS, HFD_NOT_EXISTS */
+        /* An owned array of pointers into the text. NULL for HFD_EXISTS, HFD_NOT_EXISTS. */
+        char **values;
         size_t n_values;
 };
 
-/* Parses a requirement of a label selector, in place. 0, -ENOMEM or HF_E_INVALID. The requirement
- * begins as {0}. After an error, too, the caller frees its values; so with the next function. */
+/* Both parsers expect {0} in *requirement. After an error, too, the caller frees its values. */
+
+/* Parses a requirement of a label selector, in place. 0, -ENOMEM or HF_E_INVALID. */
 int hfd_requirement_parse_label(struct hfd_requirement *requirement, char *text);
-/* Parses the requirement `term` of the field selector `text`, in place. The key may be any text:
- * selectable_fields.h tells whether the field is supported. 0, -ENOMEM, or HF_E_INVALID with the
- * reason. */
+/* Parses the requirement `term` of a field selector, in place. The reason may quote `text`, the
+ * whole selector. The key may be any text: selectable_fields.h tells whether the field is
+ * supported. 0, -ENOMEM, or HF_E_INVALID with the reason. */
 int hfd_requirement_parse_field(struct hfd_requirement *requirement, char *term, const char *text,
                                 char *reason, size_t max_reason);
-/* Whether both have the same key, operator and values. */
+/* Whether both have the same key and operator, and the same values in the same order. */
 bool hfd_requirement_equal(const struct hfd_requirement *a, const struct hfd_requirement *b);
 /* Whether the requirement holds for a value; NULL = the label is absent. As in Kubernetes, an
  * absent label satisfies != and notin. */

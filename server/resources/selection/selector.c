@@ -12,8 +12,8 @@
  * a backslash in front of a comma, a '=' and a backslash. Its empty requirements are passed over,
  * while a label selector must not have any.
  *
- * Invariant: parsing writes NULs into selector->text, and keys and values point into the text. So
- * the text lives as long as the requirements.
+ * Invariant: parsing writes NULs into selector->text, and values and non-static keys point into the
+ * text. So the text lives as long as the requirements.
  */
 #include "server/resources/selection/selector.h"
 
@@ -202,7 +202,7 @@ void hfd_selector_done(struct hfd_selector *selector) {
 
 /* ---- matching ---- */
 
-/* The next two functions set *ret_holds, and return 0 or -ENOMEM. */
+/* check_label and check_field set *ret_holds, and return 0 or -ENOMEM. */
 static int check_label(const struct hfd_requirement *requirement, struct hfd_object *object,
                        bool *ret_holds) {
         const struct hf__json *selectable = hfd_object_selectable(object);
@@ -281,7 +281,7 @@ const char *hfd_selector_name(const struct hfd_selector *selector) {
 const char *hfd_selector_namespace(const struct hfd_selector *selector, const char *ns) {
         const char *required = *ns ? NULL : required_value(selector, "metadata.namespace");
 
-        /* No object has a longer one. */
+        /* No object is in a namespace with a longer name, and hfd_object_scope takes none. */
         return required && strlen(required) <= HF_NAME_MAX ? required : ns;
 }
 

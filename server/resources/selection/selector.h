@@ -12,11 +12,11 @@
 #include "server/resources/objects/object.h"
 #include "server/resources/selection/requirement.h"
 
-#define HFD_REQUIREMENTS_MAX 64 /* per selector; a longer one is refused */
+#define HFD_REQUIREMENTS_MAX 64 /* per selector; one that has more is refused */
 
 struct hfd_selector {
         bool fields;                          /* true: a field selector; false: a label selector */
-        char *text;                           /* owned; keys and values point into it */
+        char *text;                           /* owned; values and non-static keys point into it */
         size_t n_text;                        /* bytes of text without the last NUL */
         struct hfd_requirement *requirements; /* owned; all of them must hold */
         size_t n;
@@ -26,7 +26,7 @@ struct hfd_selector {
  * Parses a selector for objects of the resource, which is the row that the client has named. text
  * NULL or "" selects everything, and so does a label selector of white space. 0: the caller frees
  * *ret_selector by hfd_selector_done. -ENOMEM, or HF_E_INVALID: reason is the message for a 400.
- * After these *ret_selector is not set.
+ * After an error *ret_selector is unchanged.
  */
 int hfd_selector_parse(const char *text, bool fields, const struct hfd_resource *resource,
                        struct hfd_selector *ret_selector, char *reason, size_t max_reason);
@@ -49,8 +49,9 @@ int hfd_selector_matches(const struct hfd_selector *selector, struct hfd_object 
 const char *hfd_selector_name(const struct hfd_selector *selector);
 /*
  * The namespace that has all selected objects: ns, or, if ns is "" (all namespaces), the one that a
- * field selector requires (metadata.namespace=...). Borrowed from either; "" = any. Objects that
- * are in no such namespace need not be looked up.
+ * field selector requires (metadata.namespace=...). Borrowed from the selector or ns; "" = any.
+ * Objects in other namespaces need not be looked up. A required name longer than HF_NAME_MAX is
+ * ignored, so the result always fits hfd_object_scope.
  */
 const char *hfd_selector_namespace(const struct hfd_selector *selector, const char *ns);
 /* The value that a field selector requires of the trigger of its resource (hfd_selectable_trigger),

@@ -3,8 +3,8 @@
  * APIServices: one for each group version. A controller (server/controllers/api_services) creates
  * those of the groups that this server serves. One that names a service is stored, but requests are
  * never passed to a service: requests to its group version get 503, unless this server serves it
- * (server/handlers/rest/remote_group.c). Discovery has an order of its own (group_priority.c) and
- * does not read the priorities here.
+ * (server/handlers/rest/remote_group.c). Discovery has an order of its own
+ * (server/resources/group_priority.c) and does not read the priorities here.
  *
  * Invariants: names, types and numbers are those of k8s.io/kube-aggregator and never change. The
  * rows of a table are sorted by name (strcmp), because look-ups bisect it. The texts of the causes

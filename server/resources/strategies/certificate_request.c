@@ -5,7 +5,8 @@
  * request and on X.509.
  *
  * Invariant: the conditions Approved, Denied and Failed are never removed, and Approved and Denied
- * exclude each other. Signers and the cleaner rely on it.
+ * exclude each other. Signers and certificate-cleaner, the controller that deletes old requests,
+ * rely on both.
  */
 #include <stdio.h>
 #include <string.h>
@@ -182,7 +183,8 @@ static bool is_type(const struct hf__json *condition, const char *type) {
         return hf__json_has_text(condition, "type", type);
 }
 
-/* As in kube-apiserver, a condition counts as removed if there are fewer of its type. */
+/* How many conditions of the type there are. As in kube-apiserver, an update has removed one if it
+ * leaves fewer of its type (validate_removal). */
 static size_t count_conditions(const struct hf__json *object, const char *type) {
         size_t n = 0;
 
@@ -192,8 +194,9 @@ static size_t count_conditions(const struct hf__json *object, const char *type) 
         return n;
 }
 
-/* A request is not approved as long as there is no condition Approved, so "False" would say nothing
- * that its absence does not say. Other types, which signers choose, may have it. */
+/* Approved, Denied and Failed must be "True": a request without the condition Approved is not
+ * approved, so a condition with "False" would say nothing more. Conditions of other types, which
+ * signers choose, may also be "False" or "Unknown". */
 static void validate_condition_status(const struct hf__json *condition, const char *field,
                                       struct hfd_causes *causes) {
         const char *status = hf__json_string(condition, "status");

@@ -3,7 +3,8 @@
  * The rules for Events. Both versions have the rules of v1, which know two kinds of Events. A newer
  * Event has an eventTime. It must name its reporter, the reporter's instance, an action and a
  * reason. It may be in any namespace if its object is in one, else in "default" or "kube-system".
- * An older Event has none. Its namespace must be that of its object ("default" if there is none).
+ * An older Event has no eventTime. Its namespace must be that of its object, or "default" if the
+ * object has no namespace.
  *
  * A write through events.k8s.io/v1 is also checked strictly: it may only create newer Events, and
  * of the fields outside metadata it may only change the series.

@@ -54,7 +54,7 @@ const struct hfd_schema hfd_lease_candidate_schema =
 /*
  * Parses one number of a version at *at. The separator must follow; *at is advanced past both.
  * separator '\0' = this is the last number, so a suffix or the end of the text must follow, and *at
- * is advanced to it. Leading zeros are not allowed. A number that does not fit becomes the largest.
+ * is advanced to it. Leading zeros are not allowed. A number above UINT64_MAX becomes UINT64_MAX.
  */
 static bool parse_number(const char **at, char separator, uint64_t *ret_number) {
         char *end;

@@ -30,8 +30,8 @@ int hfd_pod_template_prepare(struct hf__json *object, const struct hf__json *old
 
 void hfd_pod_template_validate(const struct hf__json *object, const struct hf__json *old,
                                struct hfd_causes *causes) {
-        /* A template that was stored before there was one of these rules can still be labelled, and
-         * lose its finalizers. */
+        /* A template that the update does not change is not checked: it may be older than a rule,
+         * but its object must still be able to get labels and lose its finalizers. */
         if (old &&
             hfd_causes_equal_member(causes, &hfd_pod_template_schema, object, old, "template"))
                 return;

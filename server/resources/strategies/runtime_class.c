@@ -20,8 +20,7 @@
 
 #define NODE "io.k8s.api.node.v1."
 
-/* Bytes of the path of a field in a cause, with the NUL. A longer path, which the name of a
- * resource may make, is cut. */
+/* Bytes of the path of a field in a cause, with the NUL. */
 #define FIELD_MAX 160
 
 static const struct hfd_schema_field overhead_fields[] = {

@@ -276,8 +276,8 @@ static void validate_message(struct validation *v, const struct hf__json *json, 
                 hfd_cause_invalid_text(v->causes, path, message, "must not contain line breaks");
 }
 
-/* As in kube-apiserver, the expression may use the authorizer, but not the expression that makes
- * its message (validate_message). */
+/* As in kube-apiserver, the expression may use the authorizer; the expression that makes its
+ * message (validate_message) may not. */
 static void validate_validation(struct validation *v, const struct hf__json *json,
                                 const char *field) {
         const char *expression = hf__json_string_or_empty(json, "expression");

@@ -26,7 +26,7 @@ static const char spaces[] = " \t\n\v\f\r";
 static bool is_blank(const char *text) { return text[strspn(text, spaces)] == 0; }
 
 /* Compiles the expression without the spaces around it, because kube-apiserver's causes show it
- * without them. work: as for hfd_match_conditions_validate, before the set. */
+ * without them. work: that of the expressions compiled before those of the set. */
 static void validate_expression(struct hfd_expressions *set, const char *whole, unsigned features,
                                 const char *field, uint64_t work, struct hfd_causes *causes) {
         const char *start = whole + strspn(whole, spaces);
@@ -35,7 +35,7 @@ static void validate_expression(struct hfd_expressions *set, const char *whole, 
         char *text;
 
         if (work + hfd_expressions_work(set) > HFD_EXPRESSIONS_COMPILE_MAX)
-                return; /* which an earlier cause says */
+                return; /* an earlier cause says that the limit is exceeded */
         while (n > 0 && strchr(spaces, start[n - 1]))
                 n--;
         text = strndup(start, n);

@@ -23,7 +23,8 @@ extern const struct hfd_schema hfd_match_resources_schema;      /* of policies a
 /* Sets the default scope of each rule of a list. 0, -ENOMEM, or -EINVAL: a rule in the store is no
  * object. */
 int hfd_match_rules_prepare(struct hf__json *rules);
-/* Sets the defaults of MatchResources. resources NULL: there is nothing to set. The same errors. */
+/* Sets the defaults of MatchResources. resources NULL or no object: there is nothing to set. The
+ * same errors. */
 int hfd_match_resources_prepare(struct hf__json *resources);
 
 /* ---- validation ---- */
@@ -41,13 +42,15 @@ void hfd_match_name_validate(const char *name, const char *field, struct hfd_cau
 /* MatchResources; NULL: there are none, which is valid. */
 void hfd_match_resources_validate(const struct hf__json *resources, const char *field,
                                   struct hfd_causes *causes);
-/* Checks that the rules of a mutating policy or its binding do not name DELETE: a delete has no
- * object to change. */
+/* Checks that the resourceRules of a mutating policy or its binding name only CREATE, UPDATE,
+ * CONNECT or *, but not DELETE: a delete has no object to change. field: the path of the operations
+ * of these rules, without indexes. */
 void hfd_mutating_rules_validate(const struct hf__json *resources, const char *field,
                                  struct hfd_causes *causes);
-/* matchConditions, which are compiled. params: expressions may use params, of a policy that has a
- * paramKind. work: what the expressions of the object have taken so far, to which those of the
- * conditions are added; beyond HFD_EXPRESSIONS_COMPILE_MAX no more are compiled, which is a cause.
- * Stack: as for expressions (expressions/expressions.h). */
+/* matchConditions, which are compiled; NULL: there are none, which is valid. params: expressions
+ * may use params, of a policy that has a paramKind. *work: the work (hfd_expressions_work) of
+ * compiling the object's other expressions so far, to which the function adds that of the
+ * conditions. Beyond HFD_EXPRESSIONS_COMPILE_MAX no more are compiled, which is a cause. Stack: as
+ * for expressions (expressions/expressions.h). */
 void hfd_match_conditions_validate(const struct hf__json *conditions, bool params,
                                    const char *field, uint64_t *work, struct hfd_causes *causes);

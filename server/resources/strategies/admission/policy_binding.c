@@ -24,7 +24,7 @@ int hfd_admission_binding_prepare(struct hf__json *object, const struct hf__json
 }
 
 /* The params are one object with a name, or all objects that a selector selects. ref NULL: the
- * policy uses no params. */
+ * binding names no params, which is valid. */
 static void validate_param_ref(const struct hf__json *ref, struct hfd_causes *causes) {
         static const char exclusive[] = "name and selector are mutually exclusive";
         const struct hf__json *selector = hf__json_get(ref, "selector");
