@@ -140,7 +140,8 @@ static void print_type(struct hf__strbuf *out, const struct hf__cel_type *type) 
                 hf__strbuf_puts(out, hf__cel_type_name(type));
 }
 
-/* Whether the program's result has a type that is expected; otherwise the message says so. */
+/* Whether `type`, that of a program's result, is one that `result` allows. If not, the message says
+ * so. */
 static bool check_result(const struct hf__cel_type *type, enum hfd_expression_result result,
                          struct hf__strbuf *message) {
         static const char *const wanted[] = {
@@ -278,8 +279,8 @@ int hfd_expressions_add_variable(struct hfd_expressions *set, const char *name, 
         if (r != 0)
                 return r;
         copy = hf__arena_text(&set->arena, name, strlen(name));
-        /* A variable that does not compile is added as well, with any type: then expressions that
-         * use it have no further mistakes because of it. */
+        /* A variable that does not compile is added as well, with the type dyn: then its mistake
+         * causes no further ones in the expressions that use it. */
         type = hf__arena_alloc(&set->arena, sizeof *type);
         if (!copy || !type || !grow_set(set))
                 return -ENOMEM;

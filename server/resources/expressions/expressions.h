@@ -6,9 +6,9 @@
  * expressions are compiled once, and refer to the same variables. server/admission/expressions/
  * evaluates them.
  *
- * Owner: the caller frees a set; its expressions live as long. Thread: owner only until it is
- * complete. After that it does not change, and any thread may evaluate its expressions. Nothing
- * blocks. Pure.
+ * Owner: the caller frees a set; its expressions live as long as the set. Thread: only that of the
+ * owner until the set is complete. Then the set does not change any more, and any thread may
+ * evaluate its expressions. Nothing blocks. Pure.
  *
  * Stack: as for the rules of custom resources (custom/rules/custom_rules.h), at most
  * HFD_CUSTOM_RULES_STACK bytes.
@@ -39,7 +39,7 @@ enum hfd_expression_slot {
 enum {
         HFD_EXPRESSION_PARAMS = 1,     /* the variable params */
         HFD_EXPRESSION_AUTHORIZER = 2, /* the variables authorizer... */
-        HFD_EXPRESSION_VARIABLES = 4,  /* variables, which has those of the policy */
+        HFD_EXPRESSION_VARIABLES = 4,  /* `variables`: its fields are the policy's */
         HFD_EXPRESSION_PATCH = 8       /* Object{...}, JSONPatch{...} */
 };
 
@@ -55,12 +55,12 @@ enum hfd_expression_result {
 
 struct hfd_expression {
         const char *text;
-        struct hf__cel_program *program; /* NULL: it does not compile */
-        /* Why it does not compile, in kube-apiserver's words: "compilation failed: ERROR:
-         * <input>:1:1: ...". */
+        struct hf__cel_program *program; /* NULL: it has a mistake, see error */
+        /* The mistake, in kube-apiserver's words: "compilation failed: ERROR: <input>:1:1: ...",
+         * or, if the result has a wrong type, "must evaluate to bool but got int". NULL: none. */
         const char *error;
         unsigned depth;              /* levels of the program */
-        struct hfd_expression *next; /* of all of the set's; for expressions.c only */
+        struct hfd_expression *next; /* in the list of all of the set; for expressions.c only */
 };
 
 /* An expression with a name, of `variables`. */
@@ -72,10 +72,10 @@ struct hfd_expression_variable {
 /* Variables of one set. Each look-up by name is linear, so their number has a limit. */
 #define HFD_EXPRESSION_VARIABLES_MAX 1000
 
-/* Steps of work (cel/cel.h) that it may take to compile all expressions of a policy, or all
- * matchConditions of a configuration of webhooks: some 0.1 s, and patterns of some 20 MiB at most.
- * One expression may take a million, and an object have thousands. Only validation applies the
- * limit: a stored object was accepted once. */
+/* The most steps of work (cel/cel.h) for compiling all expressions of a policy, or all
+ * matchConditions of a configuration of webhooks: some 0.1 s, and patterns of some 20 MB at most.
+ * Without this limit, an object could have thousands of expressions, each of which may take four
+ * million steps. Only validation applies the limit: a stored object was accepted once. */
 #define HFD_EXPRESSIONS_COMPILE_MAX UINT64_C(10000000)
 #define HFD_EXPRESSIONS_COMPILE_TEXT                                                               \
         "the expressions take more than 10,000,000 steps of work to compile in all"

@@ -98,7 +98,7 @@ static int rename_members(const struct hfd_conversion *conversion, struct hf__js
         return r;
 }
 
-/* The same for a set of fields (FieldsV1), where "f:" precedes each name. */
+/* Renames members of a set of fields (FieldsV1), where "f:" precedes each name. 0 or -ENOMEM. */
 static int rename_set(const struct hfd_renamed *all, size_t n, struct hf__json *fields,
                       bool to_stored) {
         char from[80], to[80]; /* the names in the tables are shorter */
@@ -187,7 +187,7 @@ static bool find_versions(const struct hfd_resource *row) {
         return false;
 }
 
-/* Whether the kind has more than one version; most kinds have not. */
+/* Whether a built-in kind has more than one version; most have not. False for a custom resource. */
 static bool has_versions(const struct hfd_resource *row) {
         /* Each write asks more than once, and often a thread's next write is of the same kind. Only
          * rows of the table are kept here, and those are never freed. */
@@ -254,8 +254,9 @@ static struct hf__json *parse_object(const struct hfd_resource *row,
         return json;
 }
 
-/* Encodes an object of a custom resource. If another version stores it, that version's defaults are
- * added, too. NULL = out of memory. */
+/* Encodes an object of a custom resource. If another version stores it, the object is pruned, and
+ * gets its defaults, by that version's schema, too. But if a webhook converts the kind, the object
+ * keeps the version of row. NULL = out of memory. */
 static struct hf__buf *encode_custom(const struct hfd_resource *row, const struct hf__json *json) {
         const struct hfd_resource *stored = hfd_resource_stored(row);
         if (hfd_conversion_is_elsewhere(row))

@@ -18,8 +18,9 @@
  * back when it encodes the object. So both versions share the owners of fields.
  *
  * The versions of a custom resource differ in their apiVersion only (conversion None). An object of
- * a custom resource that was read before its definition changed may have the form of another
- * version or kind; so its rendering compares both.
+ * a custom resource that was read before its definition changed may have the form of the earlier
+ * definition. hfd_conversion_parse and hfd_conversion_object compare the two forms
+ * (hfd_custom_same_form), and bring such an object into the present form first.
  *
  * If a webhook converts the kind, the functions here cannot convert, because they cannot wait: they
  * leave the object in its version. registry/convert converts before an object comes here for a
@@ -27,8 +28,8 @@
  *
  * For the row that stores the objects, hfd_conversion_object costs nothing, unless the object is
  * packed (it is unpacked) or has the form of an older definition. For another version of a custom
- * resource it copies the bytes. hfd_conversion_parse and hfd_conversion_encode search the table of
- * resources for another version of the kind. If there is none, they only parse and encode.
+ * resource it copies the bytes. For a built-in kind, hfd_conversion_parse and hfd_conversion_encode
+ * search the table of resources for another version. If there is none, they only parse and encode.
  *
  * Most conversions only rename members of the object. Pure, except for reference counts. Thread:
  * any.
@@ -36,7 +37,9 @@
 #include "server/resources/objects/object.h"
 #include "server/resources/resource.h"
 
-/* The row under which the objects of a row are stored: the row itself if it has no conversion. */
+/* The row under which the objects of a row are stored. Of a custom resource: the row of the storage
+ * version, borrowed from its kind. Of any other row: the row that its conversion names, or the row
+ * itself if it has none. */
 const struct hfd_resource *hfd_resource_stored(const struct hfd_resource *row);
 /*
  * Writes to out how the row calls a field: stored is the path of the field in the stored form
@@ -64,7 +67,9 @@ struct hf__json *hfd_conversion_parse(const struct hfd_resource *row,
  * a translation. */
 struct hf__json *hfd_conversion_parse_for_update(const struct hfd_resource *row,
                                                  const struct hfd_object *object);
-/* Encodes an object that has the form of the row, in the stored form. NULL = out of memory. */
+/* Encodes an object that has the form of the row, in the stored form. If a webhook converts the
+ * kind, the bytes keep the version of row: a caller that stores another version must call the
+ * webhook (registry/write/convert.c). NULL = out of memory. */
 struct hf__buf *hfd_conversion_encode(const struct hfd_resource *row, const struct hf__json *json);
 /* A new reference to the object in the form of the row, for a read; its bytes are not packed. It is
  * the same object if nothing has to change. NULL = out of memory, the object's bytes are malformed,

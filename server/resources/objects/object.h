@@ -69,9 +69,9 @@ static inline size_t hfd_object_typed_bytes(const struct hfd_object *object) {
 }
 
 /*
- * stored: the value from the store. A value that begins with the head of the resource is taken as
- * written by a holdfastd, so it is not parsed. NULL = out of memory, or stored is not a valid
- * object; hfd_object_check distinguishes the two.
+ * stored: the value from the store. A value that begins with the head of the resource (under the
+ * permanent row of a slot: with any head) is taken as written by a holdfastd, so it is not parsed.
+ * NULL = out of memory, or stored is not a valid object; hfd_object_check distinguishes the two.
  */
 struct hfd_object *hfd_object_new(const struct hfd_resource *resource, const char *path,
                                   uint64_t revision, const struct hf__buf *stored);
@@ -121,8 +121,9 @@ struct hfd_object *hfd_object_unref(struct hfd_object *object);
 
 /*
  * Whether a write of `stored` would change nothing: whether the object's bytes without the
- * resourceVersion equal stored. If hfd_object_new has converted the object, these are the converted
- * bytes, not those in the store. False also if the object is packed and memory runs out.
+ * resourceVersion equal stored. If hfd_object_new has converted the object, or the object was
+ * formed from other bytes (has_origin), these are the new bytes, not those in the store. False also
+ * if the object is packed and memory runs out.
  */
 bool hfd_object_has_bytes(const struct hfd_object *object, const struct hf__buf *stored);
 /*
@@ -178,8 +179,8 @@ const char *hfd_event_type_name(enum hf_event_type type);
 
 /*
  * Prints json in the stored order: kind, apiVersion, metadata, the rest. kind and apiVersion are
- * taken from resource. Members of metadata that are null, resourceVersion and selfLink are left
- * out. NULL = out of memory; or, under the permanent row of a slot, json has no valid kind and
- * apiVersion.
+ * taken from resource; under the permanent row of a slot, from json. Of the metadata, three things
+ * are left out: resourceVersion, selfLink, and every member that is null. NULL = out of memory; or,
+ * under the permanent row of a slot, json has no valid kind and apiVersion.
  */
 struct hf__buf *hfd_object_encode(const struct hfd_resource *resource, const struct hf__json *json);

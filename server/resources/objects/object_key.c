@@ -4,8 +4,9 @@
  *
  * Invariant: a path can be converted to a key and back without loss. A namespace or a name that a
  * client sends never contains a slash, because request_info.c and meta_validation.c refuse it. So
- * the path of a namespaced object has exactly one slash, unless another program has stored it: in
- * the path of a built-in resource further slashes belong to the name.
+ * the path of a namespaced object has exactly one slash. Only another program can store a path with
+ * more. Of a built-in resource the further slashes then belong to the name; of a custom resource
+ * hfd_object_key_custom refuses the key.
  */
 #include "server/resources/objects/object_key.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Parses an object for an update, without its managedFields: these are often half of an object, and
- * in their text it is easy to see whether the update leaves them as they are (apply/settled.h).
+ * their text shows whether the update leaves them as they are (server/apply/settled.h).
  *
  * Invariant: what stays text is valid JSON, printed as hfd_object_encode prints it. So whether it
  * was parsed in between makes no difference for what is stored.
@@ -34,7 +34,7 @@ static bool find_managers(const struct hfd_object *object, struct hf__span *ret_
                                 return false;
                         *ret_list = (struct hf__span){value, (size_t)(value_end - value)};
                         return hf__utf8_valid(value, ret_list->n) &&
-                               !memchr(value, 0x7f, ret_list->n); /* it is printed as an escape */
+                               !memchr(value, 0x7f, ret_list->n); /* DEL is printed as an escape */
                 }
                 if (hf__span_value(metadata, &at, ret_list) != 0)
                         return false;

@@ -139,7 +139,7 @@ void hfd_protobuf_put_frame(struct hf__strbuf *s, const char *type,
         end_frame(s, frame, start);
 }
 
-/* ---- answers in JSON ---- */
+/* ---- responses in JSON ---- */
 
 static void put_list(struct hf__strbuf *s, const struct hfd_resource *resource, bool partial,
                      const struct hf__json *json) {

@@ -42,7 +42,8 @@ void hfd_protobuf_put_list_end(struct hf__strbuf *s);
  * Converts a response from JSON: an object or a list of the resource, a Status,
  * PartialObjectMetadata or a list of these. resource NULL: only a Status is converted.
  * *ret_response: a new reference. 0, -ENOMEM, or HF_E_INVALID: the response is something else, or
- * not JSON. The function parses it, so the caller converts a large response on the pool of threads.
+ * not JSON. The function parses the response, so the caller converts a large one on the pool of
+ * threads.
  */
 int hfd_protobuf_convert(const struct hfd_resource *resource, const struct hf__buf *json,
                          struct hf__buf **ret_response);

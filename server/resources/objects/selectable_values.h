@@ -8,7 +8,7 @@ struct hf__json;
 struct hfd_resource;
 
 /* Whether these are Events, in either version. Their fields are those of event_fields in
- * selectable_fields.c. */
+ * selection/selectable_fields.c. */
 bool hfd_selectable_is_event(const struct hfd_resource *resource);
 /* Whether selectors of this built-in kind may name other fields than name and namespace. */
 bool hfd_selectable_has_own(const struct hfd_resource *resource);
@@ -20,11 +20,12 @@ bool hfd_selectable_has_value(const struct hfd_resource *resource, const char *n
  */
 const char *hfd_selectable_trigger(const struct hfd_resource *resource);
 /*
- * Copies what selectors of this resource can read from the object in its stored form to
- * selectable, each value as a string at the path of its field; of an Event whole members; of a
- * custom kind the members that hfd_custom_selectable_text reads. Name and namespace are not copied,
- * because they are in the path of the object. A field that has no value is left out, unless it has
- * a default, such as false, or the kind is a custom one. 0 or -ENOMEM.
+ * Copies what selectors of this resource can read to selectable. whole: the object in its stored
+ * form. Each value becomes a string at the path of its field; of an Event, whole members are
+ * copied; of a custom kind, each value gets the key that hfd_custom_selectable_text reads. Name and
+ * namespace are not copied, because they are in the path of the object. A field that has no value
+ * is left out, unless it is a boolean or a number of a built-in kind, which becomes "false" or "0".
+ * 0 or -ENOMEM.
  */
 int hfd_selectable_copy(const struct hfd_resource *resource, const struct hf__json *whole,
                         struct hf__json *selectable);

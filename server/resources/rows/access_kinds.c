@@ -62,8 +62,9 @@ static const struct hfd_resource rows[] = {
         {
                 .group = "authorization.k8s.io",
                 .version = "v1",
-                /* It and LocalSubjectAccessReview ask about any user, so they need a right of their
-                 * own. Every user may ask what they may do themselves. */
+                /* SubjectAccessReviews and LocalSubjectAccessReviews ask about any user, so a
+                 * client needs a right to create them. The other kinds of this group ask only about
+                 * the client's own user, and every user may create those. */
                 .plural = "subjectaccessreviews",
                 .singular = "subjectaccessreview",
                 .kind = "SubjectAccessReview",

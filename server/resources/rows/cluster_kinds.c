@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The rows of the other groups: Leases, Events, priority and fairness, classes, Workspaces. Columns
- * and flags are those of kube-apiserver; those of Workspaces, which it does not have, are as for a
- * custom resource. The invariants are those in rows.h.
+ * and flags are those of kube-apiserver. It has no Workspaces; theirs are as for a custom resource,
+ * except for the syntax of the name and unconditional_update. The invariants are those in rows.h.
  */
 #include "server/resources/resource.h"
 #include "server/resources/rows/rows.h"
@@ -56,7 +56,7 @@ static const struct hfd_resource rows[] = {
                 .short_name = "ev",
                 .storage = "events",
                 /* The same stored objects as the Events of the core group: a client sees each Event
-                 * in both. */
+                 * in both groups. */
                 .conversion = &hfd_new_event_conversion,
                 .namespaced = true,
                 .create_on_update = true,
@@ -95,7 +95,8 @@ static const struct hfd_resource rows[] = {
         {
                 .group = "flowcontrol.apiserver.k8s.io",
                 .version = "v1",
-                /* The cells of a level that is exempt have no queues: "<none>". */
+                /* A level of the type Exempt has no spec.limited, and a level that rejects requests
+                 * has no queues. The cells of what a level does not have say "<none>". */
                 .plural = "prioritylevelconfigurations",
                 .singular = "prioritylevelconfiguration",
                 .kind = "PriorityLevelConfiguration",

@@ -134,8 +134,9 @@ static const struct hfd_resource rows[] = {
                 .storage = "resourcequotas",
                 .namespaced = true,
                 .unconditional_update = true,
-                /* What is used is in the status, which a write that the quota counts updates in its
-                 * own transaction. A client that writes the quota must not set it back. */
+                /* The transaction of each create or update that raises the use also adds to
+                 * status.used of the quota. A client that writes the quota itself must not set
+                 * status.used back, so it is under .../status. */
                 .subresources = HFD_SUB_STATUS,
                 .subresources_write_meta = true,
                 .columns = HFD_COLUMNS({"Name", "string", "name", "metadata.name"},
@@ -176,8 +177,8 @@ static const struct hfd_resource rows[] = {
                 .namespaced = true,
                 .unconditional_update = true,
                 .keeps_extract = true,
-                /* A token is not stored. A create at .../token signs it, and answers with it
-                 * once. */
+                /* A create at .../token signs a token. The server does not store the token: only
+                 * the response contains it. */
                 .subresources = HFD_SUB_TOKEN,
                 .columns = HFD_COLUMNS({"Name", "string", "name", "metadata.name"},
                                        {"Age", "string", "", "@age"}),
