@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The life of a compiled schema.
+ * Makes and frees compiled schemas, and validates objects by them.
  *
  * Invariant: after hfd_custom_schema_new nothing of a schema changes, so that threads share it
  * without a lock.
@@ -23,8 +23,8 @@
 #include "server/resources/custom/schema/compile/compile.h"
 #include "server/resources/custom/schema/formed_props.h"
 
-/* About what a value occupies: an item of cJSON, and what the allocator adds to it and its texts.
- */
+/* About how many bytes a value occupies: an item of cJSON, and what the allocator adds to the item
+ * and its texts. */
 #define VALUE_SIZE 96
 
 static size_t count_values(const struct hf__json *json) {
@@ -130,8 +130,8 @@ static bool is_rest_equal(struct hfd_causes *causes, const struct hf__json *obje
         return equal && n == n_old;
 }
 
-/* Checks a status that changes anew, with the work that its own texts allow: the search for the
- * patterns of all texts may have ended before it. */
+/* If the status changes, checks it again, alone, with a limit of work for its own texts: the check
+ * of the whole object may have used up its work before it searched the texts of the status. */
 static void check_status(const struct hfd_custom_schema *schema, const struct hf__json *object,
                          const struct hf__json *old, struct hfd_causes *causes) {
         const struct hfd_place root = {0}, place = {.up = &root, .key = "status"};
@@ -149,12 +149,17 @@ static void check_status(const struct hfd_custom_schema *schema, const struct hf
 }
 
 /*
- * After a check that has ended early, because patterns need too much work: whether the object is
- * accepted all the same, but for its status, which must be checked alone. It was stored when its
- * texts had no limit, and only its metadata and status change. Otherwise nobody could remove its
- * finalizer, and delete it. A schema that has alternatives for the whole object might refuse the
- * status there: then it must not change. Limits for the members of the whole object, such as
- * `required`, may depend on whether there is a status.
+ * Called after a check in which searches for patterns were not made, because they need too much
+ * work. Returns whether the object is accepted all the same, apart from its status, which the
+ * caller then checks alone.
+ *
+ * The object must differ from the old one only in metadata and status. The old one may have been
+ * stored when there was no limit of work. If such an update were refused, nobody could remove its
+ * finalizers, and so nobody could delete it.
+ *
+ * What the root of the schema demands of the whole object is not checked again. Limits such as
+ * `required` may depend on whether there is a status, so the status must not appear or disappear.
+ * anyOf, oneOf, allOf and not may depend on anything in the status, so it must not change at all.
  */
 static bool is_accepted_but_for_status(const struct hfd_custom_schema *schema,
                                        const struct hf__json *object, const struct hf__json *old,
@@ -185,7 +190,7 @@ void hfd_custom_schema_validate(const struct hfd_custom_schema *schema,
         const bool accepted =
                 check.run.failed > 0 && is_accepted_but_for_status(schema, object, old, causes);
         if (accepted)
-                causes->n = n_before; /* what a search that was not made would say is not known */
+                causes->n = n_before; /* they may be wrong: some searches were not made */
         if (schema->has_embedded)
                 hfd_check_embedded(&check.report, schema->root, object, &root);
         /* Elements that were already there twice do not prevent other changes. */

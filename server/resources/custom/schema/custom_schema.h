@@ -30,15 +30,16 @@ struct hfd_strict;
 #define HFD_CUSTOM_DEFAULT_BYTES_MAX ((size_t)4 << 20)
 
 /*
- * Compiles a stored schema, without limits for the whole. props: the value of openAPIV3Schema; it
- * is not used after the call. NULL = the version has no schema, and everything is kept. 0, -ENOMEM,
- * or HF_E_INVALID: props cannot be compiled, for example because of an unknown type. A pattern that
- * cannot be compiled refuses every text. That props keep all structural rules is not checked here
- * (structural.h).
+ * Compiles a stored schema, without the limits of compile/effort.h. props: the value of
+ * openAPIV3Schema; it is not used after the call. NULL = the version has no schema, and everything
+ * is kept. 0, -ENOMEM, or HF_E_INVALID: props cannot be compiled, for example because of an unknown
+ * type. A pattern that cannot be compiled refuses every text. That props keep all structural rules
+ * is not checked here (structural.h).
  */
 int hfd_custom_schema_new(const struct hf__json *props, struct hfd_custom_schema **ret_schema);
-/* The same for a schema that is validated: a pattern that cannot be compiled is HF_E_INVALID, and
- * what it takes is added to effort; HF_E_TOO_LARGE: that is beyond the limit (compile/effort.h). */
+/* The same for a schema that is validated: if a pattern cannot be compiled, the result is
+ * HF_E_INVALID. What the patterns take is added to effort, which must not be NULL. HF_E_TOO_LARGE:
+ * effort is then beyond a limit (compile/effort.h). */
 int hfd_custom_schema_new_limited(const struct hf__json *props, struct hfd_schema_effort *effort,
                                   struct hfd_custom_schema **ret_schema);
 /* hfd_custom_schema_new; definition, which is copied, is the name of the root in OpenAPI

@@ -85,7 +85,8 @@ static int add_defaults(const struct hfd_custom_node *node, struct hf__json *obj
 }
 
 /* Puts the default in the place of a null. Without a default a member is removed, and an element
- * stays null, so that the others keep their places. *value: what is there now; NULL = nothing. */
+ * stays null, so that the others keep their places. *value: the null; then what is in its place,
+ * NULL if the member was removed. */
 static int fill_null(const struct hfd_custom_node *node, struct hf__json *container,
                      struct hf__json **value, struct added *added) {
         struct hf__json *copy;

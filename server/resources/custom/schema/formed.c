@@ -19,7 +19,7 @@
 #include "server/resources/custom/schema/custom_schema.h"
 
 #define DEPTH_MAX  64  /* bounds the recursion; a text that is nested more deeply is refused */
-#define DIGITS_MAX 15  /* whole numbers of so many digits are printed as they are written */
+#define DIGITS_MAX 15  /* whole numbers of at most so many digits are printed as written */
 #define KEY_MAX    256 /* bytes of a key that is looked up, with the NUL */
 
 struct scan {
@@ -53,8 +53,9 @@ static bool take_word(struct scan *scan, const char *word) {
         return true;
 }
 
-/* Takes a string with the escapes that hf__strbuf_json writes, but for those with digits. A NUL is
- * refused by itself, because strchr would find it. */
+/* Takes a string in which each escape is one that hf__strbuf_json writes, such as \n. An escape
+ * with digits (\u0001) is refused, as in doubt. The test for a NUL is needed because strchr would
+ * find it. */
 static bool take_string(struct scan *scan) {
         if (!take_char(scan, '"'))
                 return false;
@@ -99,8 +100,8 @@ static bool take_key(struct scan *scan, char key[KEY_MAX]) {
 
 static bool is_null(const struct scan *scan) { return scan->at < scan->end && *scan->at == 'n'; }
 
-/* The bit of a property among the defaults of its node; 0 = it has none. There are 64 at most
- * (is_simple). */
+/* The bit of a property among the defaults of its node; 0 = it has none. A node has at most 64
+ * defaults here (is_simple). */
 static uint64_t bit_of_default(const struct hfd_custom_node *node,
                                const struct hfd_custom_property *property) {
         for (uint32_t i = 0; property && property->node->default_value && i < node->n_defaults; i++)
@@ -113,7 +114,7 @@ static uint64_t all_defaults(const struct hfd_custom_node *node) {
         return node && node->n_defaults > 0 ? ~(uint64_t)0 >> (64 - node->n_defaults) : 0;
 }
 
-/* The place below an object. False: pruning would remove the member, or in doubt. */
+/* The place of a member of an object. False: pruning would remove the member. */
 static bool enter_property(struct place place, const char *key,
                            const struct hfd_custom_property *property, struct place *ret_below) {
         const struct hfd_custom_node *node = place.node;
@@ -203,7 +204,7 @@ static bool scan_array(struct scan *scan, struct place place) {
 /* ---- values ---- */
 
 /* Whether the values of the node are scanned at all. Pruning decodes the metadata of embedded
- * resources, which only the parser's way can do; and each default must have a bit in a uint64_t. */
+ * resources, which needs parsed JSON; and each default must have a bit in a uint64_t. */
 static bool is_simple(const struct hfd_custom_node *node) {
         return !node || (!node->embedded && node->n_defaults <= 64);
 }

@@ -5,8 +5,8 @@
  * The recursion is as deep as the JSON is nested.
  *
  * The keywords that are not in the table may have any value: default and example may by their
- * nature, and the others are not supported (structure/keywords.c refuses definitions, $ref and the
- * like when a definition is written) or only shown.
+ * nature, and the others are not supported (structure/keywords.c refuses `definitions`, `$ref` and
+ * the like when a CustomResourceDefinition is written) or only shown.
  */
 #include "server/resources/custom/schema/formed_props.h"
 

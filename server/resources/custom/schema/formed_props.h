@@ -8,7 +8,8 @@
 
 struct hf__json;
 
-/* Whether each keyword that is used has a value of the right type, in props, a
- * JSONSchemaProps, and in the schemas in it. Null counts as absent. The decoder of the kind ensures
- * this for what clients send, but a definition in the store may have any content. */
+/* Whether props is an object (a JSONSchemaProps) in which each keyword that the server uses has a
+ * value of the right type, and whether the same holds for each schema within props. A keyword that
+ * is null counts as absent. The decoder of the kind ensures this for what clients send, but a
+ * definition in the store may have any content. */
 bool hfd_schema_props_are_formed(const struct hf__json *props);

@@ -2,8 +2,9 @@
 #pragma once
 /*
  * The rules for the openAPIV3Schema of a CustomResourceDefinition: it must be a structural schema.
- * Others check the contents of x-kubernetes-validations, and what only the root must not have
- * (strategies/definition/definition_props.c). Pure. Thread: any. Blocks: no.
+ * Other files check the contents of x-kubernetes-validations (custom/rules/), and what
+ * only the root must not have (strategies/definition/definition_props.c). Pure. Thread: any.
+ * Blocks: no.
  */
 struct hf__json;
 struct hfd_causes;

@@ -37,8 +37,9 @@ static bool is_of_resources(const char *key) {
                strcmp(key, "metadata") == 0;
 }
 
-/* Adds the lines of `inner`, whose paths begin at place. In a line the path is in quotes, so that
- * of place is put behind the first quote (strict.h). A line without quotes does not occur. */
+/* Adds the lines of `inner`, whose paths are relative to place. In a line the path is in quotes
+ * (strict.h), so the path of place is inserted after the first quote. A line without quotes does
+ * not occur. */
 static void add_lines(struct hfd_strict *strict, const struct hfd_strict *inner,
                       const struct hfd_place *place) {
         const char *line = inner->lines.data;
@@ -59,8 +60,8 @@ static void add_lines(struct hfd_strict *strict, const struct hfd_strict *inner,
                 strict->lines.error = inner->lines.error;
 }
 
-/* Brings the metadata of an embedded resource into the form of ObjectMeta. If it has a wrong type,
- * it stays as it is, and validate refuses it. */
+/* Brings the metadata of an embedded resource into the form of ObjectMeta. If the metadata or one
+ * of its fields has a wrong type, all of it stays as it is, and validate refuses it. */
 static int prune_metadata(struct hf__json *resource, struct hf__json *metadata,
                           const struct hfd_place *place, struct hfd_strict *strict) {
         struct hfd_strict inner = {0};

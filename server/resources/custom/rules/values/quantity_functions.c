@@ -2,12 +2,13 @@
 /*
  * The functions of CEL expressions that take or return a quantity.
  *
- * As in Go, a quantity is a number of 64 bits and a power of ten if it was short enough, and so are
- * sums that do not overflow; otherwise it is a decimal of any length. isInteger(), asInteger() and
- * asApproximateFloat() tell which (struct amount). Quantities are immutable, so a sum is a new
- * value.
+ * As in Go, a quantity has one of two forms. A quantity whose text is short enough is a number of
+ * 64 bits and a power of ten (struct amount). A sum of two such quantities has this form too,
+ * unless the sum overflows. Any other quantity is a decimal of any length. The form is visible: the
+ * results of isInteger(), asInteger() and asApproximateFloat() depend on it. Quantities are
+ * immutable, so a sum is a new value.
  *
- * Invariant: a quantity has a decimal in any case, for comparisons and sums.
+ * Invariant: a quantity of either form has a decimal too, for comparisons and sums.
  */
 #include "server/resources/custom/rules/values/quantity_functions.h"
 
@@ -19,9 +20,10 @@
 #include "server/resources/custom/rules/values/decimal.h"
 #include "server/schema/quantity.h"
 
-#define EXPONENT_MAX 1000 /* of ten; a larger one counts as this one */
-/* Digits of a text, and those of a number before a binary suffix, up to which Go keeps an amount.
- */
+#define EXPONENT_MAX 1000 /* of ten; an exponent beyond it, of either sign, is replaced by it */
+/* Go keeps a quantity as an amount if its number has at most so many digits. Before a binary suffix
+ * the limit is for the digits of the number and those that the suffix adds, estimated as 3 for each
+ * 10 doublings. */
 #define DIGITS_MAX        18
 #define BINARY_DIGITS_MAX 14
 
@@ -38,7 +40,7 @@ struct amount {
 
 /* A value of the CEL type kubernetes.Quantity. */
 struct held {
-        struct hf__cel_opaque opaque; /* first, so that a pointer to it is one to the value */
+        struct hf__cel_opaque opaque; /* first, so that a pointer to it also points to the struct */
         struct hfd_decimal decimal;
         struct amount amount;
 };
@@ -87,7 +89,8 @@ static bool scale_up(int64_t *value, int power) {
         return true;
 }
 
-/* The power of ten, or of two for a binary form, that the suffix of a quantity stands for. */
+/* The suffix of a quantity stands for a power of ten, or for a binary form of two. Returns its
+ * exponent. */
 static int exponent_of(const char *suffix, enum hfd_quantity_form form) {
         static const char decimal[] = "num kMGTPE";
         static const char binary[] = "KMGTPE";
@@ -108,14 +111,15 @@ static int exponent_of(const char *suffix, enum hfd_quantity_form form) {
 /* A text that is a quantity, and what it consists of. */
 struct text {
         char copy[HFD_QUANTITY_INPUT_MAX + 2];
-        struct hfd_quantity parsed; /* with the bounds of those that are not of CEL */
+        struct hfd_quantity parsed; /* bounded (quantity.h); CEL bounds only a binary form */
         char digits[HFD_QUANTITY_INPUT_MAX + 2];
-        size_t n_digits, n_fraction; /* without zeros at the front; of them, after the point */
-        int exponent;                /* of its suffix (exponent_of) */
+        /* How many digits there are, without zeros at the front; how many are after the point. */
+        size_t n_digits, n_fraction;
+        int exponent; /* that the suffix stands for (exponent_of) */
         struct amount amount;
 };
 
-/* Sets the members after `parsed`. */
+/* Sets the members from `digits` to `exponent`. */
 static void read_digits(struct text *text) {
         const char *at = text->copy + strspn(text->copy, "+-");
         bool is_fraction = false;
@@ -132,14 +136,15 @@ static void read_digits(struct text *text) {
         text->exponent = exponent_of(at, text->parsed.form);
 }
 
-/* How Go holds the quantity. The conditions are those of its fast path. */
+/* Sets `amount`: how Go holds the quantity. It is kept under the conditions of the fast path of
+ * Go's ParseQuantity. */
 static void read_amount(struct text *text) {
         struct amount *amount = &text->amount;
         const bool is_binary = text->parsed.form == HFD_QUANTITY_BINARY;
         size_t n = text->n_digits - text->n_fraction;
 
         *amount = (struct amount){.kept = true};
-        n = n > 0 ? n : 1; /* a zero */
+        n = n > 0 ? n : 1; /* Go counts a 0 if no other digit is before the point */
         if (is_binary ? text->n_fraction > 0 || (int)n + text->exponent * 3 / 10 > BINARY_DIGITS_MAX
                       : n + text->n_fraction > DIGITS_MAX ||
                                 text->exponent - (int)text->n_fraction < -9)
@@ -164,7 +169,8 @@ static const char *parse_text(struct hf__cel_value value, struct text *text) {
         if (n > 0)
                 memcpy(text->copy, value.as.text, n);
         text->copy[n] = 0;
-        /* A text of CEL may contain NULs, which must not end it: no quantity has an 'x' either. */
+        /* A text of CEL may contain NULs, which would end it for the parser. They become 'x', which
+         * the parser refuses anywhere. */
         for (size_t i = 0; i < n; i++)
                 if (text->copy[i] == 0)
                         text->copy[i] = 'x';
@@ -180,10 +186,10 @@ static const char *parse_text(struct hf__cel_value value, struct text *text) {
         return NULL;
 }
 
-/* The decimal of a quantity that is not kept. It is rounded to billionths, so its scale becomes -9.
- * Go leaves a zero more digits after the point, but they do not change what it is. Only a quantity
- * with a binary suffix is bounded, by INT64_MAX, and the bound has the scale 0. False: the run has
- * failed. */
+/* Makes the decimal of a quantity that is not kept as an amount, and sets amount.scale. The decimal
+ * is rounded to billionths, so the scale becomes -9. (The scale of a zero may stay larger. In Go
+ * it may also be smaller, which does not change the value.) Only a quantity with a binary suffix is
+ * bounded, by INT64_MAX, and the bound has the scale 0. False: the run has failed. */
 static bool read_decimal(struct hf__cel_run *run, struct text *text,
                          struct hfd_decimal *ret_decimal) {
         const struct hfd_quantity *parsed = &text->parsed;
@@ -296,8 +302,9 @@ static double power_of_ten(int power) {
         return strtod(large, NULL) * strtod(small, NULL);
 }
 
-/* As in Go the digits, as a double, are multiplied by the power of ten. So 0.3 is not 0.3. The
- * digits that the scale leaves out are zeros. */
+/* As in Go, the digits become a double, which is multiplied by the power of ten. So the result for
+ * 0.3 is 3 * 0.1, which is not the double 0.3. The decimal has nine digits after the point; those
+ * beyond the scale are zeros and are cut off. */
 static struct hf__cel_value as_double(struct hf__cel_run *run, const struct hf__cel_value *args,
                                       unsigned n) {
         const struct held *held = held_of(args[0]);
@@ -317,7 +324,7 @@ static struct hf__cel_value as_double(struct hf__cel_run *run, const struct hf__
 
 /* ---- sums ---- */
 
-/* How Go holds a sum. */
+/* How Go holds a sum. If it is not kept, only its scale is set. */
 static struct amount add_kept(struct amount a, struct amount b) {
         struct amount sum = {.scale = a.scale < b.scale ? a.scale : b.scale};
 
@@ -365,7 +372,7 @@ static struct hf__cel_value call_add(struct hf__cel_run *run, const struct hf__c
         return sum_of(run, held_of(args[0]), &decimal, amount);
 }
 
-/* Go's -value of the smallest number is that number itself. */
+/* As in Go, the negative of INT64_MIN is INT64_MIN itself. */
 static struct hf__cel_value call_subtract(struct hf__cel_run *run, const struct hf__cel_value *args,
                                           unsigned n) {
         struct hfd_decimal decimal;

@@ -23,7 +23,8 @@ static bool is_letter(char c) {
                c == '_';
 }
 
-/* Returns the text that replaces the first *ret_n characters of name. NULL: the first one stays. */
+/* Returns the text that replaces the first *ret_n characters of name. NULL: the first character has
+ * no replacement; it stays (is_letter), or the name cannot be escaped. */
 static const char *replacement(const char *name, size_t *ret_n) {
         *ret_n = 1;
         if (name[0] == '_' && name[1] == '_') {

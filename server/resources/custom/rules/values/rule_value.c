@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Makes CEL values from JSON, for a whole object at once: an evaluation then only reads them. After
- * arena->failed is set, functions return anything, and the caller of hfd_rule_value checks it once.
+ * Makes CEL values from JSON, for a whole object at once: an evaluation then only reads them. Once
+ * arena->failed is set, the functions here may return any value. The caller of hfd_rule_value
+ * checks arena->failed once, at the end.
  *
  * Invariants: an object has its fields under their escaped names, and a field that is null is
  * absent, as in Kubernetes. A field without a declaration is there as well, so that comparisons see
- * it; the checker lets no expression name it. Lists that are sets or maps (x-kubernetes-list-type)
- * compare without regard to order, for which they have a function that makes the key of an element.
+ * it; the checker lets no expression name it. Only a closed object (declared.h) leaves it out.
+ * Lists that are sets or maps (x-kubernetes-list-type) compare without regard to order, for which
+ * they have a function that makes the key of an element.
  */
 #include "server/resources/custom/rules/values/rule_value.h"
 
@@ -95,7 +97,7 @@ static struct hf__cel_value key_of_set(struct hf__cel_run *run, const struct hf_
         return scalar_key(run, element);
 }
 
-/* The member of an element; null if it is absent, which is then its key. */
+/* The member of an element, which is a key of it. An absent member counts as null. */
 static struct hf__cel_value member_of(struct hf__cel_value element, const char *key) {
         struct hf__cel_value value = hf__cel_null();
 
@@ -158,7 +160,7 @@ static struct hf__cel_value convert_list(struct hf__arena *arena,
         return hf__cel_list_value(list);
 }
 
-/* A map with n entries, which it keeps. */
+/* A map of n entries. It points to them, so they must be in the arena. */
 static struct hf__cel_value new_map(struct hf__arena *arena, struct hf__cel_entry *entries,
                                     size_t n) {
         struct hf__cel_map *map = hf__arena_alloc(arena, sizeof *map);

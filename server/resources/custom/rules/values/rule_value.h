@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* Makes the values that expressions (CEL) read from JSON. Pure. Thread: the arena's owner. */
+/* Makes, from JSON, the values that expressions (CEL) read. Pure. Thread: the arena's owner. */
 #include "cel/values/value.h"
 
 struct hf__arena;

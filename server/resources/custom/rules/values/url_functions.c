@@ -2,9 +2,9 @@
 /*
  * The functions of CEL expressions that take or return a URL: url('https://a/b').getHost().
  *
- * Invariants: a text is a URL if Go's url.ParseRequestURI accepts it, and its parts are those of
- * url.Parse (url_text.c). Parts of a URL are not ended by a NUL. Work that grows faster than the
- * text is charged (call_query).
+ * Invariants: a text is a URL if Go's url.ParseRequestURI accepts it. Its parts are those of Go's
+ * url.Parse (url_text.c), so url() fails where url.Parse does, too. Parts of a URL are not ended by
+ * a NUL. Work that grows faster than the text is charged (call_query).
  */
 #include "server/resources/custom/rules/values/url_functions.h"
 
@@ -16,7 +16,7 @@
 #include "cel/values/run.h"
 #include "server/resources/custom/rules/values/url_text.h"
 
-#define PAIRS_MAX   10000 /* of a query; Go reads none of one with more */
+#define PAIRS_MAX   10000 /* of a query; of a query with more pairs, Go reads none */
 #define HEAP_LEVELS 14    /* of that many pairs */
 #define QUOTED_MAX  200   /* bytes of a text in a message, in quotes and with the NUL */
 
@@ -26,7 +26,7 @@ static const struct hf__cel_type url_type = {.kind = HF__CEL_OPAQUE,
 
 /* A value of the CEL type kubernetes.URL. Its parts live as long as the evaluation. */
 struct url {
-        struct hf__cel_opaque opaque; /* first, so that a pointer to it is one to the value */
+        struct hf__cel_opaque opaque; /* first, so that a pointer to it also points to the struct */
         struct hfd_url_form form;
         struct hfd_url_part host;  /* with the port, without escapes */
         struct hfd_url_part query; /* with escapes */
@@ -196,8 +196,8 @@ static size_t number_keys(const struct hf__cel_entry *pairs, size_t n, const uin
         return n_keys;
 }
 
-/* The map from each key to the list of its values, in the order of the pairs. One more of
- * everything is allocated, because a map without entries has an array, too. */
+/* The map from each key to the list of its values, in the order of the pairs. Each array has room
+ * for one more, so that none of them has the size 0 if there are no pairs. */
 static struct hf__cel_value group_pairs(struct hf__cel_run *run, const struct hf__cel_entry *pairs,
                                         size_t n) {
         uint32_t *order = hf__cel_alloc(run, (n + 1) * sizeof *order);
@@ -237,7 +237,7 @@ static struct hf__cel_value call_query(struct hf__cel_run *run, const struct hf_
         size_t n_max = 1;
         size_t n_pairs = 0;
 
-        /* The keys are sorted: a key is compared at each level of a heap. */
+        /* group_pairs sorts the keys: heap sort compares a key at each level of the heap. */
         if (!hf__cel_work(run, rest.n / 32 * HEAP_LEVELS))
                 return hf__cel_failure(run);
         for (size_t i = 0; i < rest.n; i++)

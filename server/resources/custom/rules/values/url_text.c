@@ -100,7 +100,8 @@ static char escaped_byte(const char *escape) {
 }
 
 /* Whether the place can have an escape for this byte. In a host only bytes beyond ASCII are
- * escaped, and the % itself, which begins the zone of an address. */
+ * escaped, and the % itself, which begins the zone of an address. In a zone, spaces can be escaped,
+ * and the characters that need no escape in a host. */
 static bool may_escape(char byte, enum place place) {
         if (byte == '%' || (place != IN_HOST && place != IN_ZONE))
                 return true;
@@ -131,7 +132,7 @@ static bool check_part(struct parser *p, struct hfd_url_part part, enum place pl
         return true;
 }
 
-/* "" or a colon and digits. */
+/* "", or a colon and any number of digits, even none. */
 static bool is_port(struct hfd_url_part part) {
         if (part.n > 0 && part.at[0] != ':')
                 return false;
@@ -141,14 +142,15 @@ static bool is_port(struct hfd_url_part part) {
         return true;
 }
 
-/* Where the escape of the % is that begins the zone of an address; part.n: it has no zone. */
+/* The index of "%25", the escaped % that begins the zone of an address; part.n: there is no zone.
+ */
 static size_t find_zone(struct hfd_url_part part) {
         const char *found = part.n > 0 ? memmem(part.at, part.n, "%25", 3) : NULL;
 
         return found ? (size_t)(found - part.at) : part.n;
 }
 
-/* Whether the n bytes are an address of this family. */
+/* Whether the part is an address of this family. */
 static bool is_address(int family, struct hfd_url_part part) {
         char text[INET6_ADDRSTRLEN + 1] = "";
         struct in6_addr address;
@@ -159,8 +161,8 @@ static bool is_address(int family, struct hfd_url_part part) {
         return inet_pton(family, text, &address) == 1;
 }
 
-/* Checks a host that begins with a bracket: an address of IPv6, which may have a zone, and a
- * port. */
+/* Checks a host that begins with a bracket: an address of IPv6, perhaps with a zone, in brackets,
+ * and perhaps a port. */
 static bool check_bracketed(struct parser *p, struct hfd_url_part host) {
         size_t close = find_last(host, ']');
         struct hfd_url_part name = tail(host, 1);
@@ -228,8 +230,8 @@ static bool parse_authority(struct parser *p, struct hfd_url_part authority) {
         return check_part(p, url->user, IN_USER) && check_part(p, url->password, IN_USER);
 }
 
-/* Moves the scheme from the beginning of *rest to the URL, and drops the colon. False: the text
- * begins with a colon. */
+/* Moves the scheme from the beginning of *rest to the URL, and drops the colon. A text without a
+ * valid scheme stays as it is. False: the text begins with a colon. */
 static bool take_scheme(struct parser *p, struct hfd_url_part *rest) {
         size_t n = 0;
 
@@ -246,7 +248,8 @@ static bool take_scheme(struct parser *p, struct hfd_url_part *rest) {
         return true;
 }
 
-/* request: as ParseRequestURI, otherwise as Parse, without the fragment. */
+/* request: as Go's ParseRequestURI does. Otherwise as Go's Parse does; the caller has cut the
+ * fragment off. */
 static bool parse(struct parser *p, struct hfd_url_part rest, bool request) {
         struct hfd_url_text *url = p->url;
         size_t n;

@@ -25,8 +25,8 @@ struct hfd_url_text {
         struct hfd_url_part fragment;
         bool has_user;
         bool has_password;
-        bool has_query; /* also an empty one */
-        bool omits_host;
+        bool has_query;  /* also an empty one */
+        bool omits_host; /* a scheme and a path, but no "//" between them: file:/a */
 };
 
 /* The parts of the text that hfd_url_text_write has written. */
@@ -41,8 +41,9 @@ struct hfd_url_form {
 bool hfd_url_text_parse_request(const char *text, size_t n, struct hfd_url_text *ret,
                                 char reason[static HFD_URL_REASON_MAX]);
 /* As Go's url.Parse, for a text that hfd_url_text_parse_request accepts: # begins the fragment, and
- * a text may begin with "//" and a host. False: *ret_n bytes of the text are no URL, and `reason`
- * says why. */
+ * a text may begin with "//" and a host. False: it is no URL, and `reason` says why. Go's message
+ * then shows the first *ret_n bytes: without the fragment, unless that is the mistake. True: *ret_n
+ * is n. */
 bool hfd_url_text_parse(const char *text, size_t n, struct hfd_url_text *ret, size_t *ret_n,
                         char reason[static HFD_URL_REASON_MAX]);
 /* Writes the URL as Go's String does, without a NUL. `out` has room for three times the text that

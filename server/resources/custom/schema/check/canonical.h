@@ -29,8 +29,9 @@ struct hfd_identities {
 int hfd_identity_print(const struct hf__json *element, const char *const *keys,
                        struct hf__strbuf *out);
 /* Makes the identities of all elements of an array, which must not change before
- * hfd_identities_done. Takes n log n time. 0 or -ENOMEM. The caller calls hfd_identities_done, also
- * after a failure. */
+ * hfd_identities_done. Takes n log n time. 0 or -ENOMEM. After a failure the texts are not set, so
+ * hfd_identities_find must not be called, unless the caller sets n to 0. The caller calls
+ * hfd_identities_done, also after a failure. */
 int hfd_identities_init(struct hfd_identities *identities, const struct hf__json *array,
                         const char *const *keys);
 void hfd_identities_done(struct hfd_identities *identities);

@@ -200,8 +200,8 @@ void hfd_check_report_too_many(const struct hfd_check_report *report, const stru
         drop_repeated(report->causes, n_before);
 }
 
-/* Writes the values of an enum, each in quotes, also those that are not texts. Values that do not
- * fit are left out. */
+/* Writes the values of an enum, each in quotes, also those that are not texts. The first value
+ * that does not fit, and all after it, are left out. */
 static void print_enum(const struct hf__json *values, char *out, size_t max) {
         char quoted[HFD_REPORT_VALUE_MAX];
         struct hf__strbuf text = {0};

@@ -52,7 +52,7 @@ static size_t find_repeated(const struct hfd_identities *identities,
         return n;
 }
 
-/* keys: of a list of type map; NULL: the list is a set. */
+/* Whether no element is repeated. keys: of a list of type map; NULL: the list is a set. */
 static bool check_unique(const struct hfd_check_report *report, bool records,
                          const struct hf__json *array, const char *const *keys,
                          const struct hfd_place *place) {
@@ -79,7 +79,7 @@ static bool check_unique(const struct hfd_check_report *report, bool records,
 }
 
 /* The elements of a list of type map must be objects before they can be compared by their keys.
- * Null counts as an object without keys. */
+ * Null counts as an object without keys. Only the first other element gets a cause. */
 static bool check_map(const struct hfd_check_report *report, bool records,
                       const struct hfd_custom_node *node, const struct hf__json *array,
                       const struct hfd_place *place) {

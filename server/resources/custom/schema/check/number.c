@@ -46,8 +46,8 @@ static int64_t cut_double(double value) {
         return value < -9223372036854775808.0 ? INT64_MIN : (int64_t)value;
 }
 
-/* exact: the type of the field can have the bound. Then Kubernetes prints it as an integer for a
- * value that is one. */
+/* exact: the type of the field can have the bound. Then Kubernetes prints the bound as an integer
+ * if the value is an integer. */
 static void print_bound(const struct number *number, double bound, bool exact,
                         char text[NUMBER_TEXT_MAX]) {
         if (number->is_integer && exact)
@@ -66,7 +66,8 @@ static bool is_in_integers(double value, const char *format) {
 }
 
 /* Whether the type and the format of the field can have this value: the number itself, or a bound
- * of the schema. what: what the value is, for the message. */
+ * of the schema. If not, adds a cause (if checked->records). what: what the value is, for the
+ * message. */
 static bool is_in_range(const struct number *number, double value, const char *what) {
         const bool is_integer_type = number->node->type == HFD_CUSTOM_INTEGER;
         char path[HFD_REPORT_PATH_MAX];
@@ -98,8 +99,8 @@ static double nearest_whole(double value) {
         return (double)(int64_t)(value + (value < 0 ? -0.5 : 0.5));
 }
 
-/* Quotients are rounded. So a quotient counts as whole within a relative error of 1e-9, as in
- * Kubernetes. */
+/* Quotients are rounded. So a quotient counts as whole within an error of 1e-9 (a relative
+ * error for quotients above 1), as in Kubernetes. exact: as in print_bound. */
 static bool is_multiple(const struct number *number, double factor, bool exact) {
         if (number->is_integer && exact)
                 return number->integer % cut_double(factor) == 0;
