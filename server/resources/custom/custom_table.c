@@ -3,8 +3,8 @@
  * The slots and the served kinds. Invariants:
  *
  *  - A slot's row never moves and is never freed before the table, so pointers to it need no count.
- *  - n_slots only grows, and only after the row is complete. hfd_custom_table_slots reads it
- *    without the lock; the array of rows is read under it.
+ *  - n_slots only grows, and only after the row is complete. hfd_custom_table_slots reads n_slots
+ *    without the lock; the array of rows is read only under the lock.
  *  - Nothing is called under the lock that takes another one.
  */
 #include "server/resources/custom/custom_table.h"

@@ -3,16 +3,16 @@
 /*
  * The custom resources of this process: their slots, and the kinds that are served now.
  *
- * A slot belongs to a group and plural as long as the table lives, whether a definition serves them
- * or not: objects may be read before their definition. Each slot has a permanent row, whose kind
- * and version are "".
+ * A slot is a number (hfd_resource_index) that stands for a group and plural. It belongs to them as
+ * long as the table lives, whether a definition serves them or not: objects may be read before
+ * their definition. Each slot has a permanent row, whose kind and version are "".
  *
  * The served kinds are a counted set, which is immutable from hfd_custom_table_replace on, and is
  * replaced as a whole.
  *
  * Lock: one mutex guards the slots and the pointer to the set. It is held for a look-up, or while a
- * slot is added. A request for a row of the table in resource_table.h does not take it. Thread:
- * any. Never blocks.
+ * slot is added. A look-up that finds its row in the table of resource_table.h does not take the
+ * mutex. Thread: any. Never blocks.
  */
 #include "server/resources/custom/custom_kind.h"
 #include "server/resources/resource.h"

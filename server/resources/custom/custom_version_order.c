@@ -18,8 +18,8 @@ struct version {
         long major, minor;
 };
 
-/* Reads digits, and moves *at behind them. False: there are none; or, as in Go, the number does not
- * fit, so that the version is not one of Kubernetes'. */
+/* Reads digits, and moves *at behind them. False: there are none; or the number does not fit in
+ * ret_number. As in Go, the version then does not count as one of Kubernetes' own. */
 static bool read_number(const char **at, long *ret_number) {
         char *end;
 

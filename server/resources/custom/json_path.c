@@ -2,9 +2,10 @@
 /*
  * Evaluates a JSON path, step by step.
  *
- * Invariant: only a step that selects several values ([*] and filters) tries one after the other,
- * for the rest of the path. A path with several of these steps costs as much as the values that it
- * visits, which are those of one object.
+ * Invariant: only a step that selects several values ([*], .* and filters) branches: for one value
+ * after the other, it evaluates the rest of the path, until there is a result. Even with
+ * several of these steps, a path visits each value of the object at most once, and once more for
+ * each filter.
  */
 #include "server/resources/custom/json_path.h"
 

@@ -16,7 +16,7 @@
 #include "server/resources/group_priority.h"
 #include "server/resources/rows/resource_table.h"
 
-/* The number of the first row of the table with this group and version; the number of rows of the
+/* The index of the first row of the table with this group and version; the number of rows of the
  * table, if none has them. */
 static size_t rank_in_table(const struct hfd_resource *row) {
         size_t n = hfd_resources_count();
@@ -41,7 +41,8 @@ static int compare_versions(const struct hfd_resource *x, const struct hfd_resou
         return order != 0 ? order : hfd_version_order(x->version, y->version);
 }
 
-/* The rows of the table keep their order (slot 0), and come before those of custom resources. */
+/* In one version of a group, the rows of the table (slot 0) keep their order, and come before those
+ * of custom resources. */
 static int compare_rows(const void *a, const void *b) {
         const struct hfd_resource *x = *(const struct hfd_resource *const *)a,
                                   *y = *(const struct hfd_resource *const *)b;

@@ -19,10 +19,10 @@ struct hfd_served_rows *hfd_served_rows_new(struct hfd_custom_table *table);
 /* Accepts NULL; returns NULL. */
 struct hfd_served_rows *hfd_served_rows_free(struct hfd_served_rows *rows);
 
-/* The number after that of the last row with the group, or the group and version, of row i. */
+/* The index after the last row that has the group of row i, or its group and version. */
 size_t hfd_served_group_end(const struct hfd_served_rows *rows, size_t i);
 size_t hfd_served_version_end(const struct hfd_served_rows *rows, size_t i);
-/* The number of the first row of a group, or of a group and version; n: there is none. */
+/* The index of the first row of a group, or of a group and version; rows->n: there is none. */
 size_t hfd_served_find_group(const struct hfd_served_rows *rows, const char *group);
 size_t hfd_served_find_version(const struct hfd_served_rows *rows, const char *group,
                                const char *version);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reads the webhook of a definition, see webhook_config.h. The rules of definitions have checked
- * its members, but not whether the bundle contains certificates. The call finds that out, and also
- * what is wrong with a definition in the store that breaks the rules.
+ * Reads the webhook of a definition, see webhook_config.h. The validation of the definition has
+ * checked the members, but not whether caBundle contains certificates. If it does not, the call of
+ * the webhook fails. A stored definition may be one that validation would refuse: what is wrong
+ * with its webhook shows in the call, too.
  *
- * Invariant: a bundle that cannot be decoded is a failure, never an absent bundle. Otherwise the
+ * Invariant: a caBundle that cannot be decoded is a failure, never an absent one. Otherwise the
  * system's CAs would be trusted instead of the one that the definition names.
  */
 #include "server/resources/custom/webhook_config.h"
@@ -20,7 +21,7 @@
 
 #define DEFAULT_PORT 443
 
-/* As in Kubernetes, a bundle of white space alone counts as absent. False: the text cannot be
+/* As in Kubernetes, a caBundle of white space alone counts as absent. False: the text cannot be
  * decoded, or memory has run out. */
 static bool read_bundle(const char *text, char **ret_pem) {
         char *data = NULL;

@@ -2,8 +2,8 @@
 /*
  * Validates the schema of a version, with its rules.
  *
- * Invariant: the rules (CEL) refer to the structure of the schema, so they are compiled only if it
- * is valid.
+ * Invariant: the rules (CEL) refer to the structure of the schema. So the rules of a new or changed
+ * schema are compiled only if its structure is valid.
  */
 #include "server/resources/custom/rules/custom_props.h"
 

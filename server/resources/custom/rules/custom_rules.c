@@ -49,8 +49,10 @@ struct part {
 
 static struct hfd_rule_node *walk_schema(struct walker *w, struct part *part);
 
-/* Whether the structure of the schema has a rule anywhere; below allOf and the like a structural
- * schema has none. Most schemas have no rule at all, and then nothing is made. */
+/* Whether the structure of the schema has a rule anywhere. Most schemas have no rule at all, and
+ * then nothing is made. Rules below allOf and the like do not count: a new definition has none
+ * there (walk_all_of), and those of a stored definition are passed over if the schema has no
+ * others. */
 static bool has_rules(const struct hf__json *props) {
         if (hf__json_first(hf__json_get(props, RULES)))
                 return true;
@@ -338,7 +340,8 @@ int hfd_custom_rules_new(const struct hf__json *props, const char *path,
         r = hfd_rule_library_ref(&rules->library);
         if (r == 0)
                 r = make_rules(rules, props, path, effort, causes);
-        /* A rule that was not compiled would be passed over for every object. */
+        /* Rules are not returned if only some of them were compiled: the others would be passed
+         * over for every object. */
         if (r != 0 || !rules->root || (effort && hfd_schema_effort_problem(effort)))
                 rules = hfd_custom_rules_free(rules);
         *ret = rules;

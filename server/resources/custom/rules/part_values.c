@@ -2,8 +2,8 @@
 /*
  * Finds the value of a part in that of the part above it.
  *
- * Invariant: a value is passed on with the declaration by which it was made. Whoever needs a value
- * that was made by another declaration makes its own.
+ * Invariant: a value is passed on with the declaration by which it was made. If the rules of a part
+ * have another declaration, the part makes a value of its own (hfd_rule_run_node).
  */
 #include "server/resources/custom/rules/part_values.h"
 
@@ -21,7 +21,8 @@ static bool find_field(const struct hfd_declared_field *field, struct hf__cel_va
                hf__cel_map_find(object.as.map, hf__cel_string(key, strlen(key)), ret_value);
 }
 
-/* The value at a position of a list or a map, which have one for each in JSON. */
+/* The value at a position of a list or a map. Both have one value for each element or member of the
+ * JSON, in the same order. */
 static bool find_at(struct hf__cel_value container, size_t at, struct hf__cel_value *ret_value) {
         if (container.kind == HF__CEL_LIST && at < container.as.list->n)
                 *ret_value = hf__cel_list_at(container.as.list, at);

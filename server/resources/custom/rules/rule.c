@@ -91,8 +91,8 @@ static int set_texts(struct hfd_rule *rule, struct hf__arena *arena, const struc
         return rule->detail ? 0 : -ENOMEM;
 }
 
-/* Sets the path that causes have in place of that of the value. A path with a mistake is left out;
- * rule_texts.c refuses it in a new definition. 0 or -ENOMEM. */
+/* Sets rule->field_path, which causes append to the path of the part. A path with a mistake is left
+ * out; rule_texts.c refuses it in a new definition. 0 or -ENOMEM. */
 static int set_field_path(struct hfd_rule *rule, struct hf__arena *arena,
                           struct hfd_structure *members, const struct hf__json *props,
                           const char *path) {

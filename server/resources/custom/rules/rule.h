@@ -14,7 +14,8 @@ struct hf__json;
 struct hfd_declared;
 struct hfd_structure;
 
-/* Levels of an expression. It bounds the stack that a compilation needs: see custom_rules.h. */
+/* The most levels of an expression. They bound the stack that a compilation needs: see
+ * custom_rules.h. */
 #define HFD_RULE_DEPTH 60
 
 /* The variables of the rules of one part of a schema: self and oldSelf. Never copied or moved: the
@@ -41,8 +42,8 @@ struct hfd_rule {
         struct hf__cel_program *message_program; /* may be NULL */
         const char *message_expression;
         const char *shown;      /* in errors of the rule: its message, or the rule */
-        const char *detail;     /* in the cause when the rule fails */
-        const char *field_path; /* "spec.a", or NULL */
+        const char *detail;     /* in the cause when an object breaks the rule */
+        const char *field_path; /* below the part of the rule: "spec.a"; NULL = the part itself */
         enum hfd_rule_reason reason;
         bool uses_old;
         bool message_uses_old;

@@ -2,8 +2,8 @@
 /*
  * Reads the fieldPath of a rule.
  *
- * Invariants: it is read as Kubernetes reads it, so that both accept the same paths. A property is
- * found through the index of its object, because a schema may have thousands of properties, and
+ * Invariants: a path is read as Kubernetes reads it, so that both accept the same paths. A property
+ * is found through the index of its object, because a schema may have thousands of properties, and
  * thousands of rules that name the last one.
  */
 #include "server/resources/custom/rules/rule_field.h"
@@ -18,7 +18,8 @@
 #include "base/strbuf.h"
 #include "server/resources/custom/schema/structure/structure.h"
 
-/* The bytes of the next token: a sign, a text in quotes, or the text before the next sign. */
+/* The bytes of the next token: a sign (one of ".[]"), a text in quotes, or the text before the next
+ * sign. */
 static size_t token_length(const char *text) {
         size_t n = 1;
 
@@ -51,7 +52,7 @@ static bool unquote_token(const char *token, size_t n, struct hf__strbuf *out) {
         return true;
 }
 
-/* Goes to a named part. *props becomes NULL if there is none. */
+/* Goes to a named part, and appends its name to `out`. *props becomes NULL if there is none. */
 static void enter_field(struct hfd_structure *members, const struct hf__json **props,
                         const char *name, struct hf__strbuf *out) {
         const struct hf__json *properties = hf__json_get(*props, "properties");
@@ -69,7 +70,7 @@ static void enter_field(struct hfd_structure *members, const struct hf__json **p
 }
 
 /* One part of the path, from its dot or bracket on. Returns its length in bytes; 0: it is
- * malformed, or the schema has no such part. */
+ * malformed. If the schema has no such part, *props becomes NULL (enter_field). */
 static size_t take_part(struct hfd_structure *members, const struct hf__json **props,
                         const char *path, struct hf__strbuf *name, struct hf__strbuf *out) {
         size_t n = token_length(path + 1);

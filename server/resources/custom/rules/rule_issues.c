@@ -67,7 +67,8 @@ static void print_rule(struct hf__strbuf *out, const struct hf__json *json) {
                 hf__strbuf_puts(out, "null}");
 }
 
-/* The path of a member of rule number `index`; valid until the path changes. */
+/* The path of a member of rule number `index`; valid until the path changes. n: bytes of the path
+ * of the part, as in the functions below. */
 static const char *path_of_rule(struct hfd_rule_issues *issues, size_t n, size_t index,
                                 const char *name) {
         hfd_rule_path_cut(&issues->path, n);

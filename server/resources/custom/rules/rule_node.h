@@ -14,7 +14,7 @@ struct hfd_declared;
 
 struct hfd_rule_node {
         const char *name;                    /* as a property of its parent; otherwise NULL */
-        struct hfd_rule_node *next;          /* while the tree is made */
+        struct hfd_rule_node *next;          /* only used while the tree is made */
         const char *type;                    /* of the schema; "" = none */
         const struct hfd_declared *declared; /* NULL: there are no rules here */
         struct hfd_rule *rules;

@@ -2,10 +2,10 @@
 /*
  * Evaluates the rules of one part of an object, and writes causes.
  *
- * Invariants: an evaluation costs at most CALL_COST_MAX, and takes CALL_WORK_MAX steps. The first
- * one that the budgets of the object do not cover stops the run. Values count as work before they
- * are made, each once: the parts below find theirs in it (part_values.h). The memory of an
- * evaluation is freed before the next one.
+ * Invariants: an evaluation ends when its cost exceeds CALL_COST_MAX, or its steps exceed
+ * CALL_WORK_MAX. The first evaluation that the budgets of the object do not cover stops the run. A
+ * value counts as work before it is made, and only once: it contains the values of the parts below
+ * (part_values.h). The memory of the evaluations of a rule is freed before the next rule.
  */
 #include "server/resources/custom/rules/rule_run.h"
 
@@ -80,7 +80,7 @@ static void stop_over_budget(const struct subject *s) {
 
 /* ---- a broken rule ---- */
 
-/* Appends the value as causes show it: not at all if it is an object or a list, and may be large.
+/* Appends the value as causes show it. An object or a list is not shown, because it may be large.
  */
 static void print_value(struct hf__strbuf *out, const struct subject *s) {
         char quoted[300];
@@ -130,9 +130,9 @@ static void add_broken(const struct subject *s, const struct hfd_rule *rule, con
         hf__strbuf_done(&text);
 }
 
-/* Whether a pair around this one is known to be equal. Otherwise an unchanged object that breaks
- * rules at many levels would be compared once for each of them. (Each part that differs adds a
- * cause, and the run stops when the causes are full.) */
+/* Whether a pair around this one is known to be equal. Without this check, an unchanged object
+ * that breaks rules at many levels would be compared once for each level. (Each part that differs
+ * adds a cause, and the run stops when the causes are full.) */
 static bool is_in_equal_pair(const struct hfd_rule_pair *pair) {
         const struct hfd_rule_pair *around = pair->around;
 
@@ -200,8 +200,9 @@ static bool exceeds_cost(struct hf__cel_value error) {
         return strncmp(error.as.text, start, sizeof start - 1) == 0;
 }
 
-/* The result of messageExpression. NULL: it fails or is not usable, so `message` is used. If the
- * budget or a limit is exceeded, *ret_text is the cause with which the caller stops the run. */
+/* The result of messageExpression. NULL: it fails or is not usable, so rule->detail is used. If the
+ * budget or a limit is exceeded, the result is NULL, and ret_text is the cause with which the
+ * caller stops the run; otherwise ret_text is "". */
 static const char *evaluate_message(struct subject *s, const struct hfd_rule *rule, char *ret_text,
                                     size_t max) {
         struct hf__cel_value value;
@@ -294,7 +295,7 @@ static void run_rule(struct subject *s, const struct hfd_rule *rule,
 
 /* ---- the rules of a part ---- */
 
-/* The parts of a value; more than max are not counted. */
+/* The number of parts of a value, itself included. Above max the count stops. */
 static size_t count_parts(const struct hf__json *json, size_t max) {
         size_t n = 1;
 
@@ -303,7 +304,8 @@ static size_t count_parts(const struct hf__json *json, size_t max) {
         return n;
 }
 
-/* Makes the value of the part, or of its old form. false: the budget does not cover it. */
+/* Makes the value of the part, or of its old form. false: the budget does not cover it. If memory
+ * runs out, run->values.failed is set, and the value must not be used. */
 static bool make_value(struct subject *s, const struct hf__json *json,
                        struct hf__cel_value *ret_value) {
         const uint64_t max = s->run->work_budget / PART_WORK;
@@ -319,8 +321,9 @@ static bool make_value(struct subject *s, const struct hf__json *json,
         return true;
 }
 
-/* Makes oldSelf. old NULL: the optional is empty. Without an optional, a messageExpression that
- * uses oldSelf then fails, and a rule that uses it is not evaluated at all (rule_applies). */
+/* Makes oldSelf. old NULL: for rules with optionalOldSelf, oldSelf is an empty optional. Of other
+ * rules, a messageExpression that uses oldSelf then fails, and a rule that uses oldSelf itself is
+ * not evaluated at all (rule_applies). */
 static void set_old(struct subject *s, const struct hf__json *old) {
         struct hf__cel_value *held;
 

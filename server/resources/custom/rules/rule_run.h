@@ -17,8 +17,8 @@ struct hfd_rule_node;
 struct hfd_rule_pair {
         const struct hf__json *object;
         const struct hf__json *old;
-        /* The pair around this one, if both parts are at the same place of theirs; NULL = none. If
-         * its parts are equal, so are these. */
+        /* The pair of the part above, if object has the same place in around->object that old has
+         * in around->old; NULL = none. So if that pair is equal, this one is, too. */
         const struct hfd_rule_pair *around;
         bool compared;
         bool equal; /* if compared */
@@ -44,8 +44,9 @@ struct hfd_rule_run {
         struct hf__arena evaluation; /* what one rule needs */
 };
 
-/* Evaluates the rules of node. old NULL: the part has no old value. values: those that the parts
- * above have; the function adds those that it makes. */
+/* Evaluates the rules of node. old NULL: the part has no old value. values: those of the part that
+ * were found in the part above. The function adds those that it makes; if node has another
+ * declaration, they replace the others. */
 void hfd_rule_run_node(struct hfd_rule_run *run, const struct hfd_rule_node *node,
                        const struct hf__json *object, const struct hf__json *old,
                        struct hfd_rule_correlation correlation, struct hfd_part_values *values);

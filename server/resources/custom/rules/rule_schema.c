@@ -9,8 +9,8 @@
 #include "base/json.h"
 #include "base/strbuf.h"
 
-/* The schema of additionalProperties, and below it that of items. NULL: there is none; or it is
- * true, false or a list, in which no rule can stand. */
+/* This function returns the schema of additionalProperties, the next one that of items. NULL: there
+ * is none; or it is true, false or a list, in which no rule can stand. */
 static const struct hf__json *schema_of_values(const struct hf__json *props) {
         const struct hf__json *part = hf__json_get(props, "additionalProperties");
 

@@ -4,8 +4,9 @@
  * are there, no text is blank, messages are one line, the reason is a known one, and fieldPath
  * leads to a field.
  *
- * Invariants: the texts of the causes and their order are those of kube-apiserver. A function that
- * gets `path` leaves in it the first n bytes that it had, which are the path of the rule.
+ * Invariants: the texts of the causes and their order are those of kube-apiserver. A static
+ * function with the parameters path and n does not change the first n bytes of path, which are the
+ * path of the rule.
  */
 #include "server/resources/custom/rules/rule_texts.h"
 

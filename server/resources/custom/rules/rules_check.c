@@ -5,8 +5,8 @@
  * Invariants: a part is compared with its counterpart in the old object only where there is one:
  * the same property, the same key of a map, the same keys of a list that is a map. Counterparts are
  * found in logarithmic time. Values are made by the uppermost part that has rules, and freed when
- * its parts are checked. The recursion follows the object and nested allOf, and its frames are
- * small, because the large ones, those of hfd_rule_run_node, are not part of it.
+ * all parts below it have been checked. The recursion follows the object and nested allOf, and its
+ * frames are small, because the large ones, those of hfd_rule_run_node, are not part of it.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -153,14 +153,15 @@ struct checked {
         const struct hfd_part_values *values;
 };
 
-/* Checks the part `json`, which is at the position `at`: the property of an object, or (NULL) an
- * element of a list. found: its old version; NULL = none. */
+/* Checks the part `json`, which is at the position `at` of the part above. property: its name in an
+ * object; NULL: it is an element of a list. found: its old version; NULL = none. */
 static void check_part(struct hfd_rule_run *run, const struct hfd_rule_node *node,
                        const struct checked *above, const char *property,
                        const struct hf__json *json, size_t at, const struct index_entry *found) {
         struct hfd_rule_pair pair = {.object = json, .old = found ? found->json : NULL};
 
-        /* Keys that occur twice may give an element the old form of another one. */
+        /* If keys occur twice, an element may get the old form of another one. It may then differ
+         * from that form even if both lists are equal. */
         if (found && (property || found->place == at))
                 pair.around = above->correlation.current;
         check_node(run, node, pair.object, pair.old,

@@ -2,8 +2,8 @@
 /*
  * Decimal numbers (decimal.h), in groups of nine digits.
  *
- * Invariant: a number has no group 0 at its end, so that of two numbers the one with more groups is
- * larger.
+ * Invariant: the most significant group of a number, which is the last one, is not 0. So of two
+ * numbers without their signs, the one with more groups is larger.
  */
 #include "server/resources/custom/rules/values/decimal.h"
 
@@ -49,7 +49,8 @@ bool hfd_decimal_read(struct hf__cel_run *run, bool negative, const char *digits
         n_dropped = n_dropped < n ? n_dropped : n;
         n -= n_dropped;
         rounds = has_digit(digits + n, n_dropped);
-        const size_t n_groups = (n + n_zeros) / GROUP_DIGITS + 2; /* a part, and the carry */
+        /* One more for the digits that fill a group only in part, and one for the carry. */
+        const size_t n_groups = (n + n_zeros) / GROUP_DIGITS + 2;
         uint32_t *groups = alloc_groups(run, n_groups);
         if (!groups)
                 return false;

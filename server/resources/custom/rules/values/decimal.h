@@ -3,8 +3,8 @@
 /*
  * Decimal numbers of any length with nine digits after the point, as quantities of CEL have them:
  * Go's inf.Dec at this scale. A number is immutable; its digits are in the memory of the run that
- * makes it. What is in proportion to the groups counts as work of the run, except a comparison,
- * which has no run. Thread: that of the run.
+ * makes it. Each function counts work in proportion to the groups of its numbers in the run, except
+ * the comparison, which gets no run. Thread: that of the run.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -25,8 +25,8 @@ struct hfd_decimal {
  * with it. False: the run has failed. */
 bool hfd_decimal_read(struct hf__cel_run *run, bool negative, const char *digits, size_t n,
                       int exponent, struct hfd_decimal *ret_decimal);
-/* < 0: a is less than b; 0: they are equal; > 0: a is greater. Takes time for the groups of one,
- * which the caller counts as work. */
+/* < 0: a is less than b; 0: they are equal; > 0: a is greater. Takes time in proportion to
+ * the groups of one of them, which the caller counts as work. */
 int hfd_decimal_compare(const struct hfd_decimal *a, const struct hfd_decimal *b);
 /* The sum. False: the run has failed. */
 bool hfd_decimal_add(struct hf__cel_run *run, const struct hfd_decimal *a,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Makes declarations from OpenAPI schemas. props: the properties of a schema as JSON, as in a
+ * Makes declarations from OpenAPI schemas. props: a schema as JSON (JSONSchemaProps), as in a
  * CustomResourceDefinition. The functions call themselves for inner schemas, whose depth the parser
  * of JSON limits.
  *
@@ -40,7 +40,7 @@ static bool read_limit(const struct hf__json *props, const char *name, int64_t *
 static int64_t four_times(int64_t n) { return n > INT64_MAX / 4 ? INT64_MAX : 4 * n; }
 
 /* kind: how values are made; type_kind: the kind of their CEL type; max_size: of the type, in
- * bytes, elements or fields. */
+ * bytes, elements or members. */
 static struct hfd_declared *new_declared(struct hfd_declaring *d, enum hfd_declared_kind kind,
                                          enum hf__cel_kind type_kind, int64_t min_size,
                                          int64_t max_size) {
@@ -72,8 +72,9 @@ static int64_t longest_value(const struct hf__json *values) {
         return longest;
 }
 
-/* A text with a format becomes a value of another type. The sizes are Kubernetes' estimates of the
- * JSON, with the quotes. */
+/* A text with one of these four formats becomes a value of another type. The sizes are Kubernetes'
+ * estimates. The least sizes, and all sizes of times and durations, are those of the JSON with its
+ * quotes; the other largest sizes are those of the text alone. */
 static struct hfd_declared *declare_string(struct hfd_declaring *d, const struct hf__json *props) {
         int64_t max = REQUEST_MAX - 2;
         int64_t length;
@@ -155,7 +156,7 @@ static struct hfd_declared *declare_list(struct hfd_declaring *d, const struct h
 }
 
 /* Without maxProperties, a map has as many members as fit in a request: each needs six bytes for
- * quotes, a key, a colon and a comma. */
+ * the quotes, a key of two bytes, a colon and a comma. */
 static struct hfd_declared *declare_map(struct hfd_declaring *d, const struct hf__json *props,
                                         const struct hf__json *values) {
         const struct hfd_declared *element =
@@ -270,7 +271,7 @@ static bool add_string(struct hfd_declaring *d, struct hfd_declared *object, con
         return string && add_field(d, object, name, string);
 }
 
-/* The maxLength at a path of the schema, if it is less than max; otherwise max. */
+/* The maxLength at a path of the schema, if it is less than max and not negative; otherwise max. */
 static int64_t capped_size(const struct hf__json *metadata, const char *path, int64_t max) {
         int64_t length;
 

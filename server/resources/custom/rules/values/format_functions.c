@@ -65,12 +65,12 @@ static void check_subdomain_text(struct broken *out, const char *prefix, const c
                 add_error(out, prefix, hfd_dns_subdomain_rule);
 }
 
+/* This check and those below are for struct format. Some of their texts differ from the rules for
+ * names of objects, which say "bytes" for "characters". */
 static void check_subdomain(struct broken *out, const char *text) {
         check_subdomain_text(out, "", text, "must be no more than 253 characters");
 }
 
-/* The checks below are those of struct format. Some of their texts differ from the rules for names
- * of objects, which say "bytes" for "characters". */
 static void check_label(struct broken *out, const char *text) {
         if (strlen(text) > HFD_DNS_LABEL_MAX)
                 add_error(out, "", "must be no more than 63 characters");
@@ -80,7 +80,8 @@ static void check_label(struct broken *out, const char *text) {
                 add_error(out, "", "must not contain dots");
 }
 
-/* Only one text, unlike check_label: Kubernetes has a single regular expression for this format. */
+/* Only one text for wrong characters and dots, unlike check_label: Kubernetes has a single regular
+ * expression for this format. */
 static void check_dns1035_label(struct broken *out, const char *text) {
         if (strlen(text) > HFD_DNS_LABEL_MAX)
                 add_error(out, "", "must be no more than 63 characters");
