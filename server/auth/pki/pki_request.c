@@ -37,6 +37,7 @@
 /* As in Go's library, which refuses shorter keys and longer exponents. */
 #define MIN_RSA_BITS      1024
 #define MAX_EXPONENT_BITS 31
+#define DEPTH_MAX         16         /* of elements within others */
 #define BACKDATE          300        /* seconds; the clocks of other machines may be behind */
 #define SHORT             (8 * 3600) /* seconds; BACKDATE does not reduce a shorter lifetime */
 
@@ -88,6 +89,27 @@ static bool read_block(BIO *bio, struct block *block) {
         return false;
 }
 
+/* Whether n bytes are elements in DER, as far as their forms and lengths tell. OpenSSL reads other
+ * encodings, too. Go's library reads none of them: it refuses the request, or skips the attribute.
+ */
+static bool is_der(const unsigned char *at, long n, int depth) {
+        for (const unsigned char *end = at + n; at < end; at += n) {
+                const unsigned char *begin = at;
+                int tag, class, form = ASN1_get_object(&at, &n, &tag, &class, (long)(end - at));
+                bool constructed = form & V_ASN1_CONSTRUCTED;
+
+                /* 0x80: it is malformed; 1: its length is not definite */
+                if (form & 0x81 || ASN1_object_size(constructed, (int)n, tag) != at - begin + n)
+                        return false;
+                if (constructed && class == V_ASN1_UNIVERSAL && tag != V_ASN1_SEQUENCE &&
+                    tag != V_ASN1_SET)
+                        return false; /* a text in parts */
+                if (constructed && (depth == 0 || !is_der(at, n, depth - 1)))
+                        return false;
+        }
+        return true;
+}
+
 /* The first block must be the request. As in Kubernetes, text after it is ignored. NULL: *ret_fault
  * is the reason, or NULL if memory ran out. Empties the error queue. */
 static X509_REQ *parse_request(const char *pem, size_t n, const char **ret_fault) {
@@ -104,6 +126,11 @@ static X509_REQ *parse_request(const char *pem, size_t n, const char **ret_fault
                         X509_REQ_free(request);
                         request = NULL;
                         *ret_fault = "asn1: syntax error: trailing data";
+                }
+                if (request && !is_der(block.data, block.n, DEPTH_MAX)) {
+                        X509_REQ_free(request);
+                        request = NULL;
+                        *ret_fault = "asn1: syntax error: the request is not in DER";
                 }
         }
         if ((ran_out_of_memory() || !bio) && !request)
