@@ -66,6 +66,9 @@ static void test_bearer_tokens_are_authenticated(void **state) {
         expect_token(auth, "bearer t1", 0, "alice", "system:authenticated|");
         expect_token(auth, "Bearer t1 t3", 0, "alice", "system:authenticated|");
         expect_token(auth, "Bearer t1 ", 0, "alice", "system:authenticated|");
+        expect_token(auth, "\t Bearer t1\t", 0, "alice", "system:authenticated|");
+        expect_token(auth, "Bearer t1\tx", HF_E_UNAUTHORIZED, NULL, NULL);
+        expect_token(auth, "Bearer \t", 0, "system:anonymous", "system:unauthenticated|");
         expect_token(auth, "Bearer x t1", HF_E_UNAUTHORIZED, NULL, NULL);
         expect_token(auth, "Bearer t,2", 0, "bob \"the\" b",
                      "dev|ops|system:masters|system:authenticated|");
