@@ -391,6 +391,56 @@ static void test_the_sets_of_a_subject_are_kept(void **state) {
                                  "subject=O = a + O = b, O = c, CN = x\n"));
 }
 
+/* Text around the block is ignored, and so are a carriage return and blanks at the ends of lines.
+ */
+static void test_the_first_block_is_the_request(void **state) {
+        char *pem = make_request(EC, "-subj /O=first/CN=x"), *other, text[4096];
+        size_t n = 0;
+
+        other = make_request(EC, "-subj /O=other/CN=x");
+        n += (size_t)snprintf(text, sizeof text, "-----END \nsome text\n");
+        for (const char *c = pem; *c; c++)
+                n += (size_t)snprintf(text + n, sizeof text - n, *c == '\n' ? "\t \r\n" : "%c", *c);
+        (void)snprintf(text + n, sizeof text - n, "text\n%s", other);
+        expect_fault(text, "");
+        assert_int_equal(hfd_pki_request_in(text, strlen(text), "first"), 1);
+        assert_int_equal(hfd_pki_request_in(text, strlen(text), "other"), 0);
+        free(pem);
+        free(other);
+}
+
+/* Go skips the first block and reads the second one. OpenSSL reads the first one: its certificate
+ * would be another one than the approver has seen. */
+static void test_a_block_that_go_skips_is_refused(void **state) {
+        static const char none[] = "PEM block type must be CERTIFICATE REQUEST";
+        char *hidden = make_request(EC, "-subj /O=hidden/CN=x"), *shown, text[4096], filler[255];
+        char *first = strchr(hidden, '\n') + 1, *end = strstr(hidden, "\n-----END");
+        int n_begin = (int)(first - hidden), n_base64 = (int)(end - first);
+
+        shown = make_request(EC, "-subj /O=shown/CN=x");
+        memset(filler, 'x', sizeof filler - 1);
+        filler[sizeof filler - 1] = '\0';
+        for (int i = 0; i < 6; i++) {
+                const char *before = "", *headers = "", *after = "";
+                if (i == 0)
+                        headers = "X: y\n?\n\n";
+                else if (i == 1)
+                        before = "\xef\xbb\xbf";
+                else if (i == 2)
+                        before = filler;
+                else if (i == 3)
+                        after = "\x01";
+                else if (i == 4)
+                        after = "-";
+                (void)snprintf(text, sizeof text, "%s%.*s%s%.*s%s%s%s", before, n_begin, hidden,
+                               headers, n_base64, first, after, end, shown);
+                expect_fault(text, i == 5 ? "" : none);
+                assert_int_equal(hfd_pki_request_in(text, strlen(text), "hidden"), i == 5);
+        }
+        free(hidden);
+        free(shown);
+}
+
 /* ---- alternative names ---- */
 
 static void test_names_that_go_refuses_are_refused(void **state) {
@@ -649,6 +699,8 @@ int main(void) {
                 cmocka_unit_test(test_the_subject_has_what_kubernetes_copies),
                 cmocka_unit_test(test_a_string_that_go_cannot_read_is_not_copied),
                 cmocka_unit_test(test_the_sets_of_a_subject_are_kept),
+                cmocka_unit_test(test_the_first_block_is_the_request),
+                cmocka_unit_test(test_a_block_that_go_skips_is_refused),
                 cmocka_unit_test(test_names_that_go_refuses_are_refused),
                 cmocka_unit_test(test_names_that_an_approver_does_not_see_are_not_copied),
                 cmocka_unit_test(test_a_request_that_is_not_in_der_is_refused),
