@@ -282,6 +282,26 @@ static void test_a_reload_verifies_the_clients_of_open_connections(void **state)
         x509_identity_deinit(&ca2);
 }
 
+/* As in Go, each certificate of the file is trusted by itself. */
+static void test_a_ca_may_be_below_another_one(void **state) {
+        struct x509_identity middle = x509_identity_make("middle", NULL, &f.ca, true, 3600);
+        struct x509_identity id = x509_identity_make("alice", "ops", &middle, false, 3600);
+        struct hf_status status = {0};
+        struct tls_client c;
+
+        assert_int_equal(tls_client_open(&c, hfd_http_port(f.http), NULL, &id, 0), 0);
+        assert_true(says(&c, PEER, "bad alice ops")); /* it does not send the one in between */
+        tls_client_drop(&c, c.n_in);
+        assert_int_equal(hfd_http_reload(f.http, f.server.cert_pem, f.server.key_pem,
+                                         middle.cert_pem, &status),
+                         0);
+        assert_true(says(&c, PEER, "verified alice ops"));
+        expect_peer(&id, "verified alice ops");
+        tls_client_close(&c);
+        x509_identity_deinit(&id);
+        x509_identity_deinit(&middle);
+}
+
 /* The CA comes after the client. A certificate that names no user is never good. */
 static void test_a_reload_can_add_the_ca_of_an_open_connection(void **state) {
         struct x509_identity ca2 = x509_identity_make("ca-2", NULL, NULL, true, 3600);
@@ -721,6 +741,8 @@ int main(void) {
                 cmocka_unit_test_setup_teardown(
                         test_a_reload_verifies_the_clients_of_open_connections, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_a_weak_ca_verifies_nobody, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_a_ca_may_be_below_another_one, setup,
+                                                teardown),
                 cmocka_unit_test_setup_teardown(test_a_reload_can_add_the_ca_of_an_open_connection,
                                                 setup, teardown),
                 cmocka_unit_test_setup_teardown(test_a_certificate_is_valid_as_long_as_its_chain,
