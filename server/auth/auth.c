@@ -191,13 +191,24 @@ int hfd_auth_authenticate_token(struct hfd_auth *auth, const char *token,
 }
 
 /* The token of an Authorization header, and in *ret_n its length. NULL: there is none. As in
- * Kubernetes, the token is between the first space and the second one. So two spaces in front of it
- * make an empty token, which counts as no token. */
+ * Kubernetes, white space around the header does not count, and the token is between the first
+ * space and the second one. So two spaces in front of it make an empty token, which counts as no
+ * token. */
 static const char *bearer_token(const char *header, size_t *ret_n) {
-        if (strncasecmp(header, "Bearer ", 7) != 0)
+        static const char scheme[] = "Bearer ";
+        const char *begin = header + strspn(header, " \t");
+        size_t n = strlen(begin);
+
+        while (n > 0 && (begin[n - 1] == ' ' || begin[n - 1] == '\t'))
+                n--;
+        if (n <= strlen(scheme) || strncasecmp(begin, scheme, strlen(scheme)) != 0)
                 return NULL;
-        *ret_n = strcspn(header + 7, " ");
-        return *ret_n > 0 ? header + 7 : NULL;
+        const char *token = begin + strlen(scheme);
+        n -= strlen(scheme);
+        *ret_n = strcspn(token, " ");
+        if (*ret_n > n)
+                *ret_n = n;
+        return *ret_n > 0 ? token : NULL;
 }
 
 /* token has n bytes, and text may follow it. Results as hfd_auth_authenticate_token. */

@@ -60,6 +60,14 @@ static bool is_basic(const char *header) {
         return found;
 }
 
+/* Whether the header has a token, or at least a text in its place. White space around the header
+ * does not count. */
+static bool is_bearer(const char *header) {
+        const char *begin = header + strspn(header, " \t");
+
+        return strncasecmp(begin, "Bearer ", 7) == 0 && begin[7 + strspn(begin + 7, " \t")] != '\0';
+}
+
 /* Appends how the sender has tried to authenticate, in the words of kube-apiserver. */
 static void put_attempts(struct hfd_request_context *context, struct hf__strbuf *out) {
         struct hfd_http_request *request = context->request;
@@ -71,7 +79,7 @@ static void put_attempts(struct hfd_request_context *context, struct hf__strbuf 
                 bool tried;
         } methods[] = {
                 {"basic", header && is_basic(header)},
-                {"bearer", header && strncasecmp(header, "Bearer ", 7) == 0},
+                {"bearer", header && is_bearer(header)},
                 {"access_token", r == HF_E_INVALID || (r == 0 && token[0])},
                 {"x509", hfd_http_request_peer(request).kind != HFD_PEER_NONE},
         };

@@ -103,7 +103,7 @@ bool hfd_pem_trust(SSL_CTX *ctx, const char *pem, bool announce) {
         X509_STORE *store = SSL_CTX_get_cert_store(ctx);
         X509 *cert;
         size_t n = 0;
-        bool ok = true;
+        bool ok = X509_STORE_set_flags(store, X509_V_FLAG_PARTIAL_CHAIN) == 1;
 
         while (ok && (cert = read_next_cert(bio)) != NULL) {
                 ok = X509_STORE_add_cert(store, cert) == 1 &&

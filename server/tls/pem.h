@@ -25,7 +25,7 @@ EVP_PKEY *hfd_pem_read_key(const char *pem);
 bool hfd_pem_use_chain(SSL_CTX *ctx, const char *pem);
 /* Uses the first key as that of ctx. */
 bool hfd_pem_use_key(SSL_CTX *ctx, const char *pem);
-/* Makes ctx trust all certificates in the text. False also if there is none, or if one of them is
- * malformed. announce: a server also sends their names to clients, so that these can choose a
- * certificate. */
+/* Makes ctx trust all certificates in the text, each by itself, as Go does: also one that another
+ * CA has issued. False also if there is none, or if one of them is malformed. announce: a server
+ * also sends their names to clients, so that these can choose a certificate. */
 bool hfd_pem_trust(SSL_CTX *ctx, const char *pem, bool announce);

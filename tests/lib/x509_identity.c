@@ -27,9 +27,8 @@ static void add_name(X509_NAME *name, const char *field, const char *value) {
         assert(r == 1);
 }
 
-static void set_constraints(X509 *cert, bool is_ca) {
-        X509_EXTENSION *extension = X509V3_EXT_conf_nid(NULL, NULL, NID_basic_constraints,
-                                                        is_ca ? "critical,CA:TRUE" : "CA:FALSE");
+static void add_extension(X509 *cert, int nid, const char *value) {
+        X509_EXTENSION *extension = X509V3_EXT_conf_nid(NULL, NULL, nid, value);
 
         assert(extension);
         X509_add_ext(cert, extension, -1);
@@ -67,7 +66,8 @@ struct x509_identity x509_identity_make(const char *common_name, const char *org
                 add_name(name, "O", organisation);
         X509_set_issuer_name(identity.cert, issuer ? X509_get_subject_name(issuer->cert) : name);
         X509_set_pubkey(identity.cert, identity.key);
-        set_constraints(identity.cert, is_ca);
+        add_extension(identity.cert, NID_basic_constraints,
+                      is_ca ? "critical,CA:TRUE" : "CA:FALSE");
         sign(&identity, issuer);
         return identity;
 }
@@ -75,6 +75,12 @@ struct x509_identity x509_identity_make(const char *common_name, const char *org
 void x509_identity_add_name(struct x509_identity *identity, const char *field, const char *value,
                             const struct x509_identity *issuer) {
         add_name(X509_get_subject_name(identity->cert), field, value);
+        sign(identity, issuer);
+}
+
+void x509_identity_add_extension(struct x509_identity *identity, int nid, const char *value,
+                                 const struct x509_identity *issuer) {
+        add_extension(identity->cert, nid, value);
         sign(identity, issuer);
 }
 

@@ -20,4 +20,7 @@ struct x509_identity x509_identity_make(const char *common_name, const char *org
  * X509_NAME_add_entry_by_txt. issuer: as before. */
 void x509_identity_add_name(struct x509_identity *identity, const char *field, const char *value,
                             const struct x509_identity *issuer);
+/* The same for an extension. nid and value: as for X509V3_EXT_conf_nid. */
+void x509_identity_add_extension(struct x509_identity *identity, int nid, const char *value,
+                                 const struct x509_identity *issuer);
 void x509_identity_deinit(struct x509_identity *identity);

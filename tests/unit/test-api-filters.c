@@ -247,6 +247,8 @@ static void test_the_audit_log_says_how_a_sender_has_tried(void **state) {
                 {"Basic YTpi", "a=1&access_token=long", HFD_PEER_BAD, "basic, access_token, x509"},
                 {"Basic YWI=", "access_token=t", HFD_PEER_BAD, "access_token, x509"},
                 {"Basic ?", "", HFD_PEER_BAD, "x509"},
+                {" Bearer wrong", "", HFD_PEER_BAD, "bearer, x509"},
+                {"Bearer  ", "", HFD_PEER_BAD, "x509"},
         };
         char dir[] = "/tmp/hf-filters-XXXXXX", policy_path[64], log_path[64], *log = NULL;
         struct hfd_audit_config config = {.policy_file = policy_path, .log = {.path = log_path}};

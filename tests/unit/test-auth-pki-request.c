@@ -391,6 +391,56 @@ static void test_the_sets_of_a_subject_are_kept(void **state) {
                                  "subject=O = a + O = b, O = c, CN = x\n"));
 }
 
+/* Text around the block is ignored, and so are a carriage return and blanks at the ends of lines.
+ */
+static void test_the_first_block_is_the_request(void **state) {
+        char *pem = make_request(EC, "-subj /O=first/CN=x"), *other, text[4096];
+        size_t n = 0;
+
+        other = make_request(EC, "-subj /O=other/CN=x");
+        n += (size_t)snprintf(text, sizeof text, "-----END \nsome text\n");
+        for (const char *c = pem; *c; c++)
+                n += (size_t)snprintf(text + n, sizeof text - n, *c == '\n' ? "\t \r\n" : "%c", *c);
+        (void)snprintf(text + n, sizeof text - n, "text\n%s", other);
+        expect_fault(text, "");
+        assert_int_equal(hfd_pki_request_in(text, strlen(text), "first"), 1);
+        assert_int_equal(hfd_pki_request_in(text, strlen(text), "other"), 0);
+        free(pem);
+        free(other);
+}
+
+/* Go skips the first block and reads the second one. OpenSSL reads the first one: its certificate
+ * would be another one than the approver has seen. */
+static void test_a_block_that_go_skips_is_refused(void **state) {
+        static const char none[] = "PEM block type must be CERTIFICATE REQUEST";
+        char *hidden = make_request(EC, "-subj /O=hidden/CN=x"), *shown, text[4096], filler[255];
+        char *first = strchr(hidden, '\n') + 1, *end = strstr(hidden, "\n-----END");
+        int n_begin = (int)(first - hidden), n_base64 = (int)(end - first);
+
+        shown = make_request(EC, "-subj /O=shown/CN=x");
+        memset(filler, 'x', sizeof filler - 1);
+        filler[sizeof filler - 1] = '\0';
+        for (int i = 0; i < 6; i++) {
+                const char *before = "", *headers = "", *after = "";
+                if (i == 0)
+                        headers = "X: y\n?\n\n";
+                else if (i == 1)
+                        before = "\xef\xbb\xbf";
+                else if (i == 2)
+                        before = filler;
+                else if (i == 3)
+                        after = "\x01";
+                else if (i == 4)
+                        after = "-";
+                (void)snprintf(text, sizeof text, "%s%.*s%s%.*s%s%s%s", before, n_begin, hidden,
+                               headers, n_base64, first, after, end, shown);
+                expect_fault(text, i == 5 ? "" : none);
+                assert_int_equal(hfd_pki_request_in(text, strlen(text), "hidden"), i == 5);
+        }
+        free(hidden);
+        free(shown);
+}
+
 /* ---- alternative names ---- */
 
 static void test_names_that_go_refuses_are_refused(void **state) {
@@ -463,6 +513,95 @@ static void test_names_that_an_approver_does_not_see_are_not_copied(void **state
         X509_free(cert);
         BIO_free(bio);
         free(pem);
+}
+
+/* Writes the header of an element in front of n bytes. long_form: its length in a byte more than
+ * DER allows. Returns the new number of bytes. */
+static size_t wrap(unsigned char *bytes, size_t n, unsigned char tag, bool long_form) {
+        unsigned char header[4] = {tag, (unsigned char)n};
+        size_t n_header = 2;
+
+        if (n >= 128 || long_form) {
+                header[1] = n < 256 ? 0x81 : 0x82;
+                header[2] = (unsigned char)(n < 256 ? n : n >> 8);
+                header[3] = (unsigned char)n;
+                n_header = n < 256 ? 3 : 4;
+        }
+        memmove(bytes + n_header, bytes, n);
+        memcpy(bytes, header, n_header);
+        return n_header + n;
+}
+
+/* Appends bytes. Returns the new number of bytes. */
+static size_t append(unsigned char *bytes, size_t n, const void *more, size_t n_more) {
+        memcpy(bytes + n, more, n_more);
+        return n + n_more;
+}
+
+/* Appends an attribute whose value is a set of one value. kind: the last byte of its name. which:
+ * as in make_long_form. */
+static size_t append_attribute(unsigned char *bytes, size_t n, unsigned char kind,
+                               const unsigned char *value, size_t n_value, int which) {
+        const unsigned char name[] = {6, 9, 0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 1, 9, kind};
+        unsigned char set[128], attribute[128];
+        size_t n_set = append(set, 0, value, n_value);
+
+        n_set = wrap(set, n_set, kind == 14 ? 0x30 : 0x0c, which == 2);
+        n_set = wrap(set, n_set, 0x31, which == 1);
+        size_t n_attribute = append(attribute, 0, name, sizeof name);
+        n_attribute = append(attribute, n_attribute, set, n_set);
+        return append(bytes, n, attribute, wrap(attribute, n_attribute, 0x30, which == 3));
+}
+
+/*
+ * Makes a request with two attributes, which have no order. The second one has an alternative name.
+ * It has one length in a form that is not DER: 1 = of the set, 2 = of the value, 3 = of the
+ * attribute, 0 = none.
+ */
+static char *make_long_form(int which) {
+        static const unsigned char names[] = {0x30, 22,   6,   3,    0x55, 0x1d, 0x11, 4,
+                                              15,   0x30, 13,  0x82, 11,   'h',  'i',  'd',
+                                              'd',  'e',  'n', '.',  'e',  'x',  'a',  'm'},
+                                   password[60] = {'p'};
+        unsigned char bytes[512], signature[128], attributes[256], *der = NULL;
+        EVP_PKEY *key = EVP_EC_gen("P-256");
+        EVP_MD_CTX *signer = EVP_MD_CTX_new();
+        size_t n, n_attributes, n_signature = sizeof signature - 16;
+        BIO *bio = BIO_new(BIO_s_mem());
+        char *data;
+
+        n_attributes = append_attribute(attributes, 0, 7, password, sizeof password, 0);
+        n_attributes = append_attribute(attributes, n_attributes, 14, names, sizeof names, which);
+        n_attributes = wrap(attributes, n_attributes, 0xa0, false);
+        /* version 0, an empty subject, the key, the attributes */
+        n = append(bytes, 0, "\x02\x01\x00\x30\x00", 5);
+        int n_key = i2d_PUBKEY(key, &der);
+        n = append(bytes, n, der, (size_t)n_key);
+        n = wrap(bytes, append(bytes, n, attributes, n_attributes), 0x30, false);
+        OPENSSL_free(der);
+        assert_int_equal(EVP_DigestSignInit(signer, NULL, EVP_sha256(), NULL, key), 1);
+        assert_int_equal(EVP_DigestSign(signer, signature + 1, &n_signature, bytes, n), 1);
+        signature[0] = 0; /* unused bits */
+        n_signature = wrap(signature, n_signature + 1, 3, false);
+        n = append(bytes, n, "\x30\x0a\x06\x08\x2a\x86\x48\xce\x3d\x04\x03\x02", 12);
+        n = wrap(bytes, append(bytes, n, signature, n_signature), 0x30, false);
+        assert_true(PEM_write_bio(bio, PEM_STRING_X509_REQ, "", bytes, (long)n) > 0);
+        long n_data = BIO_get_mem_data(bio, &data);
+        char *pem = strndup(data, (size_t)n_data);
+        BIO_free(bio);
+        EVP_MD_CTX_free(signer);
+        EVP_PKEY_free(key);
+        return pem;
+}
+
+/* Go skips an attribute that is not in DER, and OpenSSL reads it. */
+static void test_a_request_that_is_not_in_der_is_refused(void **state) {
+        for (int which = 0; which <= 3; which++) {
+                char *pem = make_long_form(which);
+                expect_fault(pem,
+                             which == 0 ? "" : "asn1: syntax error: the request is not in DER");
+                free(pem);
+        }
 }
 
 static void test_the_certificate_does_not_outlive_its_ca(void **state) {
@@ -560,8 +699,11 @@ int main(void) {
                 cmocka_unit_test(test_the_subject_has_what_kubernetes_copies),
                 cmocka_unit_test(test_a_string_that_go_cannot_read_is_not_copied),
                 cmocka_unit_test(test_the_sets_of_a_subject_are_kept),
+                cmocka_unit_test(test_the_first_block_is_the_request),
+                cmocka_unit_test(test_a_block_that_go_skips_is_refused),
                 cmocka_unit_test(test_names_that_go_refuses_are_refused),
                 cmocka_unit_test(test_names_that_an_approver_does_not_see_are_not_copied),
+                cmocka_unit_test(test_a_request_that_is_not_in_der_is_refused),
                 cmocka_unit_test(test_the_certificate_does_not_outlive_its_ca),
                 cmocka_unit_test(
                         test_nothing_is_issued_by_a_ca_that_has_expired_or_from_no_request),

@@ -155,6 +155,24 @@ static void test_authority_and_host_must_agree(void **state) {
         h2_client_close(h);
 }
 
+/* Go's library takes a value of HTTP/2 as it is, white space included. */
+static void test_a_value_may_begin_and_end_with_white_space(void **state) {
+        struct h2_client *h = h2_open(0, 0);
+        nghttp2_nv spaces[] = {h2_client_header("x-test", " a\t ")},
+                   control[] = {h2_client_header("x-test", "a\x01")};
+
+        assert_string_equal(h2_client_await(h, h2_client_ask_with(h, "GET", "/header", spaces, 1,
+                                                                  NULL, 0))
+                                    ->body,
+                            " a\t ");
+        /* The header is never ignored: it may say as whom the request is made. */
+        assert_int_equal(h2_client_await(h, h2_client_ask_with(h, "GET", "/header", control, 1,
+                                                               NULL, 0))
+                                 ->error_code,
+                         NGHTTP2_PROTOCOL_ERROR);
+        h2_client_close(h);
+}
+
 static void test_many_watch_streams_deliver_events(void **state) {
         struct h2_client *h = h2_open(0, 0);
         struct hfd_http_request *held[50];
@@ -538,6 +556,7 @@ int main(void) {
                 cmocka_unit_test(test_a_body_beyond_the_limit_is_refused),
                 cmocka_unit_test(test_headers_beyond_the_limits_are_refused),
                 cmocka_unit_test(test_authority_and_host_must_agree),
+                cmocka_unit_test(test_a_value_may_begin_and_end_with_white_space),
                 cmocka_unit_test(test_many_watch_streams_deliver_events),
                 cmocka_unit_test(test_a_slow_reader_is_disconnected),
                 cmocka_unit_test(test_a_handler_learns_that_the_peer_is_gone),

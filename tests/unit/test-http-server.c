@@ -78,6 +78,40 @@ static void test_client_certificates_are_verified(void **state) {
         x509_identity_deinit(&self);
 }
 
+/* As in Go's library, the extended usages decide, in the handshake and when the certificate is
+ * verified again. */
+static void test_a_certificate_must_be_for_clients(void **state) {
+        static const struct {
+                const char *usages, *extended, *text;
+        } cases[] = {{"critical,keyEncipherment,dataEncipherment", "serverAuth,clientAuth",
+                      "verified alice"},
+                     {"critical,keyEncipherment", NULL, "verified alice"},
+                     {"digitalSignature", "anyExtendedKeyUsage", "verified alice"},
+                     {"digitalSignature", "serverAuth", "bad alice"},
+                     {"keyEncipherment", "serverAuth", "bad alice"}};
+        struct hf_status status = {0};
+
+        for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+                struct x509_identity id = x509_identity_make("alice", NULL, &f.ca, false, 3600);
+                struct tls_client c;
+                x509_identity_add_extension(&id, NID_key_usage, cases[i].usages, &f.ca);
+                if (cases[i].extended)
+                        x509_identity_add_extension(&id, NID_ext_key_usage, cases[i].extended,
+                                                    &f.ca);
+                assert_int_equal(tls_client_open(&c, hfd_http_port(f.http), NULL, &id, 0), 0);
+                for (int again = 0; again <= 1; again++) {
+                        if (!says(&c, PEER, cases[i].text))
+                                fail_msg("case %zu, again %d", i, again);
+                        tls_client_drop(&c, c.n_in);
+                        assert_int_equal(hfd_http_reload(f.http, f.server.cert_pem,
+                                                         f.server.key_pem, f.ca.cert_pem, &status),
+                                         0);
+                }
+                tls_client_close(&c);
+                x509_identity_deinit(&id);
+        }
+}
+
 /* As in Go's library. */
 static void test_the_last_common_name_is_the_user(void **state) {
         struct x509_identity two = x509_identity_make("system:admin", "ops", &f.ca, false, 3600);
@@ -246,6 +280,26 @@ static void test_a_reload_verifies_the_clients_of_open_connections(void **state)
         tls_client_close(&c);
         x509_identity_deinit(&id);
         x509_identity_deinit(&ca2);
+}
+
+/* As in Go, each certificate of the file is trusted by itself. */
+static void test_a_ca_may_be_below_another_one(void **state) {
+        struct x509_identity middle = x509_identity_make("middle", NULL, &f.ca, true, 3600);
+        struct x509_identity id = x509_identity_make("alice", "ops", &middle, false, 3600);
+        struct hf_status status = {0};
+        struct tls_client c;
+
+        assert_int_equal(tls_client_open(&c, hfd_http_port(f.http), NULL, &id, 0), 0);
+        assert_true(says(&c, PEER, "bad alice ops")); /* it does not send the one in between */
+        tls_client_drop(&c, c.n_in);
+        assert_int_equal(hfd_http_reload(f.http, f.server.cert_pem, f.server.key_pem,
+                                         middle.cert_pem, &status),
+                         0);
+        assert_true(says(&c, PEER, "verified alice ops"));
+        expect_peer(&id, "verified alice ops");
+        tls_client_close(&c);
+        x509_identity_deinit(&id);
+        x509_identity_deinit(&middle);
 }
 
 /* The CA comes after the client. A certificate that names no user is never good. */
@@ -676,6 +730,8 @@ int main(void) {
                                                 setup, teardown),
                 cmocka_unit_test_setup_teardown(test_a_subject_that_go_cannot_read_is_refused,
                                                 setup, teardown),
+                cmocka_unit_test_setup_teardown(test_a_certificate_must_be_for_clients, setup,
+                                                teardown),
                 cmocka_unit_test_setup_teardown(test_the_last_common_name_is_the_user, setup,
                                                 teardown),
                 cmocka_unit_test_setup_teardown(test_tls_below_1_2_is_refused, setup, teardown),
@@ -686,6 +742,8 @@ int main(void) {
                 cmocka_unit_test_setup_teardown(
                         test_a_reload_verifies_the_clients_of_open_connections, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_a_weak_ca_verifies_nobody, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_a_ca_may_be_below_another_one, setup,
+                                                teardown),
                 cmocka_unit_test_setup_teardown(test_a_reload_can_add_the_ca_of_an_open_connection,
                                                 setup, teardown),
                 cmocka_unit_test_setup_teardown(test_a_certificate_is_valid_as_long_as_its_chain,

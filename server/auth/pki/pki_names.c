@@ -4,8 +4,9 @@
  *
  * Invariant: whoever approves a request with a program in Go sees the names that its certificate
  * gets. So names are read only where Go reads them, and only if they are in DER: in another
- * encoding, OpenSSL would read names that Go skips. The time is in proportion to the request,
- * except that the extensions are sorted (n log n).
+ * encoding, OpenSSL would read names that Go skips. (pki_request.c has looked at the encoding of
+ * all but the content of the extensions.) The time is in proportion to the request, except that the
+ * extensions are sorted (n log n).
  */
 #include "server/auth/pki/pki_names.h"
 

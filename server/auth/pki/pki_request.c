@@ -28,6 +28,7 @@
 #include <openssl/pem.h>
 #include <openssl/x509v3.h>
 
+#include "base/base64.h"
 #include "base/cleanup.h"
 #include "server/auth/pki/pki_names.h"
 #include "server/auth/pki/pki_x509.h"
@@ -37,6 +38,7 @@
 /* As in Go's library, which refuses shorter keys and longer exponents. */
 #define MIN_RSA_BITS      1024
 #define MAX_EXPONENT_BITS 31
+#define DEPTH_MAX         16         /* of elements within others */
 #define BACKDATE          300        /* seconds; the clocks of other machines may be behind */
 #define SHORT             (8 * 3600) /* seconds; BACKDATE does not reduce a shorter lifetime */
 
@@ -88,25 +90,93 @@ static bool read_block(BIO *bio, struct block *block) {
         return false;
 }
 
-/* The first block must be the request. As in Kubernetes, text after it is ignored. NULL: *ret_fault
- * is the reason, or NULL if memory ran out. Empties the error queue. */
+/* Whether n bytes are elements in DER, as far as their forms and lengths tell. OpenSSL reads other
+ * encodings, too. Go's library reads none of them: it refuses the request, or skips the attribute.
+ */
+static bool is_der(const unsigned char *at, long n, int depth) {
+        for (const unsigned char *end = at + n; at < end; at += n) {
+                const unsigned char *begin = at;
+                int tag, class, form = ASN1_get_object(&at, &n, &tag, &class, (long)(end - at));
+                bool constructed = form & V_ASN1_CONSTRUCTED;
+
+                /* 0x80: it is malformed; 1: its length is not definite */
+                if (form & 0x81 || ASN1_object_size(constructed, (int)n, tag) != at - begin + n)
+                        return false;
+                if (constructed && class == V_ASN1_UNIVERSAL && tag != V_ASN1_SEQUENCE &&
+                    tag != V_ASN1_SET)
+                        return false; /* a text in parts */
+                if (constructed && (depth == 0 || !is_der(at, n, depth - 1)))
+                        return false;
+        }
+        return true;
+}
+
+/* Whether a line ends here, perhaps after white space, as Go reads lines. *ret_end: its line feed,
+ * or the end of the text. */
+static bool ends_line(const char *at, const char *end, const char **ret_end) {
+        while (at < end && (*at == ' ' || *at == '\t'))
+                at++;
+        if (end - at >= 2 && at[0] == '\r' && at[1] == '\n')
+                at++;
+        *ret_end = at;
+        return at == end || *at == '\n';
+}
+
+/* Whether the rest of a line is the label of a request, after "-----BEGIN " or "-----END ". */
+static bool is_label(const char *at, const char *end, const char **ret_end) {
+        static const char label[] = PEM_STRING_X509_REQ "-----";
+        size_t n = strlen(label);
+
+        return (size_t)(end - at) >= n && memcmp(at, label, n) == 0 &&
+               ends_line(at + n, end, ret_end);
+}
+
+/*
+ * Finds the base64 of the request. It must be the first block, and as in Kubernetes, text around it
+ * is ignored. Go's library skips a block that it cannot read, and reads the next one. OpenSSL can
+ * read some of these: with lines in front of the base64, for example, or with a first line that
+ * begins in the middle of a very long one. So a block is accepted only in the form that all
+ * versions of both read.
+ */
+static bool find_request(const char *pem, size_t n, const char **ret_text, size_t *ret_n) {
+        static const char begin[] = "-----BEGIN ", last[] = "\n-----END ";
+        const char *end = pem + n, *first = memmem(pem, n, begin, strlen(begin)), *text, *after;
+
+        if (!first || (first > pem && first[-1] != '\n') ||
+            !is_label(first + strlen(begin), end, &text))
+                return false;
+        *ret_text = text;
+        text = memmem(text, (size_t)(end - text), last, strlen(last));
+        if (!text || !is_label(text + strlen(last), end, &after))
+                return false;
+        *ret_n = (size_t)(text - *ret_text);
+        return true;
+}
+
+/* NULL: *ret_fault is the reason, or NULL if memory ran out. Empties the error queue. */
 static X509_REQ *parse_request(const char *pem, size_t n, const char **ret_fault) {
-        HF__CLEANUP(bio_cleanup) BIO *bio = open_text(pem, n);
-        HF__CLEANUP(block_cleanup) struct block block = {0};
+        HF__CLEANUP(hf__free_cleanup) char *der = NULL;
         X509_REQ *request = NULL;
+        const char *text;
+        size_t n_text, n_der;
 
         *ret_fault = "PEM block type must be CERTIFICATE REQUEST";
-        if (bio && read_block(bio, &block) && strcmp(block.name, PEM_STRING_X509_REQ) == 0) {
-                const unsigned char *at = block.data;
-                request = d2i_X509_REQ(NULL, &at, block.n);
+        int r = n <= INT_MAX && find_request(pem, n, &text, &n_text)
+                        ? hf__base64_decode(text, n_text, &der, &n_der)
+                        : HF_E_INVALID;
+        if (r == 0) {
+                const unsigned char *begin = (const unsigned char *)der, *at = begin;
+                request = d2i_X509_REQ(NULL, &at, (long)n_der);
                 *ret_fault = "asn1: structure error: it is not a certificate request";
-                if (request && at != block.data + block.n) {
+                bool is_whole = at == begin + n_der;
+                if (request && (!is_whole || !is_der(begin, (long)n_der, DEPTH_MAX))) {
                         X509_REQ_free(request);
                         request = NULL;
-                        *ret_fault = "asn1: syntax error: trailing data";
+                        *ret_fault = is_whole ? "asn1: syntax error: the request is not in DER"
+                                              : "asn1: syntax error: trailing data";
                 }
         }
-        if ((ran_out_of_memory() || !bio) && !request)
+        if ((ran_out_of_memory() || r == -ENOMEM) && !request)
                 *ret_fault = NULL;
         return request;
 }

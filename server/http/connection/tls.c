@@ -26,6 +26,7 @@
 #include <openssl/core_names.h>
 #include <openssl/err.h>
 #include <openssl/x509.h>
+#include <openssl/x509v3.h>
 
 #include "base/cleanup.h"
 #include "server/http/request/origin.h"
@@ -93,6 +94,24 @@ static bool is_key_cheap(X509 *cert) {
         }
 }
 
+/* Whether the extended usages of the certificate allow that of a client, as in Go: also if there
+ * are none, or any is allowed. */
+static bool is_for_clients(X509 *cert) {
+        return (X509_get_extended_key_usage(cert) & (XKU_SSL_CLIENT | XKU_ANYEKU)) != 0;
+}
+
+/* A callback of X509_verify_cert. Of the client's own certificate OpenSSL also asks for the usage
+ * digitalSignature. Go does not, and the documentation of Kubernetes makes certificates without it.
+ */
+static int check_usage(int ok, X509_STORE_CTX *store) {
+        if (ok || X509_STORE_CTX_get_error(store) != X509_V_ERR_INVALID_PURPOSE ||
+            X509_STORE_CTX_get_error_depth(store) != 0 ||
+            !is_for_clients(X509_STORE_CTX_get_current_cert(store)))
+                return ok;
+        X509_STORE_CTX_set_error(store, X509_V_OK);
+        return 1;
+}
+
 /*
  * Verifies the client's certificates, in place of OpenSSL's own call of X509_verify_cert. The
  * client is a stranger until then, and each certificate that it sends may cost a signature check,
@@ -113,6 +132,7 @@ static int verify_client(X509_STORE_CTX *store, void *ctx) {
                 if (!is_key_cheap(sk_X509_value(chain, i)))
                         return 0;
         X509_STORE_CTX_set_error(store, X509_V_OK);
+        X509_STORE_CTX_set_verify_cb(store, check_usage);
         if (X509_verify_cert(store) != 1)
                 *bad_cert = true;
         return 1; /* see the head of this file */
@@ -369,6 +389,7 @@ int hfd_tls_verify_again(SSL *ssl, SSL_CTX *tls, int64_t *ret_expires) {
                 X509_STORE_CTX_set_depth(store, MAX_CHAIN);
                 X509_VERIFY_PARAM_set_auth_level(X509_STORE_CTX_get0_param(store),
                                                  SSL_get_security_level(ssl));
+                X509_STORE_CTX_set_verify_cb(store, check_usage);
                 if (X509_verify_cert(store) == 1)
                         r = 0;
                 else if (X509_STORE_CTX_get_error(store) != X509_V_ERR_OUT_OF_MEM)

@@ -521,6 +521,8 @@ static int make_session(struct hfd_connection *connection, struct h2 *h2) {
         nghttp2_session_callbacks_set_send_data_callback(callbacks, send_data);
         nghttp2_option_set_no_auto_window_update(option, 1);
         nghttp2_option_set_no_closed_streams(option, 1);
+        /* As in Go, values keep white space at their ends. nghttp2 would reset the stream. */
+        nghttp2_option_set_no_rfc9113_leading_and_trailing_ws_validation(option, 1);
         nghttp2_option_set_max_outbound_ack(option, MAX_ACKS);
         nghttp2_option_set_max_settings(option, MAX_SETTINGS);
         nghttp2_option_set_max_continuations(option, MAX_CONTINUATIONS);
