@@ -780,6 +780,35 @@ static void test_a_mistake_that_was_stored_refuses_no_other_change(void **state)
         }
 }
 
+/* Another program may have stored such specs, which excuse nothing. */
+static void test_a_stored_spec_may_have_any_form(void **state) {
+        static const enum hfd_subresource parts[] = {HFD_SUB_NONE, HFD_SUB_EPHEMERAL_CONTAINERS,
+                                                     HFD_SUB_RESIZE};
+        static const char *const olds[] =
+                {"{'spec':{'nodeSelector':{'a':1}," SAME REST "}}",
+                 "{'spec':{'volumes':[{'name':'v','ephemeral':{'volumeClaimTemplate':{'spec':{"
+                 "'resources':{'requests':{'storage':0}}}}}}]," SAME REST "}}",
+                 "{'spec':[1]}", "{'spec':'a'}"};
+
+        for (size_t i = 0; i < sizeof olds / sizeof olds[0]; i++)
+                for (size_t k = 0; k < sizeof parts / sizeof parts[0]; k++) {
+                        struct hf__json *old = pod_spec_parse("", olds[i], ""),
+                                        *object = pod_spec_parse("{'spec':{", IMAGE(" j", ""),
+                                                                 REST "}}");
+                        struct hfd_causes causes;
+                        hfd_causes_init(&causes);
+                        if (parts[k] == HFD_SUB_NONE)
+                                hfd_pod_validate(object, old, &causes);
+                        else
+                                hfd_pod_part_rules.validate(parts[k], object, old, &causes);
+                        assert_int_equal(causes.error, 0);
+                        assert_true(causes.n > 0);
+                        assert_string_equal(causes.items[0].field, "spec.containers[0].image");
+                        hf__json_free(old);
+                        hf__json_free(object);
+                }
+}
+
 /* ---- kinds ---- */
 
 typedef void (*validate)(const struct hf__json *object, const struct hf__json *old,
@@ -847,6 +876,7 @@ int main(void) {
                 cmocka_unit_test(test_names_of_trust_bundles_have_a_limit),
                 cmocka_unit_test(test_annotations_of_certificates_have_a_limit),
                 cmocka_unit_test(test_a_mistake_that_was_stored_refuses_no_other_change),
+                cmocka_unit_test(test_a_stored_spec_may_have_any_form),
                 cmocka_unit_test(test_all_kinds_with_a_template_have_the_rules),
         };
 

@@ -12,6 +12,7 @@
  * its type, as in Go. The rules of a spec are not checked if an update does not change it. If it
  * does, a mistake that the old spec has at the same place is no reason to refuse it.
  */
+#include <errno.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,6 +24,7 @@
 #include "server/resources/strategies/pod/pod_schema.h"
 #include "server/resources/strategies/pod/rules/pod_validation.h"
 #include "server/resources/workloads/workloads.h"
+#include "server/schema/decode.h"
 
 static const char *const container_lists[] = {"containers", "initContainers"};
 
@@ -264,9 +266,25 @@ static void validate_spec(const struct hf__json *spec, struct hfd_causes *causes
         hfd_volume_images_require(spec, "spec", causes);
 }
 
+/* A copy of a stored spec in the form of its schema, which the rules need. NULL: it has no such
+ * form, because another program has stored it; or memory ran out, which the causes say. The caller
+ * frees the copy. */
+static struct hf__json *formed_copy(const struct hf__json *was, struct hfd_causes *causes) {
+        struct hf__json *copy;
+        char reason[400];
+
+        if (!hf__json_is_object(was))
+                return NULL;
+        copy = hf__json_dup(was);
+        int r = copy ? hfd_strict_drop_duplicates(copy, NULL, NULL) : -ENOMEM;
+        if (r == 0)
+                r = hfd_schema_decode(&hfd_pod_spec_schema, copy, NULL, reason, sizeof reason);
+        return hfd_causes_check(causes, r) ? copy : hf__json_free(copy);
+}
+
 /* Drops from the causes that were added after the first n those that the old spec has, too. One of
- * the old causes excuses one of the new ones. Not a part of its caller, because of the size of the
- * causes (registry/write/steps/update.c). */
+ * the old causes excuses one of the new ones. was: has the form of its schema. Not a part of its
+ * caller, because of the size of the causes (registry/write/steps/update.c). */
 __attribute__((noinline)) static void drop_old_causes(const struct hf__json *was, size_t n,
                                                       struct hfd_causes *causes) {
         struct hfd_causes old;
@@ -294,8 +312,12 @@ void hfd_pod_validate_changed_spec(const struct hf__json *spec, const struct hf_
         size_t n = causes->n;
 
         validate_spec(spec, causes);
-        if (causes->n > n && causes->n < HFD_CAUSES_MAX)
-                drop_old_causes(was, n, causes);
+        if (causes->n == n || causes->n == HFD_CAUSES_MAX)
+                return;
+        struct hf__json *formed = formed_copy(was, causes);
+        if (formed)
+                drop_old_causes(formed, n, causes);
+        hf__json_free(formed);
 }
 
 static void validate_create(const struct hf__json *object, struct hfd_causes *causes) {
