@@ -809,6 +809,24 @@ static void test_a_stored_spec_may_have_any_form(void **state) {
                 }
 }
 
+/* The spec of a write to a subresource is the stored one, apart from its part. */
+static void test_a_part_needs_a_spec_with_the_form_of_one(void **state) {
+        static const enum hfd_subresource parts[] = {HFD_SUB_EPHEMERAL_CONTAINERS, HFD_SUB_RESIZE};
+        struct hf__json *pod =
+                pod_spec_parse("{'spec':{", "'nodeSelector':{'a':1}," SAME REST, "}}");
+        struct hfd_causes causes;
+
+        for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+                hfd_causes_init(&causes);
+                hfd_pod_part_rules.validate(parts[i], pod, pod, &causes);
+                assert_int_equal(causes.error, 0);
+                assert_int_equal(causes.n, 1);
+                assert_string_equal(causes.items[0].field, "spec");
+                assert_non_null(strstr(causes.items[0].text, "cannot unmarshal number into"));
+        }
+        hf__json_free(pod);
+}
+
 /* ---- kinds ---- */
 
 typedef void (*validate)(const struct hf__json *object, const struct hf__json *old,
@@ -877,6 +895,7 @@ int main(void) {
                 cmocka_unit_test(test_annotations_of_certificates_have_a_limit),
                 cmocka_unit_test(test_a_mistake_that_was_stored_refuses_no_other_change),
                 cmocka_unit_test(test_a_stored_spec_may_have_any_form),
+                cmocka_unit_test(test_a_part_needs_a_spec_with_the_form_of_one),
                 cmocka_unit_test(test_all_kinds_with_a_template_have_the_rules),
         };
 

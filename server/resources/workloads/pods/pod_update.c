@@ -18,6 +18,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <holdfast/error.h>
+
+#include "base/cleanup.h"
 #include "base/json.h"
 #include "base/json_index.h"
 #include "base/strbuf.h"
@@ -25,6 +28,8 @@
 #include "server/resources/strategies/pod/rules/pod_validation.h"
 #include "server/resources/workloads/workloads.h"
 #include "server/schema/decode.h"
+
+#define REASON_MAX 400 /* bytes, with the NUL */
 
 static const char *const container_lists[] = {"containers", "initContainers"};
 
@@ -266,20 +271,19 @@ static void validate_spec(const struct hf__json *spec, struct hfd_causes *causes
         hfd_volume_images_require(spec, "spec", causes);
 }
 
-/* A copy of a stored spec in the form of its schema, which the rules need. NULL: it has no such
- * form, because another program has stored it; or memory ran out, which the causes say. The caller
- * frees the copy. */
-static struct hf__json *formed_copy(const struct hf__json *was, struct hfd_causes *causes) {
-        struct hf__json *copy;
-        char reason[400];
-
-        if (!hf__json_is_object(was))
-                return NULL;
-        copy = hf__json_dup(was);
+/* Makes a copy of a stored spec in the form of its schema, which the rules need. The caller frees
+ * it. 0; -ENOMEM; or HF_E_INVALID, and the reason: the spec has no such form, because another
+ * program has stored it. */
+static int copy_formed(const struct hf__json *spec, struct hf__json **ret_copy,
+                       char reason[REASON_MAX]) {
+        HF__CLEANUP(hf__json_cleanup) struct hf__json *copy = hf__json_dup(spec);
         int r = copy ? hfd_strict_drop_duplicates(copy, NULL, NULL) : -ENOMEM;
+
         if (r == 0)
-                r = hfd_schema_decode(&hfd_pod_spec_schema, copy, NULL, reason, sizeof reason);
-        return hfd_causes_check(causes, r) ? copy : hf__json_free(copy);
+                r = hfd_schema_decode(&hfd_pod_spec_schema, copy, NULL, reason, REASON_MAX);
+        if (r == 0)
+                *ret_copy = HF__TAKE(copy);
+        return r;
 }
 
 /* Drops from the causes that were added after the first n those that the old spec has, too. One of
@@ -307,17 +311,26 @@ __attribute__((noinline)) static void drop_old_causes(const struct hf__json *was
         causes->n = kept;
 }
 
+bool hfd_pod_require_form(const struct hf__json *spec, struct hfd_causes *causes) {
+        HF__CLEANUP(hf__json_cleanup) struct hf__json *copy = NULL;
+        char reason[REASON_MAX];
+        int r = copy_formed(spec, &copy, reason);
+
+        if (r == HF_E_INVALID)
+                hfd_cause_type_invalid(causes, "spec", "{}", reason);
+        return hfd_causes_check(causes, r);
+}
+
 void hfd_pod_validate_changed_spec(const struct hf__json *spec, const struct hf__json *was,
                                    struct hfd_causes *causes) {
+        HF__CLEANUP(hf__json_cleanup) struct hf__json *formed = NULL;
+        char reason[REASON_MAX];
         size_t n = causes->n;
 
         validate_spec(spec, causes);
-        if (causes->n == n || causes->n == HFD_CAUSES_MAX)
-                return;
-        struct hf__json *formed = formed_copy(was, causes);
-        if (formed)
+        if (causes->n > n && causes->n < HFD_CAUSES_MAX && hf__json_is_object(was) &&
+            hfd_causes_check(causes, copy_formed(was, &formed, reason)))
                 drop_old_causes(formed, n, causes);
-        hf__json_free(formed);
 }
 
 static void validate_create(const struct hf__json *object, struct hfd_causes *causes) {
