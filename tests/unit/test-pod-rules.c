@@ -731,6 +731,7 @@ static void test_annotations_of_certificates_have_a_limit(void **state) {
 #define LIMIT(cpu)   IMAGE("i", ",'resources':{'limits':{'cpu':'" cpu "'}}")
 #define ALIAS        "'hostAliases':[{'ip':'a'}],"
 #define GATE         "'schedulingGates':[{'name':'g'}],"
+#define GATES(it)    "'schedulingGates':[" it "],"
 #define TOLERATE(it) "'tolerations':[" it "],"
 #define WRONG        "{'key':'a b','operator':'Exists'}"
 #define DEBUG(it)    "'ephemeralContainers':[" it "],"
@@ -745,6 +746,11 @@ static const struct {
          SAME TOLERATE(WRONG ",{'key':'k','operator':'Exists'}"), NULL},
         {HFD_SUB_EPHEMERAL_CONTAINERS, ALIAS SAME, ALIAS SAME DEBUG(CONTAINER("d", "")), NULL},
         {HFD_SUB_RESIZE, ALIAS LIMIT("1"), ALIAS LIMIT("2"), NULL},
+        /* The mistake may move. */
+        {HFD_SUB_NONE, SAME GATES("{'name':'a'},{'name':'B C'}"), SAME GATES("{'name':'B C'}"),
+         NULL},
+        {HFD_SUB_NONE, SAME TOLERATE(WRONG),
+         SAME TOLERATE("{'key':'k','operator':'Exists'}," WRONG), NULL},
         /* What the write itself brings is checked. */
         {HFD_SUB_NONE, ALIAS SAME, ALIAS IMAGE(" j", ""), "spec.containers[0].image"},
         {HFD_SUB_NONE, SAME TOLERATE(WRONG), SAME TOLERATE(WRONG "," WRONG),

@@ -10,7 +10,7 @@
  * between both specs. The time grows with n log n, also for many tolerations: a client chooses how
  * many there are. Specs are compared by their schema, so that an absent member equals the zero of
  * its type, as in Go. The rules of a spec are not checked if an update does not change it. If it
- * does, a mistake that the old spec has at the same place is no reason to refuse it.
+ * does, a mistake that the old spec has, too, is no reason to refuse it.
  */
 #include <errno.h>
 #include <stdint.h>
@@ -286,6 +286,20 @@ static int copy_formed(const struct hf__json *spec, struct hf__json **ret_copy,
         return r;
 }
 
+/* Whether two paths are equal apart from positions in lists: an update may remove what was before a
+ * mistake, such as a gate. */
+static bool is_same_place(const char *a, const char *b) {
+        for (; *a && *a == *b; a++, b++) {
+                size_t n = *a == '[' ? strspn(a + 1, "0123456789") : 0,
+                       m = *a == '[' ? strspn(b + 1, "0123456789") : 0;
+                if (n > 0 && m > 0 && a[n + 1] == ']' && b[m + 1] == ']') {
+                        a += n;
+                        b += m;
+                }
+        }
+        return *a == *b;
+}
+
 /* Drops from the causes that were added after the first n those that the old spec has, too. One of
  * the old causes excuses one of the new ones. was: has the form of its schema. Not a part of its
  * caller, because of the size of the causes (registry/write/steps/update.c). */
@@ -300,7 +314,7 @@ __attribute__((noinline)) static void drop_old_causes(const struct hf__json *was
                 return;
         for (size_t i = n; i < causes->n; i++) {
                 size_t k = 0;
-                while (k < old.n && (strcmp(old.items[k].field, causes->items[i].field) != 0 ||
+                while (k < old.n && (!is_same_place(old.items[k].field, causes->items[i].field) ||
                                      strcmp(old.items[k].text, causes->items[i].text) != 0))
                         k++;
                 if (k < old.n)
