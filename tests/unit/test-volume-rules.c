@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -647,6 +648,31 @@ static void test_where_a_claim_gets_its_data_from(void **state) {
         CHECK(cases);
 }
 
+/* What was stored before it had rules may stay, so that the claim can be bound. */
+static void test_a_claim_keeps_what_was_stored(void **state) {
+        static const char *const members[] = {"'accessModes':['a']",
+                                              "'selector':{'matchLabels':{'-':'a'}}",
+                                              "'resources':{'requests':{'storage':'0'}}",
+                                              "'storageClassName':'-'",
+                                              "'volumeMode':'a'",
+                                              "'dataSource':{'name':'n','kind':'a'}",
+                                              "'volumeAttributesClassName':'-'"};
+        char was[200], bound[240];
+
+        for (size_t i = 0; i < sizeof members / sizeof members[0]; i++) {
+                (void)snprintf(was, sizeof was, "{'spec':{%s}}", members[i]);
+                (void)snprintf(bound, sizeof bound, "{'spec':{%s,'volumeName':'v'}}", members[i]);
+                const struct rule_case of_update = {hfd_claim_validate, bound, was, NULL};
+                check_rule_cases(&of_update, 1);
+                struct hf__json *claim = parse_quoted_json(was);
+                struct hfd_causes causes;
+                hfd_causes_init(&causes);
+                hfd_claim_validate(claim, NULL, &causes);
+                assert_true(causes.n > 0);
+                hf__json_free(claim);
+        }
+}
+
 static void test_a_claim_keeps_a_class_of_attributes(void **state) {
         static const struct rule_case cases[] = {
                 {hfd_claim_validate, CLAIM_IN(WITH, ",'volumeAttributesClassName':'d'"),
@@ -683,6 +709,7 @@ int main(void) {
                 cmocka_unit_test(test_a_volume_gets_a_secret_for_its_expansion),
                 cmocka_unit_test(test_an_old_spec_may_have_any_form),
                 cmocka_unit_test(test_where_a_claim_gets_its_data_from),
+                cmocka_unit_test(test_a_claim_keeps_what_was_stored),
                 cmocka_unit_test(test_a_claim_keeps_a_class_of_attributes),
         };
 

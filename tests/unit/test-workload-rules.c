@@ -47,7 +47,7 @@ static void test_a_spec_that_is_kept_is_not_refused(void **state) {
         } cases[] = {
                 {hfd_service_validate, "{\"spec\":{\"type\":\"x\"}}",
                  "{\"spec\":{\"type\":\"y\"}}"},
-                {hfd_claim_validate, "{\"spec\":{}}", "{\"spec\":{\"volumeName\":\"a\"}}"},
+                {hfd_claim_validate, "{\"spec\":{}}", "{\"spec\":{\"accessModes\":[\"a\"]}}"},
                 {hfd_ingress_validate, "{\"spec\":{}}", "{\"spec\":{\"ingressClassName\":\"a\"}}"},
                 {hfd_budget_validate, "{\"spec\":{\"minAvailable\":1,\"maxUnavailable\":1}}",
                  "{\"spec\":{\"minAvailable\":2,\"maxUnavailable\":1}}"},
