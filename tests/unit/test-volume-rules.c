@@ -282,6 +282,16 @@ static void test_a_source_of_one_kind_of_volume_is_refused(void **state) {
                 {of_pod, "{'secret':{},'downwardAPI':{}}", NULL,
                  "v.secret.secretName: Required value\n"
                  "v.downwarAPI: Forbidden: may not specify more than 1 volume type\n"},
+                /* The causes do not say which of the files is meant. */
+                {of_pod, "{'downwardAPI':{'defaultMode':-1,'items':[{'path':'/a','mode':512}]}}",
+                 NULL,
+                 "v.downwardAPI.defaultMode: Invalid value: -1: must be a number between 0 and "
+                 "0777 (octal), both inclusive\n"
+                 "v.downwardAPI.path: Invalid value: \"/a\": must be a relative path\n"
+                 "v.downwardAPI: Required value: one of fieldRef and resourceFieldRef is "
+                 "required\n"
+                 "v.downwardAPI.mode: Invalid value: 512: must be a number between 0 and 0777 "
+                 "(octal), both inclusive\n"},
                 {of_pod, "{'persistentVolumeClaim':{}}", NULL,
                  "v.persistentVolumeClaim.claimName: Required value\n"},
                 {of_pod, "{'image':{'pullPolicy':'Always'}}", NULL, NULL},
