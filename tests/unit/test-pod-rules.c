@@ -719,6 +719,45 @@ static void test_annotations_of_certificates_have_a_limit(void **state) {
         free(value);
 }
 
+/* ---- tolerations ---- */
+
+#define LABEL_VALUE                                                                                \
+        "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' "   \
+        "or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or "      \
+        "'my_value',  or '12345', regex used for validation is "                                   \
+        "'(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')\n"
+
+static void test_tolerations_are_validated(void **state) {
+        static const struct spec_case cases[] = {
+                {"'tolerations':[{'operator':'Exists'},{'key':'a.example/b','value':'c','effect':"
+                 "'NoExecute','tolerationSeconds':1}]",
+                 ""},
+                {"'tolerations':[{'key':'a','operator':'Exists','value':'b'}]",
+                 "spec.tolerations[0].operator: Invalid value: \"b\": value must be empty when "
+                 "`operator` is 'Exists'\n"},
+                {"'tolerations':[{'key':'a','operator':'Gt','value':'1'},{'key':'a','operator':"
+                 "'x'}]",
+                 "spec.tolerations[0].operator: Unsupported value: \"Gt\": supported values: "
+                 "\"Equal\", \"Exists\", \"Lt\", \"Gt\"\n"
+                 "spec.tolerations[1].operator: Unsupported value: \"x\": supported values: "
+                 "\"Equal\", \"Exists\"\n"},
+                {"'tolerations':[{'key':'a/','value':'-'}]",
+                 "spec.tolerations[0].key: Invalid value: \"a/\": name part must be non-empty\n"
+                 "spec.tolerations[0].key: Invalid value: \"a/\": name part must consist of "
+                 "alphanumeric characters, '-', '_' or '.', and must start and end with an "
+                 "alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used "
+                 "for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')\n"
+                 "spec.tolerations[0].operator: Invalid value: \"-\": " LABEL_VALUE},
+                {"'tolerations':[{'key':'a','value':"
+                 "'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx-'}]",
+                 "spec.tolerations[0].operator: Invalid value: "
+                 "\"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx-\": must be no "
+                 "more than 63 bytes;" LABEL_VALUE},
+        };
+
+        pod_spec_expect_all(cases, sizeof cases / sizeof cases[0]);
+}
+
 /* ---- specs that are older than a rule ---- */
 
 #define IMAGE(image, more)                                                                         \
@@ -899,6 +938,7 @@ int main(void) {
                 cmocka_unit_test(test_certificates_of_pods_are_validated),
                 cmocka_unit_test(test_names_of_trust_bundles_have_a_limit),
                 cmocka_unit_test(test_annotations_of_certificates_have_a_limit),
+                cmocka_unit_test(test_tolerations_are_validated),
                 cmocka_unit_test(test_a_mistake_that_was_stored_refuses_no_other_change),
                 cmocka_unit_test(test_a_stored_spec_may_have_any_form),
                 cmocka_unit_test(test_a_part_needs_a_spec_with_the_form_of_one),

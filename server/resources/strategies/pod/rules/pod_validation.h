@@ -27,6 +27,8 @@ void hfd_pod_spec_validate(const struct hf__json *spec, const char *field,
 /* toleration.c */
 void hfd_toleration_validate(const struct hf__json *toleration, const char *field,
                              struct hfd_causes *causes);
+/* The value of a taint, or that a toleration has for it: one of a label. */
+void hfd_taint_value_validate(const char *value, const char *field, struct hfd_causes *causes);
 /* volumes/volume_validation.c: spec.volumes */
 void hfd_volumes_validate(const struct hf__json *spec, const char *field,
                           struct hfd_causes *causes);
