@@ -202,6 +202,15 @@ static void test_a_capacity_is_refused(void **state) {
                  "storageClassName: Invalid value: \"d\": field is immutable\n"},
                 {hfd_csi_storage_capacity_validate, CAPACITY(""), CAPACITY(",'nodeTopology':{}"),
                  "nodeTopology: Invalid value: null: field is immutable\n"},
+                /* A key and a value have the texts of the rules that they break. */
+                {hfd_csi_storage_capacity_validate,
+                 CAPACITY(",'nodeTopology':{'matchExpressions':[{'key':'" X64
+                          "','operator':'In','values':['','" X64 "']}]}"),
+                 NULL,
+                 "nodeTopology.matchExpressions[0].key: Invalid value: \"" X64
+                 "\": name part must be no more than 63 bytes\n"
+                 "nodeTopology.matchExpressions[0].values[1]: Invalid value: \"" X64
+                 "\": must be no more than 63 bytes\n"},
         };
 
         CHECK(cases);
