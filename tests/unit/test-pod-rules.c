@@ -719,6 +719,32 @@ static void test_annotations_of_certificates_have_a_limit(void **state) {
         free(value);
 }
 
+/* ---- variables ---- */
+
+#define REST                                                                                       \
+        "'restartPolicy':'Always','dnsPolicy':'Default',"                                          \
+        "'terminationGracePeriodSeconds':30"
+
+#define VARIABLE(path)                                                                             \
+        "'containers':[{'name':'c','image':'i','imagePullPolicy':'Always',"                        \
+        "'terminationMessagePolicy':'File','env':[{'name':'e','valueFrom':{'fieldRef':{"           \
+        "'apiVersion':'v1','fieldPath':'" path "'}}}]}]"
+
+/* Old clients send spec.host for the name of the node. */
+static void test_a_variable_has_a_field_of_the_pod(void **state) {
+        static const char *const paths[] = {VARIABLE("spec.nodeName"), VARIABLE("spec.host"),
+                                            VARIABLE("spec.hostname")};
+
+        for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++) {
+                struct hf__json *pod = pod_spec_parse("{'spec':{", paths[i], "," REST "}}");
+                struct hfd_causes causes;
+                hfd_causes_init(&causes);
+                hfd_pod_validate(pod, NULL, &causes);
+                assert_int_equal(causes.n, i == 2);
+                hf__json_free(pod);
+        }
+}
+
 /* ---- tolerations ---- */
 
 #define LABEL_VALUE                                                                                \
@@ -763,10 +789,7 @@ static void test_tolerations_are_validated(void **state) {
 #define IMAGE(image, more)                                                                         \
         "'containers':[{'name':'c','image':'" image "','imagePullPolicy':'Always',"                \
         "'terminationMessagePolicy':'File'" more "}],"
-#define SAME IMAGE("i", "")
-#define REST                                                                                       \
-        "'restartPolicy':'Always','dnsPolicy':'Default',"                                          \
-        "'terminationGracePeriodSeconds':30"
+#define SAME         IMAGE("i", "")
 #define LIMIT(cpu)   IMAGE("i", ",'resources':{'limits':{'cpu':'" cpu "'}}")
 #define ALIAS        "'hostAliases':[{'ip':'a'}],"
 #define GATE         "'schedulingGates':[{'name':'g'}],"
@@ -938,6 +961,7 @@ int main(void) {
                 cmocka_unit_test(test_certificates_of_pods_are_validated),
                 cmocka_unit_test(test_names_of_trust_bundles_have_a_limit),
                 cmocka_unit_test(test_annotations_of_certificates_have_a_limit),
+                cmocka_unit_test(test_a_variable_has_a_field_of_the_pod),
                 cmocka_unit_test(test_tolerations_are_validated),
                 cmocka_unit_test(test_a_mistake_that_was_stored_refuses_no_other_change),
                 cmocka_unit_test(test_a_stored_spec_may_have_any_form),

@@ -117,8 +117,10 @@ void hfd_object_field_selector_validate(const struct hf__json *selector, const c
                                                  "metadata.name",        "metadata.namespace",
                                                  "metadata.uid",         NULL};
 
+        /* As in Kubernetes, "spec.host" is the first name of spec.nodeName. */
         if (!hfd_require_text(selector, field, "fieldPath", causes) ||
-            has_subscript(hfd_text_of(selector, "fieldPath")))
+            has_subscript(hfd_text_of(selector, "fieldPath")) ||
+            (!of_volume && hf__json_has_text(selector, "fieldPath", "spec.host")))
                 return;
         hfd_require_one_of(selector, field, "fieldPath", of_volume ? of_volumes : of_variables,
                            causes);
