@@ -12,7 +12,6 @@
  * its type, as in Go. The rules of a spec are not checked if an update does not change it. If it
  * does, a mistake that the old spec has, too, is no reason to refuse it.
  */
-#include <errno.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,9 +26,6 @@
 #include "server/resources/strategies/pod/pod_schema.h"
 #include "server/resources/strategies/pod/rules/pod_validation.h"
 #include "server/resources/workloads/workloads.h"
-#include "server/schema/decode.h"
-
-#define REASON_MAX 400 /* bytes, with the NUL */
 
 static const char *const container_lists[] = {"containers", "initContainers"};
 
@@ -257,78 +253,26 @@ static void validate_update(const struct hf__json *spec, const struct hf__json *
 
 /* ---- the kind ---- */
 
-static void validate_spec(const struct hf__json *spec, struct hfd_causes *causes) {
+/* field: "spec" */
+static void validate_spec(const struct hf__json *spec, const char *field,
+                          struct hfd_causes *causes) {
         char list[HFD_FIELD_PATH_MAX], path[HFD_FIELD_PATH_MAX];
 
-        hfd_pod_spec_validate(spec, "spec", causes);
+        hfd_pod_spec_validate(spec, field, causes);
         for (size_t i = 0; i < 2; i++) {
                 size_t at = 0;
-                hfd_field_path(list, "spec", container_lists[i]);
+                hfd_field_path(list, field, container_lists[i]);
                 for (struct hf__json *m = hf__json_first(hf__json_get(spec, container_lists[i])); m;
                      m = hf__json_next(m))
                         hfd_image_validate(m, hfd_field_index(path, list, at++), causes);
         }
-        hfd_volume_images_require(spec, "spec", causes);
-}
-
-/* Makes a copy of a stored spec in the form of its schema, which the rules need. The caller frees
- * it. 0; -ENOMEM; or HF_E_INVALID, and the reason: the spec has no such form, because another
- * program has stored it. */
-static int copy_formed(const struct hf__json *spec, struct hf__json **ret_copy,
-                       char reason[REASON_MAX]) {
-        HF__CLEANUP(hf__json_cleanup) struct hf__json *copy = hf__json_dup(spec);
-        int r = copy ? hfd_strict_drop_duplicates(copy, NULL, NULL) : -ENOMEM;
-
-        if (r == 0)
-                r = hfd_schema_decode(&hfd_pod_spec_schema, copy, NULL, reason, REASON_MAX);
-        if (r == 0)
-                *ret_copy = HF__TAKE(copy);
-        return r;
-}
-
-/* Whether two paths are equal apart from positions in lists: an update may remove what was before a
- * mistake, such as a gate. */
-static bool is_same_place(const char *a, const char *b) {
-        for (; *a && *a == *b; a++, b++) {
-                size_t n = *a == '[' ? strspn(a + 1, "0123456789") : 0,
-                       m = *a == '[' ? strspn(b + 1, "0123456789") : 0;
-                if (n > 0 && m > 0 && a[n + 1] == ']' && b[m + 1] == ']') {
-                        a += n;
-                        b += m;
-                }
-        }
-        return *a == *b;
-}
-
-/* Drops from the causes that were added after the first n those that the old spec has, too. One of
- * the old causes excuses one of the new ones. was: has the form of its schema. Not a part of its
- * caller, because of the size of the causes (registry/write/steps/update.c). */
-__attribute__((noinline)) static void drop_old_causes(const struct hf__json *was, size_t n,
-                                                      struct hfd_causes *causes) {
-        struct hfd_causes old;
-        size_t kept = n;
-
-        hfd_causes_init(&old);
-        validate_spec(was, &old);
-        if (!hfd_causes_check(causes, old.error))
-                return;
-        for (size_t i = n; i < causes->n; i++) {
-                size_t k = 0;
-                while (k < old.n && (!is_same_place(old.items[k].field, causes->items[i].field) ||
-                                     strcmp(old.items[k].text, causes->items[i].text) != 0))
-                        k++;
-                if (k < old.n)
-                        old.items[k] = old.items[--old.n];
-                else
-                        causes->items[kept++] = causes->items[i];
-        }
-        causes->n = kept;
+        hfd_volume_images_require(spec, field, causes);
 }
 
 bool hfd_pod_require_form(const struct hf__json *spec, struct hfd_causes *causes) {
         HF__CLEANUP(hf__json_cleanup) struct hf__json *copy = NULL;
-        char reason[REASON_MAX];
-        int r = copy_formed(spec, &copy, reason);
+        char reason[HFD_FORM_REASON_MAX];
+        int r = hfd_formed_copy(&hfd_pod_spec_schema, spec, &copy, reason);
 
         if (r == HF_E_INVALID)
                 hfd_cause_type_invalid(causes, "spec", "{}", reason);
@@ -337,14 +281,9 @@ bool hfd_pod_require_form(const struct hf__json *spec, struct hfd_causes *causes
 
 void hfd_pod_validate_changed_spec(const struct hf__json *spec, const struct hf__json *was,
                                    struct hfd_causes *causes) {
-        HF__CLEANUP(hf__json_cleanup) struct hf__json *formed = NULL;
-        char reason[REASON_MAX];
-        size_t n = causes->n;
+        static const struct hfd_change_rules rules = {&hfd_pod_spec_schema, validate_spec};
 
-        validate_spec(spec, causes);
-        if (causes->n > n && causes->n < HFD_CAUSES_MAX && hf__json_is_object(was) &&
-            hfd_causes_check(causes, copy_formed(was, &formed, reason)))
-                drop_old_causes(formed, n, causes);
+        hfd_change_validate(&rules, spec, was, "spec", causes);
 }
 
 static void validate_create(const struct hf__json *object, struct hfd_causes *causes) {
@@ -353,7 +292,7 @@ static void validate_create(const struct hf__json *object, struct hfd_causes *ca
 
         hfd_pod_validate_annotations(object, NULL, causes);
         hfd_app_armor_annotations_validate(annotations, spec, "metadata.annotations", causes);
-        validate_spec(spec, causes);
+        validate_spec(spec, "spec", causes);
         if (hf__json_first(hf__json_get(spec, "ephemeralContainers")))
                 hfd_cause_forbidden(causes, "spec.ephemeralContainers", "cannot be set on create");
         if (*hfd_text_of(spec, "nodeName") && hf__json_first(hf__json_get(spec, "schedulingGates")))
