@@ -144,6 +144,9 @@ static void test_what_a_node_may_change(void **state) {
 }
 
 #define STATUS(members) "{'status':{" members "}}"
+#define BAD_STATUS                                                                                 \
+        "'capacity':{'pods':'-2'},'allocatable':{'pods':'-2'},'declaredFeatures':['B','A'],"       \
+        "'addresses':[{'type':'a','address':'b'},{'type':'a','address':'b'}]"
 
 static void test_the_status_of_a_node_is_refused(void **state) {
         static const struct rule_case cases[] = {
@@ -176,6 +179,14 @@ static void test_the_status_of_a_node_is_refused(void **state) {
                  STATUS(""),
                  "status.addresses[1]: Duplicate value: {\"Type\":\"Hostname\",\"Address\":"
                  "\"a\"}\n"},
+                /* What was stored before there were rules may stay beside what changes. */
+                {hfd_node_validate_status, STATUS(BAD_STATUS ",'phase':'Running'"),
+                 STATUS(BAD_STATUS), NULL},
+                {hfd_node_validate_status,
+                 STATUS("'capacity':{'pods':'-2'},'allocatable':{'pods':'-3'}"),
+                 STATUS("'capacity':{'pods':'-2'},'allocatable':{'pods':'-2'}"),
+                 "status.allocatable.pods: Invalid value: \"-3\": must be greater than or equal to "
+                 "0\n"},
         };
 
         CHECK(cases);

@@ -719,18 +719,81 @@ static void test_annotations_of_certificates_have_a_limit(void **state) {
         free(value);
 }
 
+/* ---- variables ---- */
+
+#define REST                                                                                       \
+        "'restartPolicy':'Always','dnsPolicy':'Default',"                                          \
+        "'terminationGracePeriodSeconds':30"
+
+#define VARIABLE(path)                                                                             \
+        "'containers':[{'name':'c','image':'i','imagePullPolicy':'Always',"                        \
+        "'terminationMessagePolicy':'File','env':[{'name':'e','valueFrom':{'fieldRef':{"           \
+        "'apiVersion':'v1','fieldPath':'" path "'}}}]}]"
+
+/* Old clients send spec.host for the name of the node. */
+static void test_a_variable_has_a_field_of_the_pod(void **state) {
+        static const char *const paths[] = {VARIABLE("spec.nodeName"), VARIABLE("spec.host"),
+                                            VARIABLE("spec.hostname")};
+
+        for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++) {
+                struct hf__json *pod = pod_spec_parse("{'spec':{", paths[i], "," REST "}}");
+                struct hfd_causes causes;
+                hfd_causes_init(&causes);
+                hfd_pod_validate(pod, NULL, &causes);
+                assert_int_equal(causes.n, i == 2);
+                hf__json_free(pod);
+        }
+}
+
+/* ---- tolerations ---- */
+
+#define LABEL_VALUE                                                                                \
+        "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' "   \
+        "or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or "      \
+        "'my_value',  or '12345', regex used for validation is "                                   \
+        "'(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')\n"
+
+static void test_tolerations_are_validated(void **state) {
+        static const struct spec_case cases[] = {
+                {"'tolerations':[{'operator':'Exists'},{'key':'a.example/b','value':'c','effect':"
+                 "'NoExecute','tolerationSeconds':1}]",
+                 ""},
+                {"'tolerations':[{'key':'a','operator':'Exists','value':'b'}]",
+                 "spec.tolerations[0].operator: Invalid value: \"b\": value must be empty when "
+                 "`operator` is 'Exists'\n"},
+                {"'tolerations':[{'key':'a','operator':'Gt','value':'1'},{'key':'a','operator':"
+                 "'x'}]",
+                 "spec.tolerations[0].operator: Unsupported value: \"Gt\": supported values: "
+                 "\"Equal\", \"Exists\", \"Lt\", \"Gt\"\n"
+                 "spec.tolerations[1].operator: Unsupported value: \"x\": supported values: "
+                 "\"Equal\", \"Exists\"\n"},
+                {"'tolerations':[{'key':'a/','value':'-'}]",
+                 "spec.tolerations[0].key: Invalid value: \"a/\": name part must be non-empty\n"
+                 "spec.tolerations[0].key: Invalid value: \"a/\": name part must consist of "
+                 "alphanumeric characters, '-', '_' or '.', and must start and end with an "
+                 "alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used "
+                 "for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')\n"
+                 "spec.tolerations[0].operator: Invalid value: \"-\": " LABEL_VALUE},
+                {"'tolerations':[{'key':'a','value':"
+                 "'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx-'}]",
+                 "spec.tolerations[0].operator: Invalid value: "
+                 "\"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx-\": must be no "
+                 "more than 63 bytes;" LABEL_VALUE},
+        };
+
+        pod_spec_expect_all(cases, sizeof cases / sizeof cases[0]);
+}
+
 /* ---- specs that are older than a rule ---- */
 
 #define IMAGE(image, more)                                                                         \
         "'containers':[{'name':'c','image':'" image "','imagePullPolicy':'Always',"                \
         "'terminationMessagePolicy':'File'" more "}],"
-#define SAME IMAGE("i", "")
-#define REST                                                                                       \
-        "'restartPolicy':'Always','dnsPolicy':'Default',"                                          \
-        "'terminationGracePeriodSeconds':30"
+#define SAME         IMAGE("i", "")
 #define LIMIT(cpu)   IMAGE("i", ",'resources':{'limits':{'cpu':'" cpu "'}}")
 #define ALIAS        "'hostAliases':[{'ip':'a'}],"
 #define GATE         "'schedulingGates':[{'name':'g'}],"
+#define GATES(it)    "'schedulingGates':[" it "],"
 #define TOLERATE(it) "'tolerations':[" it "],"
 #define WRONG        "{'key':'a b','operator':'Exists'}"
 #define DEBUG(it)    "'ephemeralContainers':[" it "],"
@@ -745,6 +808,11 @@ static const struct {
          SAME TOLERATE(WRONG ",{'key':'k','operator':'Exists'}"), NULL},
         {HFD_SUB_EPHEMERAL_CONTAINERS, ALIAS SAME, ALIAS SAME DEBUG(CONTAINER("d", "")), NULL},
         {HFD_SUB_RESIZE, ALIAS LIMIT("1"), ALIAS LIMIT("2"), NULL},
+        /* The mistake may move. */
+        {HFD_SUB_NONE, SAME GATES("{'name':'a'},{'name':'B C'}"), SAME GATES("{'name':'B C'}"),
+         NULL},
+        {HFD_SUB_NONE, SAME TOLERATE(WRONG),
+         SAME TOLERATE("{'key':'k','operator':'Exists'}," WRONG), NULL},
         /* What the write itself brings is checked. */
         {HFD_SUB_NONE, ALIAS SAME, ALIAS IMAGE(" j", ""), "spec.containers[0].image"},
         {HFD_SUB_NONE, SAME TOLERATE(WRONG), SAME TOLERATE(WRONG "," WRONG),
@@ -778,6 +846,53 @@ static void test_a_mistake_that_was_stored_refuses_no_other_change(void **state)
                 hf__json_free(old);
                 hf__json_free(object);
         }
+}
+
+/* Another program may have stored such specs, which excuse nothing. */
+static void test_a_stored_spec_may_have_any_form(void **state) {
+        static const enum hfd_subresource parts[] = {HFD_SUB_NONE, HFD_SUB_EPHEMERAL_CONTAINERS,
+                                                     HFD_SUB_RESIZE};
+        static const char *const olds[] =
+                {"{'spec':{'nodeSelector':{'a':1}," SAME REST "}}",
+                 "{'spec':{'volumes':[{'name':'v','ephemeral':{'volumeClaimTemplate':{'spec':{"
+                 "'resources':{'requests':{'storage':0}}}}}}]," SAME REST "}}",
+                 "{'spec':[1]}", "{'spec':'a'}"};
+
+        for (size_t i = 0; i < sizeof olds / sizeof olds[0]; i++)
+                for (size_t k = 0; k < sizeof parts / sizeof parts[0]; k++) {
+                        struct hf__json *old = pod_spec_parse("", olds[i], ""),
+                                        *object = pod_spec_parse("{'spec':{", IMAGE(" j", ""),
+                                                                 REST "}}");
+                        struct hfd_causes causes;
+                        hfd_causes_init(&causes);
+                        if (parts[k] == HFD_SUB_NONE)
+                                hfd_pod_validate(object, old, &causes);
+                        else
+                                hfd_pod_part_rules.validate(parts[k], object, old, &causes);
+                        assert_int_equal(causes.error, 0);
+                        assert_true(causes.n > 0);
+                        assert_string_equal(causes.items[0].field, "spec.containers[0].image");
+                        hf__json_free(old);
+                        hf__json_free(object);
+                }
+}
+
+/* The spec of a write to a subresource is the stored one, apart from its part. */
+static void test_a_part_needs_a_spec_with_the_form_of_one(void **state) {
+        static const enum hfd_subresource parts[] = {HFD_SUB_EPHEMERAL_CONTAINERS, HFD_SUB_RESIZE};
+        struct hf__json *pod =
+                pod_spec_parse("{'spec':{", "'nodeSelector':{'a':1}," SAME REST, "}}");
+        struct hfd_causes causes;
+
+        for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+                hfd_causes_init(&causes);
+                hfd_pod_part_rules.validate(parts[i], pod, pod, &causes);
+                assert_int_equal(causes.error, 0);
+                assert_int_equal(causes.n, 1);
+                assert_string_equal(causes.items[0].field, "spec");
+                assert_non_null(strstr(causes.items[0].text, "cannot unmarshal number into"));
+        }
+        hf__json_free(pod);
 }
 
 /* ---- kinds ---- */
@@ -846,7 +961,11 @@ int main(void) {
                 cmocka_unit_test(test_certificates_of_pods_are_validated),
                 cmocka_unit_test(test_names_of_trust_bundles_have_a_limit),
                 cmocka_unit_test(test_annotations_of_certificates_have_a_limit),
+                cmocka_unit_test(test_a_variable_has_a_field_of_the_pod),
+                cmocka_unit_test(test_tolerations_are_validated),
                 cmocka_unit_test(test_a_mistake_that_was_stored_refuses_no_other_change),
+                cmocka_unit_test(test_a_stored_spec_may_have_any_form),
+                cmocka_unit_test(test_a_part_needs_a_spec_with_the_form_of_one),
                 cmocka_unit_test(test_all_kinds_with_a_template_have_the_rules),
         };
 

@@ -146,8 +146,12 @@ static const struct rule_case cases[] = {
          POD_OF("'resizePolicy':[@]"), NULL, "spec.containers[0].resizePolicy[1]: Duplicate value"},
         {hfd_pod_validate, "{'key':'k#','operator':'Exists'}",
          POD("'tolerations':[@,{'operator':'Exists','value':'v'}]"), NULL,
-         "spec.tolerations[12].operator: Invalid value: {\"Key\""},
+         "spec.tolerations[12].operator: Invalid value: \"v\""},
         {hfd_pod_validate, NULL, POD("'hostname':'a'"), POD("'hostname':'b'"),
+         "spec: Forbidden: pod updates may not change"},
+        /* The first mistake is that of the old spec, which excuses it. */
+        {hfd_pod_validate, NULL, POD("'hostAliases':[{'ip':'a'}],'hostname':'a'"),
+         POD("'hostAliases':[{'ip':'a'}],'hostname':'b'"),
          "spec: Forbidden: pod updates may not change"},
         {hfd_pod_validate, "{'key':'k#','operator':'Exists'}",
          POD("'tolerations':[{'key':'k1','operator':'Exists'}]"), POD("'tolerations':[@]"),

@@ -154,6 +154,21 @@ static void test_what_a_csi_node_may_change(void **state) {
                  "spec.drivers: Invalid value: {\"Name\":\"d\",\"NodeID\":\"n\",\"TopologyKeys\":["
                  "\"a\"],\"Allocatable\":null}: field is immutable\n"},
                 {hfd_csi_node_validate, DRIVERS(DRIVER("-", "n")), DRIVERS(DRIVER("-", "n")), NULL},
+                /* A driver that was stored before may stay beside others. */
+                {hfd_csi_node_validate, DRIVERS(DRIVER("d", "n") "," DRIVER("-", "n")),
+                 DRIVERS(DRIVER("-", "n")), NULL},
+                {hfd_csi_node_validate, DRIVERS(DRIVER("-", "n") "," DRIVER("-", "n")),
+                 DRIVERS(DRIVER("-", "n")),
+                 "spec.drivers[1].name: Invalid value: \"-\": " SUBDOMAIN
+                 "spec.drivers[1].name: Duplicate value: \"-\"\n"},
+                {hfd_csi_node_validate,
+                 DRIVERS("{'name':'-','nodeID':'n','allocatable':{'count':2}}"),
+                 DRIVERS(DRIVER("-", "n")), NULL},
+                {hfd_csi_node_validate,
+                 DRIVERS("{'name':'-','nodeID':'n','allocatable':{'count':-2}}"),
+                 DRIVERS(DRIVER("-", "n")),
+                 "spec.drivers[0].allocatable.count: Invalid value: -2: must be greater than or "
+                 "equal to 0\n"},
         };
 
         CHECK(cases);
@@ -187,6 +202,15 @@ static void test_a_capacity_is_refused(void **state) {
                  "storageClassName: Invalid value: \"d\": field is immutable\n"},
                 {hfd_csi_storage_capacity_validate, CAPACITY(""), CAPACITY(",'nodeTopology':{}"),
                  "nodeTopology: Invalid value: null: field is immutable\n"},
+                /* A key and a value have the texts of the rules that they break. */
+                {hfd_csi_storage_capacity_validate,
+                 CAPACITY(",'nodeTopology':{'matchExpressions':[{'key':'" X64
+                          "','operator':'In','values':['','" X64 "']}]}"),
+                 NULL,
+                 "nodeTopology.matchExpressions[0].key: Invalid value: \"" X64
+                 "\": name part must be no more than 63 bytes\n"
+                 "nodeTopology.matchExpressions[0].values[1]: Invalid value: \"" X64
+                 "\": must be no more than 63 bytes\n"},
         };
 
         CHECK(cases);

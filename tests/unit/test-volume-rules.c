@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -281,6 +282,16 @@ static void test_a_source_of_one_kind_of_volume_is_refused(void **state) {
                 {of_pod, "{'secret':{},'downwardAPI':{}}", NULL,
                  "v.secret.secretName: Required value\n"
                  "v.downwarAPI: Forbidden: may not specify more than 1 volume type\n"},
+                /* The causes do not say which of the files is meant. */
+                {of_pod, "{'downwardAPI':{'defaultMode':-1,'items':[{'path':'/a','mode':512}]}}",
+                 NULL,
+                 "v.downwardAPI.defaultMode: Invalid value: -1: must be a number between 0 and "
+                 "0777 (octal), both inclusive\n"
+                 "v.downwardAPI.path: Invalid value: \"/a\": must be a relative path\n"
+                 "v.downwardAPI: Required value: one of fieldRef and resourceFieldRef is "
+                 "required\n"
+                 "v.downwardAPI.mode: Invalid value: 512: must be a number between 0 and 0777 "
+                 "(octal), both inclusive\n"},
                 {of_pod, "{'persistentVolumeClaim':{}}", NULL,
                  "v.persistentVolumeClaim.claimName: Required value\n"},
                 {of_pod, "{'image':{'pullPolicy':'Always'}}", NULL, NULL},
@@ -647,6 +658,31 @@ static void test_where_a_claim_gets_its_data_from(void **state) {
         CHECK(cases);
 }
 
+/* What was stored before it had rules may stay, so that the claim can be bound. */
+static void test_a_claim_keeps_what_was_stored(void **state) {
+        static const char *const members[] = {"'accessModes':['a']",
+                                              "'selector':{'matchLabels':{'-':'a'}}",
+                                              "'resources':{'requests':{'storage':'0'}}",
+                                              "'storageClassName':'-'",
+                                              "'volumeMode':'a'",
+                                              "'dataSource':{'name':'n','kind':'a'}",
+                                              "'volumeAttributesClassName':'-'"};
+        char was[200], bound[240];
+
+        for (size_t i = 0; i < sizeof members / sizeof members[0]; i++) {
+                (void)snprintf(was, sizeof was, "{'spec':{%s}}", members[i]);
+                (void)snprintf(bound, sizeof bound, "{'spec':{%s,'volumeName':'v'}}", members[i]);
+                const struct rule_case of_update = {hfd_claim_validate, bound, was, NULL};
+                check_rule_cases(&of_update, 1);
+                struct hf__json *claim = parse_quoted_json(was);
+                struct hfd_causes causes;
+                hfd_causes_init(&causes);
+                hfd_claim_validate(claim, NULL, &causes);
+                assert_true(causes.n > 0);
+                hf__json_free(claim);
+        }
+}
+
 static void test_a_claim_keeps_a_class_of_attributes(void **state) {
         static const struct rule_case cases[] = {
                 {hfd_claim_validate, CLAIM_IN(WITH, ",'volumeAttributesClassName':'d'"),
@@ -683,6 +719,7 @@ int main(void) {
                 cmocka_unit_test(test_a_volume_gets_a_secret_for_its_expansion),
                 cmocka_unit_test(test_an_old_spec_may_have_any_form),
                 cmocka_unit_test(test_where_a_claim_gets_its_data_from),
+                cmocka_unit_test(test_a_claim_keeps_what_was_stored),
                 cmocka_unit_test(test_a_claim_keeps_a_class_of_attributes),
         };
 

@@ -47,7 +47,7 @@ static void test_a_spec_that_is_kept_is_not_refused(void **state) {
         } cases[] = {
                 {hfd_service_validate, "{\"spec\":{\"type\":\"x\"}}",
                  "{\"spec\":{\"type\":\"y\"}}"},
-                {hfd_claim_validate, "{\"spec\":{}}", "{\"spec\":{\"volumeName\":\"a\"}}"},
+                {hfd_claim_validate, "{\"spec\":{}}", "{\"spec\":{\"accessModes\":[\"a\"]}}"},
                 {hfd_ingress_validate, "{\"spec\":{}}", "{\"spec\":{\"ingressClassName\":\"a\"}}"},
                 {hfd_budget_validate, "{\"spec\":{\"minAvailable\":1,\"maxUnavailable\":1}}",
                  "{\"spec\":{\"minAvailable\":2,\"maxUnavailable\":1}}"},
@@ -321,6 +321,23 @@ static void test_the_template_of_an_idle_job_gets_its_place(void **state) {
         }
 }
 
+/* It could not be mended, because the rest of the template never changes. */
+static void test_a_mistake_in_the_template_of_an_idle_job_may_stay(void **state) {
+        struct hf__json *old = parse(JOB("true", "")), *job;
+
+        assert_int_equal(hf__json_set(old, "spec.template.spec.hostAliases",
+                                      parse("[{\"ip\":\"a\"}]")),
+                         0);
+        assert_int_equal(count_causes(hfd_job_validate, old, NULL), 1);
+        job = hf__json_dup(old);
+        assert_int_equal(hf__json_set_string(job, "spec.template.spec.nodeSelector.a", "b"), 0);
+        assert_int_equal(count_causes(hfd_job_validate, job, old), 0);
+        assert_int_equal(hf__json_set_string(job, "spec.template.spec.nodeSelector.-", "b"), 0);
+        assert_int_equal(count_causes(hfd_job_validate, job, old), 1);
+        hf__json_free(old);
+        hf__json_free(job);
+}
+
 /* What an update must not change may have zeros, and quantities in another form. */
 static void test_what_must_not_change_is_compared_by_its_schema(void **state) {
         static const struct {
@@ -401,6 +418,7 @@ int main(void) {
                 cmocka_unit_test(test_spaces_around_a_schedule_with_a_zone_are_dropped),
                 cmocka_unit_test(test_a_job_has_a_zone_that_exists),
                 cmocka_unit_test(test_the_template_of_an_idle_job_gets_its_place),
+                cmocka_unit_test(test_a_mistake_in_the_template_of_an_idle_job_may_stay),
                 cmocka_unit_test(test_what_must_not_change_is_compared_by_its_schema),
                 cmocka_unit_test(test_selectors_select_by_few_and_by_many_labels),
         };

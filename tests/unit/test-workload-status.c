@@ -581,6 +581,13 @@ static void test_a_claim_for_extended_resources_names_their_containers(void **st
                              "and end with an alphanumeric character (e.g. 'my-name',  or "
                              "'123-abc', regex used for validation is "
                              "'[a-z0-9]([-a-z0-9]*[a-z0-9])?')\n"},
+                /* What was stored before may stay beside what a kubelet reports. */
+                {EXTENDED("'resourceClaimName':'N'"),
+                 WITH_DEVICES("'message':'m','extendedResourceClaimStatus':{'resourceClaimName':"
+                              "'N'}"),
+                 NULL},
+                {WITH_DEVICES("'resourceClaimStatuses':[{'name':'gone'}]"),
+                 WITH_DEVICES("'message':'m','resourceClaimStatuses':[{'name':'gone'}]"), NULL},
         };
 
         ASSERT_WRITES(hfd_pod_validate_status, writes);

@@ -3,6 +3,9 @@
  * Validates ObjectMeta. Names are checked on create only. A name never changes, and an object that
  * was stored under a looser rule must remain writable: otherwise its finalizers could not be
  * removed, and it could never be deleted.
+ *
+ * Invariant: the metadata may have any form. That of a write to a subresource comes from the store,
+ * where another program may have put it.
  */
 #include "server/resources/validation/meta_validation.h"
 
@@ -170,8 +173,10 @@ void hfd_qualified_name_validate(const char *name, const char *field, struct hfd
 /* As in Kubernetes, the field of a cause is the whole map, not the single label. */
 void hfd_labels_validate(const struct hf__json *labels, const char *field,
                          struct hfd_causes *causes) {
+        if (!hf__json_is_object(labels))
+                return;
         for (struct hf__json *m = hf__json_first(labels); m; m = hf__json_next(m)) {
-                const char *value = hf__json_text(m);
+                const char *value = hf__json_text_or_empty(m);
                 check_qualified_name(hf__json_key(m), field, hf__json_key(m), causes);
                 if (strlen(value) > HFD_LABEL_VALUE_MAX)
                         hfd_cause_invalid_text(causes, field, value,
@@ -197,9 +202,11 @@ void hfd_annotations_validate(const struct hf__json *annotations, const char *fi
                               struct hfd_causes *causes) {
         size_t total = 0;
 
+        if (!hf__json_is_object(annotations))
+                return;
         for (struct hf__json *m = hf__json_first(annotations); m; m = hf__json_next(m)) {
                 check_annotation_key(hf__json_key(m), field, causes);
-                total += strlen(hf__json_key(m)) + strlen(hf__json_text(m));
+                total += strlen(hf__json_key(m)) + strlen(hf__json_text_or_empty(m));
         }
         if (total > ANNOTATIONS_MAX) {
                 char text[64];
@@ -272,8 +279,8 @@ static void forbid_new_finalizers(const struct hf__json *list, const struct hf__
         (void)hfd_causes_check(causes, hf__json_index_init(&old, old_list, NULL));
         for (struct hf__json *m = hf__json_first(list); m && n < SHOWN_FINALIZERS;
              m = hf__json_next(m))
-                if (!hf__json_index_find(&old, hf__json_text(m)))
-                        found[n++] = hf__json_text(m);
+                if (!hf__json_index_find(&old, hf__json_text_or_empty(m)))
+                        found[n++] = hf__json_text_or_empty(m);
         hf__json_index_done(&old);
         if (n == 0)
                 return;
@@ -306,10 +313,11 @@ static void refuse_own_finalizers(const struct hf__json *list, struct hfd_causes
         size_t i = 0;
 
         for (struct hf__json *m = hf__json_first(list); m; m = hf__json_next(m), i++) {
-                if (strchr(hf__json_text(m), '/') || is_standard_finalizer(hf__json_text(m)))
+                const char *name = hf__json_text_or_empty(m);
+                if (strchr(name, '/') || is_standard_finalizer(name))
                         continue;
                 (void)snprintf(field, sizeof field, "metadata.finalizers[%zu]", i);
-                hfd_cause_invalid_text(causes, field, hf__json_text(m),
+                hfd_cause_invalid_text(causes, field, name,
                                        "name is neither a standard finalizer name nor is it fully "
                                        "qualified");
         }
@@ -329,8 +337,8 @@ static void validate_finalizers(const struct hfd_resource *resource, const struc
                                   "be both set");
         }
         for (struct hf__json *m = hf__json_first(list); m; m = hf__json_next(m))
-                check_qualified_name(hf__json_text(m), "metadata.finalizers", hf__json_text(m),
-                                     causes);
+                check_qualified_name(hf__json_text_or_empty(m), "metadata.finalizers",
+                                     hf__json_text_or_empty(m), causes);
         if (has_strict_finalizers(resource))
                 refuse_own_finalizers(list, causes);
         if (hf__json_string(old_meta, "deletionTimestamp"))

@@ -156,6 +156,10 @@ void hfd_pod_validate(const struct hf__json *object, const struct hf__json *old,
  * not count, unless there are more causes than are kept: then all count. */
 void hfd_pod_validate_changed_spec(const struct hf__json *spec, const struct hf__json *was,
                                    struct hfd_causes *causes);
+/* Adds a cause unless the spec has the form of its schema, so that the rules may read it: that of a
+ * subresource's write comes from the store, where another program may have put anything. spec: an
+ * object. Returns whether it has. */
+bool hfd_pod_require_form(const struct hf__json *spec, struct hfd_causes *causes);
 /* pods/pod_affinity_update.c: how an update may change the node affinity of a pod that gates hold
  * back. spec, old: the new and the old spec. */
 void hfd_pod_validate_affinity_update(const struct hf__json *spec, const struct hf__json *old,

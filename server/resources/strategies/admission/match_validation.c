@@ -32,6 +32,14 @@ static void invalid_list(struct hfd_causes *causes, const char *field, const str
 
 /* ---- selectors ---- */
 
+/* A value of a label. It may break both rules. */
+static void validate_value(const char *value, const char *field, struct hfd_causes *causes) {
+        if (strlen(value) > HFD_LABEL_VALUE_MAX)
+                hfd_cause_invalid_text(causes, field, value, "must be no more than 63 bytes");
+        if (*value && !hfd_is_name_text(value))
+                hfd_cause_invalid_text(causes, field, value, hfd_label_value_rule);
+}
+
 /* An element of matchExpressions. */
 static void validate_requirement(const struct hf__json *term, const char *field,
                                  struct hfd_causes *causes) {
@@ -55,13 +63,10 @@ static void validate_requirement(const struct hf__json *term, const char *field,
                 hfd_cause_invalid_text(causes, hfd_rule_path(path, field, "operator"), operator,
                                        "not a valid selector operator");
         }
-        if (!key || !hfd_is_qualified_name(key))
-                hfd_cause_invalid_text(causes, hfd_rule_path(path, field, "key"), key ? key : "",
-                                       hfd_qualified_name_rule);
+        hfd_qualified_name_validate(key ? key : "", hfd_rule_path(path, field, "key"), causes);
         for (const struct hf__json *m = hf__json_first(values); m; m = hf__json_next(m), i++)
-                if (!hfd_is_label_value(hf__json_text_or_empty(m)))
-                        hfd_cause_invalid_text(causes, hfd_rule_path_at(path, field, "values", i),
-                                               hf__json_text_or_empty(m), hfd_label_value_rule);
+                validate_value(hf__json_text_or_empty(m),
+                               hfd_rule_path_at(path, field, "values", i), causes);
 }
 
 void hfd_match_selector_validate(const struct hf__json *selector, const char *field,

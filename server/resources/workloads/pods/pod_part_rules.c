@@ -157,12 +157,14 @@ static void validate_ephemeral(const struct hf__json *object, const struct hf__j
 
 static void validate_part(enum hfd_subresource part, const struct hf__json *object,
                           const struct hf__json *old, struct hfd_causes *causes) {
+        const struct hf__json *spec = hf__json_get(object, "spec");
         bool resize = part == HFD_SUB_RESIZE;
 
         if (part == HFD_SUB_BINDING)
                 return; /* the server made the change from a Binding, which it has validated */
-        hfd_pod_validate_changed_spec(hf__json_get(object, "spec"), hf__json_get(old, "spec"),
-                                      causes);
+        if (!hfd_pod_require_form(spec, causes))
+                return;
+        hfd_pod_validate_changed_spec(spec, hf__json_get(old, "spec"), causes);
         if (hfd_pod_is_mirror(old)) {
                 /* The kubelet runs the pod from a file, so a change of the object would have no
                  * effect. Kubernetes reports only this cause. */

@@ -18,6 +18,7 @@
 #include "server/resources/strategies/pod/rules/pod_validation.h"
 #include "server/resources/validation/names.h"
 #include "server/resources/workloads/workloads.h"
+#include "server/schema/schema.h"
 
 /* ---- whether a container may run again ---- */
 
@@ -256,6 +257,16 @@ int hfd_pod_set_addresses(struct hf__json *object) {
         return r;
 }
 
+/* Whether the write leaves the member of the status as it is. */
+static bool keeps(const struct hf__json *object, const struct hf__json *old, const char *member,
+                  struct hfd_causes *causes) {
+        return hfd_causes_equal_member(causes, hfd_schema_of_member(&hfd_pod_schema, "status"),
+                                       hf__json_get(object, "status"), hf__json_get(old, "status"),
+                                       member);
+}
+
+/* What the scheduler and the controller of claims have written is not checked with each report of a
+ * kubelet, which patches other members. */
 void hfd_pod_validate_status(const struct hf__json *object, const struct hf__json *old,
                              struct hfd_causes *causes) {
         const struct hf__json *status = hf__json_get(object, "status");
@@ -269,9 +280,11 @@ void hfd_pod_validate_status(const struct hf__json *object, const struct hf__jso
                           "must be a non-negative integer", causes);
         validate_class(object, old, causes);
         validate_containers(object, old, causes);
-        validate_claims(hf__json_get(status, "resourceClaimStatuses"),
-                        hf__json_path(object, "spec.resourceClaims"), causes);
-        hfd_extended_claim_validate(object, causes);
+        if (!keeps(object, old, "resourceClaimStatuses", causes))
+                validate_claims(hf__json_get(status, "resourceClaimStatuses"),
+                                hf__json_path(object, "spec.resourceClaims"), causes);
+        if (!keeps(object, old, "extendedResourceClaimStatus", causes))
+                hfd_extended_claim_validate(object, causes);
         validate_addresses(object, old, causes);
         hfd_container_users_validate(object, causes);
         hfd_device_health_validate(object, causes);

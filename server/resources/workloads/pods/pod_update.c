@@ -10,13 +10,16 @@
  * between both specs. The time grows with n log n, also for many tolerations: a client chooses how
  * many there are. Specs are compared by their schema, so that an absent member equals the zero of
  * its type, as in Go. The rules of a spec are not checked if an update does not change it. If it
- * does, a mistake that the old spec has at the same place is no reason to refuse it.
+ * does, a mistake that the old spec has, too, is no reason to refuse it.
  */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include <holdfast/error.h>
+
+#include "base/cleanup.h"
 #include "base/json.h"
 #include "base/json_index.h"
 #include "base/strbuf.h"
@@ -250,52 +253,37 @@ static void validate_update(const struct hf__json *spec, const struct hf__json *
 
 /* ---- the kind ---- */
 
-static void validate_spec(const struct hf__json *spec, struct hfd_causes *causes) {
+/* field: "spec" */
+static void validate_spec(const struct hf__json *spec, const char *field,
+                          struct hfd_causes *causes) {
         char list[HFD_FIELD_PATH_MAX], path[HFD_FIELD_PATH_MAX];
 
-        hfd_pod_spec_validate(spec, "spec", causes);
+        hfd_pod_spec_validate(spec, field, causes);
         for (size_t i = 0; i < 2; i++) {
                 size_t at = 0;
-                hfd_field_path(list, "spec", container_lists[i]);
+                hfd_field_path(list, field, container_lists[i]);
                 for (struct hf__json *m = hf__json_first(hf__json_get(spec, container_lists[i])); m;
                      m = hf__json_next(m))
                         hfd_image_validate(m, hfd_field_index(path, list, at++), causes);
         }
-        hfd_volume_images_require(spec, "spec", causes);
+        hfd_volume_images_require(spec, field, causes);
 }
 
-/* Drops from the causes that were added after the first n those that the old spec has, too. One of
- * the old causes excuses one of the new ones. Not a part of its caller, because of the size of the
- * causes (registry/write/steps/update.c). */
-__attribute__((noinline)) static void drop_old_causes(const struct hf__json *was, size_t n,
-                                                      struct hfd_causes *causes) {
-        struct hfd_causes old;
-        size_t kept = n;
+bool hfd_pod_require_form(const struct hf__json *spec, struct hfd_causes *causes) {
+        HF__CLEANUP(hf__json_cleanup) struct hf__json *copy = NULL;
+        char reason[HFD_FORM_REASON_MAX];
+        int r = hfd_formed_copy(&hfd_pod_spec_schema, spec, &copy, reason);
 
-        hfd_causes_init(&old);
-        validate_spec(was, &old);
-        if (!hfd_causes_check(causes, old.error))
-                return;
-        for (size_t i = n; i < causes->n; i++) {
-                size_t k = 0;
-                while (k < old.n && (strcmp(old.items[k].field, causes->items[i].field) != 0 ||
-                                     strcmp(old.items[k].text, causes->items[i].text) != 0))
-                        k++;
-                if (k < old.n)
-                        old.items[k] = old.items[--old.n];
-                else
-                        causes->items[kept++] = causes->items[i];
-        }
-        causes->n = kept;
+        if (r == HF_E_INVALID)
+                hfd_cause_type_invalid(causes, "spec", "{}", reason);
+        return hfd_causes_check(causes, r);
 }
 
 void hfd_pod_validate_changed_spec(const struct hf__json *spec, const struct hf__json *was,
                                    struct hfd_causes *causes) {
-        size_t n = causes->n;
+        static const struct hfd_change_rules rules = {&hfd_pod_spec_schema, validate_spec};
 
-        validate_spec(spec, causes);
-        if (causes->n > n && causes->n < HFD_CAUSES_MAX)
-                drop_old_causes(was, n, causes);
+        hfd_change_validate(&rules, spec, was, "spec", causes);
 }
 
 static void validate_create(const struct hf__json *object, struct hfd_causes *causes) {
@@ -304,7 +292,7 @@ static void validate_create(const struct hf__json *object, struct hfd_causes *ca
 
         hfd_pod_validate_annotations(object, NULL, causes);
         hfd_app_armor_annotations_validate(annotations, spec, "metadata.annotations", causes);
-        validate_spec(spec, causes);
+        validate_spec(spec, "spec", causes);
         if (hf__json_first(hf__json_get(spec, "ephemeralContainers")))
                 hfd_cause_forbidden(causes, "spec.ephemeralContainers", "cannot be set on create");
         if (*hfd_text_of(spec, "nodeName") && hf__json_first(hf__json_get(spec, "schedulingGates")))

@@ -16,6 +16,7 @@
 
 struct hf__json;
 struct hf__json_index;
+struct hfd_schema;
 
 #define HFD_FIELD_PATH_MAX 160 /* bytes, with the NUL; a cause has room for as many */
 
@@ -27,6 +28,8 @@ void hfd_pod_spec_validate(const struct hf__json *spec, const char *field,
 /* toleration.c */
 void hfd_toleration_validate(const struct hf__json *toleration, const char *field,
                              struct hfd_causes *causes);
+/* The value of a taint, or that a toleration has for it: one of a label. */
+void hfd_taint_value_validate(const char *value, const char *field, struct hfd_causes *causes);
 /* volumes/volume_validation.c: spec.volumes */
 void hfd_volumes_validate(const struct hf__json *spec, const char *field,
                           struct hfd_causes *causes);
@@ -176,6 +179,26 @@ void hfd_variables_validate(const struct hf__json *container, const char *field,
  * the pod has to stop (terminationGracePeriodSeconds) */
 void hfd_handlers_validate(const struct hf__json *container, const char *field, int64_t grace,
                            struct hfd_causes *causes);
+
+/* ---- what was stored before a rule: stored_mistakes.c ---- */
+
+#define HFD_FORM_REASON_MAX 400 /* bytes, with the NUL */
+
+/* Makes a copy of a stored object in the form of its schema. The caller frees it. 0; -ENOMEM; or
+ * HF_E_INVALID, and the reason: another program has stored it, and it has no such form. */
+int hfd_formed_copy(const struct hfd_schema *schema, const struct hf__json *value,
+                    struct hf__json **ret_copy, char reason[HFD_FORM_REASON_MAX]);
+
+struct hfd_change_rules {
+        const struct hfd_schema *schema; /* of the value */
+        void (*validate)(const struct hf__json *value, const char *field,
+                         struct hfd_causes *causes);
+};
+/* Runs the rules of a value that an update changes in part. was: the old value; NULL = none. It may
+ * be older than a rule, so a cause that it gives, too, does not count, unless there are more causes
+ * than are kept: then all count. field: the path of the value. */
+void hfd_change_validate(const struct hfd_change_rules *rules, const struct hf__json *value,
+                         const struct hf__json *was, const char *field, struct hfd_causes *causes);
 
 /* ---- profiles of AppArmor: security/app_armor.c ---- */
 

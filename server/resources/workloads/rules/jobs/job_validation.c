@@ -17,6 +17,7 @@
 #include "base/strbuf.h"
 #include "server/resources/label_selector.h"
 #include "server/resources/strategies/admission/match_schema.h"
+#include "server/resources/strategies/pod/pod_schema.h"
 #include "server/resources/strategies/pod/rules/pod_validation.h"
 #include "server/resources/validation/names.h"
 #include "server/resources/workloads/workloads.h"
@@ -128,6 +129,10 @@ static void validate_manager(const struct hf__json *spec, const char *field,
  * create. A template that an update keeps is not checked. */
 static void validate_job_spec(const struct hf__json *spec, const struct hf__json *was,
                               const char *field, struct hfd_causes *causes) {
+        /* Of the template of a Job that is suspended only the place of its pods may change, so a
+         * mistake elsewhere could not be mended. */
+        static const struct hfd_change_rules of_template = {&hfd_pod_template_spec_schema,
+                                                            hfd_pod_template_spec_validate};
         static const char *const counts[] = {"parallelism",
                                              "completions",
                                              "activeDeadlineSeconds",
@@ -151,8 +156,9 @@ static void validate_job_spec(const struct hf__json *spec, const struct hf__json
         hfd_job_replacement_policy_validate(spec, field, causes);
         if (!was || !hfd_causes_equal_member(causes, hfd_schema_of_member(&hfd_job_schema, "spec"),
                                              spec, was, "template"))
-                hfd_pod_template_spec_validate(hf__json_get(spec, "template"),
-                                               hfd_field_path(path, field, "template"), causes);
+                hfd_change_validate(&of_template, hf__json_get(spec, "template"),
+                                    hf__json_get(was, "template"),
+                                    hfd_field_path(path, field, "template"), causes);
         validate_restart(spec, field, causes);
 }
 

@@ -4,7 +4,7 @@
  *
  * Invariants: the texts of the causes, their fields and their order are those of kube-apiserver,
  * because clients show them and tests compare them. So the field of the swap begins with
- * "metadata". A write of the status that does not change it is not checked (hfd_status_is_kept).
+ * "metadata". A write of the status checks only the members that it changes.
  */
 #include <ctype.h>
 #include <stdint.h>
@@ -107,15 +107,21 @@ void hfd_node_first_status_validate(const struct hf__json *node, struct hfd_caus
         validate_features(hf__json_get(status, "declaredFeatures"), causes);
 }
 
-/* Kubernetes checks the swap only when a node is created, and the addresses only here. */
+/* Kubernetes checks the swap only when a node is created, and the addresses only here. A member
+ * that stays as it was is not checked: a kubelet writes its heartbeat with a patch, and what was
+ * stored beside it before there were rules must not make the node seem dead. */
 void hfd_node_validate_status(const struct hf__json *object, const struct hf__json *old,
                               struct hfd_causes *causes) {
-        const struct hf__json *status = hf__json_get(object, "status");
+        static const char *const of_resources[] = {"capacity", "allocatable"};
+        const struct hfd_schema *schema = hfd_schema_of_member(&hfd_node_schema, "status");
+        const struct hf__json *status = hf__json_get(object, "status"),
+                              *was = hf__json_get(old, "status");
 
-        if (hfd_status_is_kept(&hfd_node_schema, object, old, causes))
-                return;
-        validate_resources(status, "capacity", causes);
-        validate_resources(status, "allocatable", causes);
-        validate_features(hf__json_get(status, "declaredFeatures"), causes);
-        validate_addresses(hf__json_get(status, "addresses"), causes);
+        for (size_t i = 0; i < sizeof of_resources / sizeof of_resources[0]; i++)
+                if (!hfd_causes_equal_member(causes, schema, status, was, of_resources[i]))
+                        validate_resources(status, of_resources[i], causes);
+        if (!hfd_causes_equal_member(causes, schema, status, was, "declaredFeatures"))
+                validate_features(hf__json_get(status, "declaredFeatures"), causes);
+        if (!hfd_causes_equal_member(causes, schema, status, was, "addresses"))
+                validate_addresses(hf__json_get(status, "addresses"), causes);
 }

@@ -17,27 +17,12 @@
 #include "base/json.h"
 #include "server/resources/strategies/pod/rules/pod_validation.h"
 #include "server/resources/validation/meta_validation.h"
-#include "server/resources/validation/names.h"
 #include "server/resources/workloads/addresses.h"
 #include "server/resources/workloads/rules/nodes/element_pairs.h"
 #include "server/resources/workloads/workloads.h"
 #include "server/schema/schema.h"
 
 /* ---- taints ---- */
-
-/* A value that is too long may break both rules of a label's value: they are in one cause. */
-static void validate_taint_value(const char *value, const char *field, struct hfd_causes *causes) {
-        static const char too_long[] = "must be no more than 63 bytes";
-        char why[600];
-
-        if (hfd_is_label_value(value))
-                return;
-        (void)snprintf(why, sizeof why, "%s%s%s",
-                       strlen(value) > HFD_LABEL_VALUE_MAX ? too_long : "",
-                       strlen(value) > HFD_LABEL_VALUE_MAX && !hfd_is_name_text(value) ? ";" : "",
-                       hfd_is_name_text(value) ? "" : hfd_label_value_rule);
-        hfd_cause_invalid_text(causes, field, value, why);
-}
 
 static void validate_taint(const struct hf__json *taint, const char *field,
                            struct hfd_causes *causes) {
@@ -46,8 +31,8 @@ static void validate_taint(const struct hf__json *taint, const char *field,
 
         hfd_qualified_name_validate(hfd_text_of(taint, "key"), hfd_field_path(path, field, "key"),
                                     causes);
-        validate_taint_value(hfd_text_of(taint, "value"), hfd_field_path(path, field, "value"),
-                             causes);
+        hfd_taint_value_validate(hfd_text_of(taint, "value"), hfd_field_path(path, field, "value"),
+                                 causes);
         hfd_require_one_of(taint, field, "effect", effects, causes);
 }
 

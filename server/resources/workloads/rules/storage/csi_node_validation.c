@@ -4,9 +4,9 @@
  * CSIStorageCapacities, in which drivers say how much storage is left.
  *
  * Invariants: the texts of the causes, their fields and their order are those of kube-apiserver,
- * because clients show them and tests compare them. An update that does not change the spec of a
- * CSINode is not checked (hfd_spec_is_kept). Repeated drivers and keys are found with an index,
- * because clients choose how many there are.
+ * because clients show them and tests compare them. An update checks only the drivers of a CSINode
+ * that it changes. Repeated drivers and keys are found with an index, because clients choose how
+ * many there are.
  */
 #include <stdint.h>
 #include <string.h>
@@ -51,6 +51,37 @@ static void validate_topology_keys(const struct hf__json *keys, const char *fiel
         hf__json_index_done(&by_text);
 }
 
+static const struct hfd_schema *driver_schema(void) {
+        return hfd_schema_of_member(hfd_schema_of_member(&hfd_csi_node_schema, "spec"), "drivers")
+                ->items;
+}
+
+/* The number of volumes, which the driver may change at any time. */
+static void validate_allocatable(const struct hf__json *driver, const char *field,
+                                 struct hfd_causes *causes) {
+        char path[HFD_FIELD_PATH_MAX];
+
+        hfd_require_range(hf__json_get(driver, "allocatable"),
+                          hfd_field_path(path, field, "allocatable"), "count", 0, INT64_MAX,
+                          "must be greater than or equal to 0", causes);
+}
+
+/* Whether the driver was there already, and only the number of its volumes may be another one,
+ * which is checked here. was: an index of the old drivers by name. */
+static bool is_kept(const struct hf__json *driver, const char *field,
+                    const struct hf__json_index *was, struct hfd_causes *causes) {
+        const struct hf__json_index_entry *same =
+                hf__json_index_find(was, hfd_text_of(driver, "name"));
+        const struct hfd_schema *schema = driver_schema();
+
+        if (!same || !hfd_causes_equal_member(causes, schema, driver, same->item, "nodeID") ||
+            !hfd_causes_equal_member(causes, schema, driver, same->item, "topologyKeys"))
+                return false;
+        if (!hfd_causes_equal_member(causes, schema, driver, same->item, "allocatable"))
+                validate_allocatable(driver, field, causes);
+        return true;
+}
+
 static void validate_driver(const struct hf__json *driver, const char *field, bool is_repeated,
                             struct hfd_causes *causes) {
         const char *name = hfd_text_of(driver, "name"), *id = hfd_text_of(driver, "nodeID");
@@ -61,9 +92,7 @@ static void validate_driver(const struct hf__json *driver, const char *field, bo
         if (strlen(id) > NODE_ID_MAX)
                 hfd_cause_invalid_text(causes, hfd_field_path(path, field, "nodeID"), id,
                                        "must be 256 characters or less");
-        hfd_require_range(hf__json_get(driver, "allocatable"),
-                          hfd_field_path(path, field, "allocatable"), "count", 0, INT64_MAX,
-                          "must be greater than or equal to 0", causes);
+        validate_allocatable(driver, field, causes);
         if (is_repeated)
                 hfd_cause_duplicate_text(causes, hfd_field_path(path, field, "name"), name);
         validate_topology_keys(hf__json_get(driver, "topologyKeys"), field, causes);
@@ -72,8 +101,6 @@ static void validate_driver(const struct hf__json *driver, const char *field, bo
 /* Refuses a driver that is another one than before in more than the number of its volumes. */
 static void refuse_change(const struct hf__json *driver, const struct hf__json *old,
                           struct hfd_causes *causes) {
-        const struct hfd_schema *list =
-                hfd_schema_of_member(hfd_schema_of_member(&hfd_csi_node_schema, "spec"), "drivers");
         HF__CLEANUP(hf__json_cleanup) struct hf__json *now = hf__json_dup(driver);
         HF__CLEANUP(hf__json_cleanup) struct hf__json *was = hf__json_dup(old);
         struct hf__strbuf shown = {0};
@@ -84,9 +111,9 @@ static void refuse_change(const struct hf__json *driver, const struct hf__json *
         }
         hf__json_drop(now, "allocatable");
         hf__json_drop(was, "allocatable");
-        if (hfd_causes_equal_by(causes, list->items, now, was))
+        if (hfd_causes_equal_by(causes, driver_schema(), now, was))
                 return;
-        hfd_go_fields_print(&shown, list->items, now);
+        hfd_go_fields_print(&shown, driver_schema(), now);
         hfd_cause_invalid(causes, drivers_field,
                           hfd_causes_check(causes, shown.error) ? shown.data : "{}",
                           "field is immutable");
@@ -108,25 +135,32 @@ static void refuse_changes(const struct hf__json *drivers, const struct hf__json
         hf__json_index_done(&by_name);
 }
 
+/* A driver that was stored before there were rules may stay, so that the kubelet can list others.
+ */
 void hfd_csi_node_validate(const struct hf__json *object, const struct hf__json *old,
                            struct hfd_causes *causes) {
-        const struct hf__json *drivers = hf__json_path(object, drivers_field);
-        struct hf__json_index by_name;
+        const struct hf__json *drivers = hf__json_path(object, drivers_field),
+                              *old_drivers = hf__json_path(old, drivers_field);
+        struct hf__json_index by_name, was = {0};
         char path[HFD_FIELD_PATH_MAX];
         size_t i = 0;
 
         if (hfd_spec_is_kept(&hfd_csi_node_schema, object, old, causes))
                 return;
-        if (hfd_causes_check(causes, hf__json_index_init(&by_name, drivers, "name")))
+        int r = hf__json_index_init(&by_name, drivers, "name");
+        if (r == 0)
+                r = hf__json_index_init(&was, old_drivers, "name");
+        if (hfd_causes_check(causes, r))
                 for (const struct hf__json *m = hf__json_first(drivers); m;
                      m = hf__json_next(m), i++) {
-                        const struct hf__json_index_entry *first =
-                                hf__json_index_find(&by_name, hfd_text_of(m, "name"));
-                        validate_driver(m, hfd_field_index(path, drivers_field, i),
-                                        first && first->position < i, causes);
+                        bool is_repeated = hfd_is_repeated(&by_name, hfd_text_of(m, "name"), i);
+                        hfd_field_index(path, drivers_field, i);
+                        if (is_repeated || !is_kept(m, path, &was, causes))
+                                validate_driver(m, path, is_repeated, causes);
                 }
         hf__json_index_done(&by_name);
-        refuse_changes(drivers, hf__json_path(old, drivers_field), causes);
+        hf__json_index_done(&was);
+        refuse_changes(drivers, old_drivers, causes);
 }
 
 /* ---- capacities ---- */

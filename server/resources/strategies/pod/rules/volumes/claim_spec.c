@@ -112,22 +112,23 @@ static void validate_data_sources(const struct hf__json *spec, const char *field
 
 /* ---- the spec ---- */
 
-static void validate_class_name(const struct hf__json *spec, const char *field, const char *member,
-                                struct hfd_causes *causes) {
-        char path[HFD_FIELD_PATH_MAX];
-
-        if (*hfd_text_of(spec, member))
-                hfd_subdomain_validate(hfd_text_of(spec, member),
-                                       hfd_field_path(path, field, member), causes);
+/* Whether an update leaves the member as it is. Most never change, so that a mistake that was
+ * stored before its rule could not be mended, and a claim with one must be bound all the same. old:
+ * NULL = a create. */
+static bool keeps(const struct hf__json *spec, const struct hf__json *old, const char *member,
+                  struct hfd_causes *causes) {
+        return old && hfd_causes_equal_member(causes, &hfd_persistent_volume_claim_spec_schema,
+                                              spec, old, member);
 }
 
-/* Where the data come from never changes, so an update does not check it again. */
-static bool keeps_data_sources(const struct hf__json *spec, const struct hf__json *old,
-                               struct hfd_causes *causes) {
-        const struct hfd_schema *schema = &hfd_persistent_volume_claim_spec_schema;
+/* Names of classes, which may be absent. */
+static void validate_class_name(const struct hf__json *spec, const struct hf__json *old,
+                                const char *field, const char *member, struct hfd_causes *causes) {
+        char path[HFD_FIELD_PATH_MAX];
 
-        return old && hfd_causes_equal_member(causes, schema, spec, old, "dataSource") &&
-               hfd_causes_equal_member(causes, schema, spec, old, "dataSourceRef");
+        if (*hfd_text_of(spec, member) && !keeps(spec, old, member, causes))
+                hfd_subdomain_validate(hfd_text_of(spec, member),
+                                       hfd_field_path(path, field, member), causes);
 }
 
 void hfd_claim_spec_validate(const struct hf__json *spec, const struct hf__json *old,
@@ -135,16 +136,18 @@ void hfd_claim_spec_validate(const struct hf__json *spec, const struct hf__json 
         static const char *const modes[] = {"Block", "Filesystem", NULL};
         char path[HFD_FIELD_PATH_MAX];
 
-        hfd_access_modes_validate(spec, hfd_field_path(path, field, "accessModes"),
-                                  "at least 1 access mode is required", causes);
-        if (hf__json_get(spec, "selector"))
+        if (!keeps(spec, old, "accessModes", causes))
+                hfd_access_modes_validate(spec, hfd_field_path(path, field, "accessModes"),
+                                          "at least 1 access mode is required", causes);
+        if (hf__json_get(spec, "selector") && !keeps(spec, old, "selector", causes))
                 hfd_match_selector_validate(hf__json_get(spec, "selector"),
                                             hfd_field_path(path, field, "selector"), causes);
-        validate_size(spec, hfd_field_path(path, field, "resources[storage]"), causes);
-        validate_class_name(spec, field, "storageClassName", causes);
-        if (hf__json_get(spec, "volumeMode"))
+        if (!keeps(spec, old, "resources", causes))
+                validate_size(spec, hfd_field_path(path, field, "resources[storage]"), causes);
+        validate_class_name(spec, old, field, "storageClassName", causes);
+        if (hf__json_get(spec, "volumeMode") && !keeps(spec, old, "volumeMode", causes))
                 hfd_require_one_of(spec, field, "volumeMode", modes, causes);
-        if (!keeps_data_sources(spec, old, causes))
+        if (!keeps(spec, old, "dataSource", causes) || !keeps(spec, old, "dataSourceRef", causes))
                 validate_data_sources(spec, field, causes);
-        validate_class_name(spec, field, "volumeAttributesClassName", causes);
+        validate_class_name(spec, old, field, "volumeAttributesClassName", causes);
 }

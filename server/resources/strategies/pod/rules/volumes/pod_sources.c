@@ -58,33 +58,37 @@ void hfd_local_path_validate(const struct hf__json *object, const char *field, c
                                        "must not start with '..'");
 }
 
-/* The path and the permissions of a file in a volume. */
+/* The path of a file in a volume. */
 static void validate_file_path(const struct hf__json *file, const char *field,
                                struct hfd_causes *causes) {
         if (hfd_require_text(file, field, "path", causes))
                 hfd_local_path_validate(file, field, "path", causes);
-        hfd_require_range(file, field, "mode", 0, 0777, MODE_RULE, causes);
+}
+
+/* The permissions of a file, or those of all files of a volume. */
+static void validate_mode(const struct hf__json *object, const char *field, const char *member,
+                          struct hfd_causes *causes) {
+        hfd_require_range(object, field, member, 0, 0777, MODE_RULE, causes);
 }
 
 void hfd_key_file_validate(const struct hf__json *item, const char *field,
                            struct hfd_causes *causes) {
         (void)hfd_require_text(item, field, "key", causes);
         validate_file_path(item, field, causes);
+        validate_mode(item, field, "mode", causes);
 }
 
-/* The mode of the files of a volume, and its items, which become files. */
-static void validate_items(const struct hf__json *source, const char *field,
-                           void (*validate)(const struct hf__json *item, const char *field,
-                                            struct hfd_causes *causes),
-                           struct hfd_causes *causes) {
+/* The keys of a ConfigMap or Secret that become files. */
+static void validate_keys(const struct hf__json *source, const char *field,
+                          struct hfd_causes *causes) {
         char items[HFD_FIELD_PATH_MAX], path[HFD_FIELD_PATH_MAX];
         size_t i = 0;
 
-        hfd_require_range(source, field, "defaultMode", 0, 0777, MODE_RULE, causes);
+        validate_mode(source, field, "defaultMode", causes);
         hfd_field_path(items, field, "items");
         for (const struct hf__json *m = hf__json_first(hf__json_get(source, "items")); m;
              m = hf__json_next(m))
-                validate(m, hfd_field_index(path, items, i++), causes);
+                hfd_key_file_validate(m, hfd_field_index(path, items, i++), causes);
 }
 
 /* ---- fields of the pod ---- */
@@ -113,8 +117,10 @@ void hfd_object_field_selector_validate(const struct hf__json *selector, const c
                                                  "metadata.name",        "metadata.namespace",
                                                  "metadata.uid",         NULL};
 
+        /* As in Kubernetes, "spec.host" is the first name of spec.nodeName. */
         if (!hfd_require_text(selector, field, "fieldPath", causes) ||
-            has_subscript(hfd_text_of(selector, "fieldPath")))
+            has_subscript(hfd_text_of(selector, "fieldPath")) ||
+            (!of_volume && hf__json_has_text(selector, "fieldPath", "spec.host")))
                 return;
         hfd_require_one_of(selector, field, "fieldPath", of_volume ? of_volumes : of_variables,
                            causes);
@@ -142,11 +148,16 @@ void hfd_downward_file_validate(const struct hf__json *file, const char *field,
                 hfd_cause_invalid_text(causes, field, "resource",
                                        "fieldRef and resourceFieldRef can not be specified "
                                        "simultaneously");
+        validate_mode(file, field, "mode", causes);
 }
 
+/* As in Kubernetes, the causes do not say which of the files is meant. */
 void hfd_downward_source_validate(const struct hf__json *source, const char *field, bool persistent,
                                   struct hfd_causes *causes) {
-        validate_items(source, field, hfd_downward_file_validate, causes);
+        validate_mode(source, field, "defaultMode", causes);
+        for (const struct hf__json *m = hf__json_first(hf__json_get(source, "items")); m;
+             m = hf__json_next(m))
+                hfd_downward_file_validate(m, field, causes);
 }
 
 /* ---- sources of the API ---- */
@@ -154,13 +165,13 @@ void hfd_downward_source_validate(const struct hf__json *source, const char *fie
 void hfd_secret_source_validate(const struct hf__json *source, const char *field, bool persistent,
                                 struct hfd_causes *causes) {
         (void)hfd_require_text(source, field, "secretName", causes);
-        validate_items(source, field, hfd_key_file_validate, causes);
+        validate_keys(source, field, causes);
 }
 
 void hfd_config_map_source_validate(const struct hf__json *source, const char *field,
                                     bool persistent, struct hfd_causes *causes) {
         (void)hfd_require_text(source, field, "name", causes);
-        validate_items(source, field, hfd_key_file_validate, causes);
+        validate_keys(source, field, causes);
 }
 
 /* Whether a member of metadata is set, and not only there with the zero of its type. */

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Rules for what an update changes only in part, and cannot mend: a mistake that was stored before
+ * its rule is no reason to refuse another change.
+ *
+ * Invariants: what the update itself brings is checked. The rules read values in the form of their
+ * schemas, so they never see what another program may have stored.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/json.h"
+#include "server/resources/strategies/pod/rules/pod_validation.h"
+#include "server/schema/decode.h"
+
+int hfd_formed_copy(const struct hfd_schema *schema, const struct hf__json *value,
+                    struct hf__json **ret_copy, char reason[HFD_FORM_REASON_MAX]) {
+        HF__CLEANUP(hf__json_cleanup) struct hf__json *copy = hf__json_dup(value);
+        int r = copy ? hfd_strict_drop_duplicates(copy, NULL, NULL) : -ENOMEM;
+
+        if (r == 0)
+                r = hfd_schema_decode(schema, copy, NULL, reason, HFD_FORM_REASON_MAX);
+        if (r == 0)
+                *ret_copy = HF__TAKE(copy);
+        return r;
+}
+
+/* Whether two paths are equal apart from positions in lists: an update may remove what was before a
+ * mistake, such as a gate. */
+static bool is_same_place(const char *a, const char *b) {
+        for (; *a && *a == *b; a++, b++) {
+                size_t n = *a == '[' ? strspn(a + 1, "0123456789") : 0,
+                       m = *a == '[' ? strspn(b + 1, "0123456789") : 0;
+                if (n > 0 && m > 0 && a[n + 1] == ']' && b[m + 1] == ']') {
+                        a += n;
+                        b += m;
+                }
+        }
+        return *a == *b;
+}
+
+/* Drops from the causes that were added after the first n those that the old value has, too. One of
+ * the old causes excuses one of the new ones. was: has the form of its schema. Not a part of its
+ * caller, because of the size of the causes (registry/write/steps/update.c). */
+__attribute__((noinline)) static void drop_old_causes(const struct hfd_change_rules *rules,
+                                                      const struct hf__json *was, const char *field,
+                                                      size_t n, struct hfd_causes *causes) {
+        struct hfd_causes old;
+        size_t kept = n;
+
+        hfd_causes_init(&old);
+        rules->validate(was, field, &old);
+        if (!hfd_causes_check(causes, old.error))
+                return;
+        for (size_t i = n; i < causes->n; i++) {
+                size_t k = 0;
+                while (k < old.n && (!is_same_place(old.items[k].field, causes->items[i].field) ||
+                                     strcmp(old.items[k].text, causes->items[i].text) != 0))
+                        k++;
+                if (k < old.n)
+                        old.items[k] = old.items[--old.n];
+                else
+                        causes->items[kept++] = causes->items[i];
+        }
+        causes->n = kept;
+}
+
+void hfd_change_validate(const struct hfd_change_rules *rules, const struct hf__json *value,
+                         const struct hf__json *was, const char *field, struct hfd_causes *causes) {
+        HF__CLEANUP(hf__json_cleanup) struct hf__json *formed = NULL;
+        char reason[HFD_FORM_REASON_MAX];
+        size_t n = causes->n;
+
+        rules->validate(value, field, causes);
+        if (causes->n > n && causes->n < HFD_CAUSES_MAX && hf__json_is_object(was) &&
+            hfd_causes_check(causes, hfd_formed_copy(rules->schema, was, &formed, reason)))
+                drop_old_causes(rules, formed, field, n, causes);
+}

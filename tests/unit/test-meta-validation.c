@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The metadata of a write to a subresource comes from the store, where another program may have put
+ * values of any type. */
+#undef NDEBUG
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "server/resources/resource.h"
+#include "server/resources/rows/resource_table.h"
+#include "server/resources/validation/meta_validation.h"
+
+#include "rule_cases.h"
+
+static void of_configmap(const struct hf__json *object, const struct hf__json *old,
+                         struct hfd_causes *causes) {
+        hfd_meta_validate(hfd_resource_find("", "v1", "configmaps"), object, old, causes);
+}
+
+#define META(members) "{'metadata':{" members "}}"
+#define EMPTY_NAME                                                                                 \
+        "metadata.finalizers: Invalid value: \"\": name part must be non-empty\n"                  \
+        "metadata.finalizers: Invalid value: \"\": name part must consist of alphanumeric "        \
+        "characters, '-', '_' or '.', and must start and end with an alphanumeric character "      \
+        "(e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is "              \
+        "'([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')\n"                                            \
+        "metadata.finalizers[0]: Invalid value: \"\": name is neither a standard finalizer name "  \
+        "nor is it fully qualified\n"
+#define DELETED "'deletionTimestamp':'2026-01-01T00:00:00Z'"
+#define NEW_FINALIZER                                                                              \
+        "metadata.finalizers: Forbidden: no new finalizers can be added if the object is being "   \
+        "deleted, found new finalizers []string{\"\"}\n"
+
+static void test_stored_metadata_may_have_any_form(void **state) {
+        static const struct rule_case cases[] = {
+                {of_configmap, META("'labels':{'a':1,'b':null}"), META(""), NULL},
+                {of_configmap, META("'labels':['a',1]"), META(""), NULL},
+                {of_configmap, META("'labels':'a'"), META(""), NULL},
+                {of_configmap, META("'annotations':{'a':{'b':'c'}}"), META(""), NULL},
+                {of_configmap, META("'annotations':[{}]"), META(""), NULL},
+                {of_configmap, META("'finalizers':[1]"), META(""), EMPTY_NAME},
+                {of_configmap, META("'finalizers':[1]," DELETED), META(DELETED),
+                 EMPTY_NAME NEW_FINALIZER},
+                {of_configmap, META("'finalizers':'a'"), META(""), NULL},
+        };
+
+        check_rule_cases(cases, sizeof cases / sizeof cases[0]);
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_stored_metadata_may_have_any_form),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
