@@ -15,8 +15,8 @@ struct hf__json;
 
 /* Adds a cause for each mistake. field: the path of the name, for the causes. */
 void hfd_manager_name_validate(const char *name, const char *field, struct hfd_causes *causes);
-/* Whether hfd_managed_fields_validate might add a cause. list: managedFields, NULL or a raw value
- * (json.h), in which nothing is wrong because no client has sent it. */
+/* Whether hfd_managed_fields_validate might add a cause. list: managedFields. False if it is NULL,
+ * or a raw value (json.h), which no client has sent. */
 bool hfd_managed_fields_are_suspect(const struct hf__json *list);
 /*
  * Adds a cause for each entry of the list whose manager or subresource is not allowed, unless an

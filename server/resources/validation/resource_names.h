@@ -33,9 +33,9 @@ bool hfd_quota_scope_fits(unsigned scope, const char *resource);
 /* Validates a name in a quota. */
 void hfd_resource_name_validate_quota(const char *name, const char *field,
                                       struct hfd_causes *causes);
-/* The first one validates a name in an element of a LimitRange of any type. The second one is for
- * the resources of containers and RuntimeClasses, and for elements of the types Pod and Container.
- */
+/* The second function is for the resources of containers and RuntimeClasses, and for elements of a
+ * LimitRange of the types Pod and Container. It has the rules of the first one and further ones.
+ * The first one is for elements of all other types. */
 void hfd_resource_name_validate(const char *name, const char *field, struct hfd_causes *causes);
 void hfd_resource_name_validate_container(const char *name, const char *field,
                                           struct hfd_causes *causes);

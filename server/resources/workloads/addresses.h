@@ -3,8 +3,8 @@
 /*
  * IP addresses and ranges of them (CIDR) in objects. Go's parsers of the first years of Kubernetes
  * accept more forms than those of today, and programs disagree about what these forms mean; so
- * kube-apiserver 1.36 refuses them in new objects, and so do these functions. Each one adds a cause
- * for a mistake. field: the path of the text. Pure. Thread: any.
+ * kube-apiserver 1.36 refuses them in new objects, and so do the functions here that take causes.
+ * Each of these adds a cause for a mistake. field: the path of the text. Pure. Thread: any.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -20,7 +20,8 @@ struct hfd_cidr {
 
 /* Also accepts the forms that programs understand differently. False: the text is no CIDR. */
 bool hfd_cidr_parse(const char *text, struct hfd_cidr *ret_cidr);
-/* Refuses them. Returns what hfd_cidr_parse does, so it can be true although there is a cause. */
+/* Adds a cause for a text that is no CIDR, has one of those forms, or has bits after the prefix.
+ * Returns what hfd_cidr_parse does, so the result can be true although there is a cause. */
 bool hfd_cidr_validate(const char *text, const char *field, struct hfd_cidr *ret_cidr,
                        struct hfd_causes *causes);
 /* The same, and an IPv6 address has its shortest form, in lower case (RFC 5952). */

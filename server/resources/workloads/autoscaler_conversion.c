@@ -40,8 +40,8 @@
 
 /* ---- metrics ---- */
 
-/* How a member of a metric is called in both versions. The source of a metric is its member with
- * these members; name_source says what it is called. */
+/* The names that a member of a metric's source has in both versions. A metric has a type, and a
+ * source: the object in the member that name_source names after the type. */
 struct member {
         const char *type; /* of the metric; NULL ends a table */
         const char *v1;   /* a name in the source */
@@ -176,8 +176,8 @@ static const struct hf__json *cpu_of(const struct hf__json *metric, const char *
 
 /* ---- the case of names ---- */
 
-/* Of members with the same name, only the last one stays: names that differ in their first letter
- * become equal when it changes its case. The index is sorted by name and then by position. 0 or
+/* Of members with the same name, only the last one stays: names that differ only in the case of the
+ * first letter become equal in change_case. The index is sorted by name and then by position. 0 or
  * -ENOMEM. */
 static int drop_repeated(struct hf__json *object) {
         struct hf__json_index names;

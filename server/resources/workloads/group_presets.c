@@ -176,7 +176,7 @@ static int set_failure_policy(struct hf__json *spec) {
 
 /* Defaults that depend on other members. With backoffLimitPerIndex each index has a limit of its
  * own for failed pods, so backoffLimit is the largest int32. A podFailurePolicy decides by how a
- * pod has failed, so a pod is replaced only when it has. 0 or -ENOMEM. */
+ * pod has failed, so a pod is replaced only after it has failed. 0 or -ENOMEM. */
 static int set_failure_limits(struct hf__json *spec) {
         const struct hfd_preset presets[] =
                 {{"", "backoffLimit",
@@ -196,8 +196,8 @@ int hfd_job_prepare(struct hf__json *object, const struct hf__json *old) {
                                                     {"spec", "suspend", "false", NULL},
                                                     {"spec", "manualSelector", "false", NULL}};
         static const struct hfd_preset completions = {"spec", "completions", "1", NULL};
-        /* Only then are completions 1, too. With parallelism alone, absent completions mean that
-         * the success of any pod ends the Job. */
+        /* completions are 1 by default only if both members are absent. With parallelism alone,
+         * absent completions mean that the success of any pod ends the Job. */
         bool is_plain = !hf__json_path(object, "spec.completions") &&
                         !hf__json_path(object, "spec.parallelism");
         int r = hfd_presets_set_with_template(object, presets, HFD_N_PRESETS(presets));

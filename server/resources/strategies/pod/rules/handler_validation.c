@@ -4,8 +4,8 @@
  * one action, such as an HTTP request or a command.
  *
  * Invariants: the texts of the causes and their order are those of kube-apiserver, because clients
- * show them and tests compare them. The object has its defaults already: the rule that
- * successThreshold is 1 would otherwise refuse a probe without it.
+ * show them and tests compare them. The object has its defaults already: the rule for `scheme`
+ * would otherwise refuse an httpGet without it.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -50,8 +50,8 @@ static void validate_http(const struct hf__json *http, const char *field,
                                                "used for validation is '[-A-Za-z0-9]+')");
 }
 
-/* A hook that sleeps longer than the pod has to stop would be killed. grace: that time in seconds.
- */
+/* A hook that sleeps longer than the grace period of the pod would be killed. grace: that period in
+ * seconds. */
 static void validate_sleep(const struct hf__json *sleep, const char *field, int64_t grace,
                            struct hfd_causes *causes) {
         int64_t seconds = 0;
@@ -68,7 +68,8 @@ static void validate_sleep(const struct hf__json *sleep, const char *field, int6
         hfd_cause_invalid(causes, field, text, detail);
 }
 
-/* name: the member of the handler that has the action. tcpSocket and grpc have a port only. */
+/* name: the member of the handler that has the action. Of tcpSocket and grpc only the port is
+ * checked. */
 static void validate_action(const struct hf__json *action, const char *name, const char *field,
                             int64_t grace, struct hfd_causes *causes) {
         char path[HFD_FIELD_PATH_MAX];
@@ -107,8 +108,9 @@ static void validate_handler(const struct hf__json *handler, const char *field, 
                 hfd_cause_required(causes, field, "must specify a handler type");
 }
 
-/* A failed liveness or startup probe restarts the container, so one success must be enough for
- * them, and they may have a time to stop of their own. A failed readiness probe stops nothing. */
+/* A failed liveness or startup probe restarts the container. So such a probe may have a
+ * terminationGracePeriodSeconds of its own, and one success must be enough for it. A failed
+ * readiness probe stops nothing. */
 static void validate_probe(const struct hf__json *probe, const char *field, bool of_readiness,
                            int64_t grace, struct hfd_causes *causes) {
         static const char *const numbers[] = {"initialDelaySeconds", "timeoutSeconds",

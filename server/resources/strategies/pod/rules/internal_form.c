@@ -24,7 +24,7 @@ static void print_list(const struct hf__json *list, const struct hfd_internal_me
         hf__strbuf_putc(out, ']');
 }
 
-/* The depth is that of the tables. */
+/* print and print_list call each other. The tables are not recursive, so they limit the depth. */
 static void print(const struct hf__json *value, const struct hfd_internal_member *members,
                   struct hf__strbuf *out) {
         if (!value) {

@@ -4,8 +4,8 @@
  * volumes, containers and tolerations.
  *
  * Invariants: the texts of the causes and their order are those of kube-apiserver, because clients
- * show them and tests compare them. Only rules that pods and templates share are here; those that
- * only pods have are in workloads/pods/pod_update.c.
+ * show them and tests compare them. Rules that only pods have are not here, but in
+ * workloads/pods/pod_update.c.
  */
 #include "server/resources/strategies/pod/rules/pod_validation.h"
 

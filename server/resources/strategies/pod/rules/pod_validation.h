@@ -28,13 +28,13 @@ void hfd_pod_spec_validate(const struct hf__json *spec, const char *field,
 /* toleration.c */
 void hfd_toleration_validate(const struct hf__json *toleration, const char *field,
                              struct hfd_causes *causes);
-/* The value of a taint, or that a toleration has for it: one of a label. */
+/* The value of a taint or of a toleration, which has the syntax of the value of a label. */
 void hfd_taint_value_validate(const char *value, const char *field, struct hfd_causes *causes);
 /* volumes/volume_validation.c: spec.volumes */
 void hfd_volumes_validate(const struct hf__json *spec, const char *field,
                           struct hfd_causes *causes);
-/* Volumes of images name their image. The rules of templates leave this one out, as in
- * kube-apiserver, so that those of pods call it. */
+/* A volume with the source `image` must name its image. As in kube-apiserver, templates need not
+ * follow this rule. So hfd_pod_spec_validate leaves it out, and the rules of pods call it. */
 void hfd_volume_images_require(const struct hf__json *spec, const char *field,
                                struct hfd_causes *causes);
 /* The source of a volume of a pod or, if persistent, of the spec of a PersistentVolume: exactly one
@@ -43,8 +43,9 @@ void hfd_volume_source_validate(const struct hf__json *volume, const char *field
                                 struct hfd_causes *causes);
 /* Whether a member of the spec of a PersistentVolume is its source. */
 bool hfd_is_persistent_source(const char *name);
-/* What is wrong if a volume of iSCSI names its initiator. volume: the name of the volume. NULL =
- * nothing; static storage otherwise. */
+/* The text of a cause if an iSCSI volume has an initiatorName, and its own name and targetPortal
+ * are too long together; static storage. NULL = the rule is kept. volume: the name of the volume.
+ */
 const char *hfd_initiator_rule(const struct hf__json *iscsi, const char *volume);
 /* volumes/pod_sources.c: whether a segment of the path is "..", with which it could lead out of the
  * volume. */
@@ -112,8 +113,9 @@ void hfd_host_ports_validate(const struct hf__json *first, bool only_first, cons
 /* With spec.hostNetwork, a port of a container is that of the node. field: the path of the spec */
 void hfd_host_network_validate(const struct hf__json *spec, const char *field,
                                struct hfd_causes *causes);
-/* The name of a container's image has no spaces around it. The rules of templates leave this one
- * out, as in kube-apiserver, so that those of pods call it. */
+/* container_validation.c: the name of a container's image has no white space around it. As in
+ * kube-apiserver, templates need not follow this rule. So hfd_pod_spec_validate leaves it out, and
+ * the rules of pods call it. */
 void hfd_image_validate(const struct hf__json *container, const char *field,
                         struct hfd_causes *causes);
 /* restart_validation.c: restartPolicy and restartPolicyRules of a container, or of an init
@@ -156,12 +158,13 @@ void hfd_host_aliases_validate(const struct hf__json *list, const char *field,
 /* gate_validation.c: spec.readinessGates and spec.schedulingGates */
 void hfd_gates_validate(const struct hf__json *spec, const char *field, struct hfd_causes *causes);
 /* scheduling/node_selector.c: a selector of nodes by labels and names, and one of its terms.
- * any_value: the values of labels may have any form, because the old selector had such values */
+ * any_value: the values of labels may have any form. So it is in preferred terms, and in an update
+ * of an object whose old selector has values that no label can have. */
 void hfd_node_selector_validate(const struct hf__json *selector, const char *field, bool any_value,
                                 struct hfd_causes *causes);
 void hfd_node_selector_term_validate(const struct hf__json *term, const char *field, bool any_value,
                                      struct hfd_causes *causes);
-/* Whether a value in it is not that of a label. */
+/* Whether the selector has a value that no label can have. */
 bool hfd_node_selector_has_bad_values(const struct hf__json *selector);
 /* scheduling/affinity_validation.c: spec.affinity */
 void hfd_affinity_validate(const struct hf__json *affinity, const char *field,
@@ -194,9 +197,10 @@ struct hfd_change_rules {
         void (*validate)(const struct hf__json *value, const char *field,
                          struct hfd_causes *causes);
 };
-/* Runs the rules of a value that an update changes in part. was: the old value; NULL = none. It may
- * be older than a rule, so a cause that it gives, too, does not count, unless there are more causes
- * than are kept: then all count. field: the path of the value. */
+/* Runs the rules of a value that an update changes in part. was: the old value; NULL = none. The
+ * old value may be older than a rule, so a cause that it has too does not count. All causes count
+ * if there are HFD_CAUSES_MAX of them, or if the old value does not have the form of its schema.
+ * field: the path of the value. */
 void hfd_change_validate(const struct hfd_change_rules *rules, const struct hf__json *value,
                          const struct hf__json *was, const char *field, struct hfd_causes *causes);
 
@@ -207,8 +211,9 @@ void hfd_change_validate(const struct hfd_change_rules *rules, const struct hf__
 #define HFD_APP_ARMOR_PREFIX "container.apparmor.security.beta.kubernetes.io/"
 
 struct hfd_app_armor {
-        const char *type;    /* as in the field; NULL: the annotation names no profile */
-        const char *profile; /* of the type Localhost; may be ""; borrowed from the annotation */
+        const char *type; /* as in the field; NULL: the annotation names no profile */
+        /* Borrowed from the annotation; may be "". NULL unless the type is Localhost. */
+        const char *profile;
 };
 
 /* value: that of an annotation. */
@@ -244,7 +249,7 @@ void hfd_app_armor_match_validate(const struct hf__json *annotations, const stru
 const char *hfd_text_of(const struct hf__json *object, const char *key);
 /* Whether an element before `position` has the same text. */
 bool hfd_is_repeated(const struct hf__json_index *index, const char *text, size_t position);
-/* Whether there are spaces at an end of the text. */
+/* Whether the text begins or ends with white space. */
 bool hfd_is_padded(const char *text);
 /* The path of a member: "a" and "b" become "a.b". A path that does not fit is cut. Returns out,
  * which must not be one of the texts. */

@@ -13,8 +13,9 @@
 #define RULES_MAX      20
 #define EXIT_CODES_MAX 255
 
-/* "Unsupported value" unless the text is one of the values, which end with NULL. Unlike in
- * hfd_require_one_of, "" is such a value, too. supported: the values, for the cause. */
+/* "Unsupported value" unless the text is one of the values, which end with NULL. "" has this cause
+ * too, where hfd_require_one_of would add "Required value". supported: the values, for the cause.
+ */
 static void validate_choice(const char *text, const char *const *values, const char *supported,
                             const char *field, struct hfd_causes *causes) {
         for (; *values; values++)

@@ -43,8 +43,8 @@ static bool any_has(const struct hf__json *list, const char *path) {
         return false;
 }
 
-/* The list has all volume sources of the schema (volumes.c) that can name a Secret, except
- * projected ones, which can name several. */
+/* The list has all volume sources of the schema (volumes.c, cloud_volumes.c) that can name a
+ * Secret, except projected ones, which can name several. */
 static bool volume_has_secret(const struct hf__json *volume) {
         static const char *const paths[] =
                 {"azureFile.secretName",      "cephfs.secretRef.name",

@@ -4,8 +4,8 @@
  * pods.
  *
  * Invariant: the texts of the causes and their order are those of kube-apiserver, because clients
- * show them and tests compare them. So is what is not checked: a preferred term may have values
- * that no label can have, because in Kubernetes it did no harm.
+ * show them and tests compare them. As in kube-apiserver, a preferred term for nodes may have
+ * values that no label can have; a required one must not.
  */
 #include <stdint.h>
 #include <stdio.h>

@@ -35,8 +35,8 @@ struct keys {
         struct hf__json_index labels, terms; /* the keys of the selector */
 };
 
-/* Gives all entries of the same text the position of the last one: in kube-apiserver it is the
- * position of the key. */
+/* Gives all entries of the same text the position of the last one: kube-apiserver shows that
+ * position of a key that is repeated. */
 static void share_last(struct hf__json_index *index) {
         struct hf__json_index_entry *entries = index->entries;
 
@@ -66,9 +66,10 @@ static void done_keys(struct keys *keys) {
 }
 
 /*
- * Refuses a term whose key is a match key and occurs before it in the selector. In a new pod the
- * last terms were made from the match keys (pod_label_keys.c), so the one before it was written by
- * the client. As in kube-apiserver, the path is that of an element of the constraint itself.
+ * Refuses a term of matchExpressions if its key is one of matchLabelKeys, and also occurs in
+ * matchLabels or in an earlier term. In a new pod the last terms were made from matchLabelKeys
+ * (pod_label_keys.c), so the client has written the earlier one. As in kube-apiserver, the path has
+ * the index of the key, but not the name of the list: "...topologySpreadConstraints[0][1]".
  */
 static void refuse_selected(const struct hf__json *match, const struct hf__json *selector,
                             const char *field, struct hfd_causes *causes) {

@@ -4,8 +4,8 @@
  * a cluster, such as zones.
  *
  * Invariants: the texts of the causes and their order are those of kube-apiserver, because clients
- * show them and tests compare them. Two constraints of one kind are found with an index, because a
- * client chooses how many constraints there are.
+ * show them and tests compare them. Two constraints with the same topologyKey and whenUnsatisfiable
+ * ("of one kind") are found with an index, because a client chooses how many constraints there are.
  */
 #include <errno.h>
 #include <stdint.h>
@@ -25,8 +25,8 @@ static const char *const actions[] = {"DoNotSchedule", "ScheduleAnyway", NULL},
 
 /* ---- constraints of one kind ---- */
 
-/* What makes two constraints one kind, as the cause shows it. The caller frees ret_kind. 0 or
- * -ENOMEM. */
+/* Prints the kind of a constraint as the cause shows it. The caller frees ret_kind, also after a
+ * failure. 0 or -ENOMEM. */
 static int print_kind(const struct hf__json *constraint, struct hf__strbuf *ret_kind) {
         hf__strbuf_printf(ret_kind, "{%s, %s}", hfd_text_of(constraint, "topologyKey"),
                           hfd_text_of(constraint, "whenUnsatisfiable"));

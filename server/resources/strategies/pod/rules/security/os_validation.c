@@ -137,7 +137,7 @@ void hfd_os_validate(const struct hf__json *spec, const char *field, struct hfd_
         if (!*name) {
                 hfd_cause_required(causes, hfd_field_path(path, field, "os.name"), "");
         } else if (strcmp(name, "linux") == 0) {
-                refuse_options(spec, field, causes); /* those of the pod have the same place */
+                refuse_options(spec, field, causes); /* spec.securityContext has them too */
                 hfd_containers_visit(spec, field, refuse_options, causes);
         } else if (strcmp(name, "windows") == 0) {
                 validate_windows(spec, field, causes);

@@ -22,7 +22,7 @@ static const char id_range[] = "must be between 0 and 2147483647, inclusive";
 static bool is_lower_or_digit(char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); }
 
 /* Whether the name has the form of a kernel parameter: segments with a dot or a slash between them,
- * each of which begins and ends with a letter or a digit. */
+ * each of which begins and ends with a lower-case letter or a digit. */
 static bool is_sysctl(const char *name) {
         bool inside = false; /* the last byte may end a segment */
         size_t n = 0;

@@ -36,7 +36,7 @@ static bool is_netbios(const char *domain, size_t n) {
         for (size_t i = 0; i < n; i++) {
                 if (strchr("\\/:*?\"<>|", domain[i]))
                         return false;
-                n_characters += (domain[i] & 0xc0) != 0x80; /* not a later byte of one in UTF-8 */
+                n_characters += (domain[i] & 0xc0) != 0x80; /* first byte of a character */
         }
         return n > 0 && domain[0] != '.' && n_characters <= NETBIOS_MAX;
 }

@@ -41,8 +41,8 @@ static void refuse_name(const char *name, const char *field, const char *why,
         hfd_cause_invalid_text(causes, field, name, detail);
 }
 
-/* A bundle of a signer has the name "DOMAIN:PATH:NAME"; another one has a name without colons. So a
- * slash before the last colon is wrong: in the name of the signer it is a colon. */
+/* A bundle of the signer "DOMAIN/PATH" has the name "DOMAIN:PATH:NAME"; a bundle without a signer
+ * has a name without colons. So a slash before the last colon is wrong: it should be a colon. */
 static void validate_bundle_name(const char *name, const char *field, struct hfd_causes *causes) {
         const char *colon = strrchr(name, ':'), *own = colon ? colon + 1 : name;
         const char *slash = strchr(name, '/');

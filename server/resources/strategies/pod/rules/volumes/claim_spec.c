@@ -112,9 +112,9 @@ static void validate_data_sources(const struct hf__json *spec, const char *field
 
 /* ---- the spec ---- */
 
-/* Whether an update leaves the member as it is. Most never change, so that a mistake that was
- * stored before its rule could not be mended, and a claim with one must be bound all the same. old:
- * NULL = a create. */
+/* Whether an update leaves the member as it is. Then the member is not checked: most members are
+ * immutable, so a mistake that is older than its rule cannot be mended, and must not stop the
+ * update that binds the claim. old: NULL = a create. */
 static bool keeps(const struct hf__json *spec, const struct hf__json *old, const char *member,
                   struct hfd_causes *causes) {
         return old && hfd_causes_equal_member(causes, &hfd_persistent_volume_claim_spec_schema,

@@ -115,8 +115,8 @@ void hfd_quobyte_validate(const struct hf__json *source, const char *field, bool
 
 /* ---- disks ---- */
 
-/* Whether the text is one of the forms that begin with this prefix, "eui" or "naa", and have n
- * letters and digits after one more character. */
+/* text begins with "eui" or "naa". Whether one more character, which is not a newline, and exactly
+ * n letters or digits follow, and nothing else. */
 static bool is_coded_name(const char *text, size_t n) {
         size_t at = 3, count = 0;
 
@@ -130,7 +130,8 @@ static bool is_coded_name(const char *text, size_t n) {
 }
 
 /* Whether the text begins with the form "iqn.2001-04.com.example:disk". *ret_end: where the part
- * before the colon ends. */
+ * before the colon ends; the second byte of the text if it does not even begin like
+ * "iqn.2001-04.". */
 static bool begins_qualified_name(const char *text, const char **ret_end) {
         static const char form[] = "iqn.0000-00."; /* 0: any digit */
         const char *c = text;
@@ -193,7 +194,8 @@ void hfd_iscsi_validate(const struct hf__json *source, const char *field, bool p
              hf__json_is_true(hf__json_get(source, "chapAuthSession"))) &&
             !hf__json_get(source, "secretRef"))
                 hfd_cause_required(causes, hfd_field_path(path, field, "secretRef"), "");
-        /* Kubernetes looks at the Secret of a PersistentVolume only, and misspells the path. */
+        /* As in Kubernetes, only the secretRef of a PersistentVolume is checked further, and the
+         * path of initiatorName is misspelled ("initiatorname"). */
         if (persistent)
                 hfd_secret_reference_validate(source, field, false, causes);
         if (initiator)
@@ -201,7 +203,7 @@ void hfd_iscsi_validate(const struct hf__json *source, const char *field, bool p
                                     hfd_field_path(path, field, "initiatorname"), unknown, causes);
 }
 
-/* Either targets and a number name the disk, or ids do. */
+/* Either targetWWNs and a lun name the disk, or wwids do. */
 void hfd_fc_validate(const struct hf__json *source, const char *field, bool persistent,
                      struct hfd_causes *causes) {
         const struct hf__json *targets = hf__json_get(source, "targetWWNs");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The rules of volumes that show what the API has to a pod (Secrets, ConfigMaps, fields of the pod,
+ * The rules of volumes that show a pod what the API has (Secrets, ConfigMaps, fields of the pod,
  * claims), of images, and of directories of the node.
  *
  * Invariants: the texts of the causes and their order are those of kube-apiserver, because clients
@@ -117,7 +117,7 @@ void hfd_object_field_selector_validate(const struct hf__json *selector, const c
                                                  "metadata.name",        "metadata.namespace",
                                                  "metadata.uid",         NULL};
 
-        /* As in Kubernetes, "spec.host" is the first name of spec.nodeName. */
+        /* As in Kubernetes, a variable may use "spec.host", the oldest name of spec.nodeName. */
         if (!hfd_require_text(selector, field, "fieldPath", causes) ||
             has_subscript(hfd_text_of(selector, "fieldPath")) ||
             (!of_volume && hf__json_has_text(selector, "fieldPath", "spec.host")))
@@ -232,7 +232,8 @@ void hfd_ephemeral_source_validate(const struct hf__json *source, const char *fi
                                 hfd_field_path(member, path, "spec"), causes);
 }
 
-/* Templates may leave out the image, so that its name is not required here (hfd_volume_images). */
+/* Templates may leave out the name of the image, so it is not required here
+ * (hfd_volume_images_require). */
 void hfd_image_source_validate(const struct hf__json *source, const char *field, bool persistent,
                                struct hfd_causes *causes) {
         static const char *const policies[] = {"Always", "IfNotPresent", "Never", NULL};

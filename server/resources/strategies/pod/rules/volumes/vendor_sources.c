@@ -100,8 +100,8 @@ void hfd_azure_file_validate(const struct hf__json *source, const char *field, b
                 (void)hfd_require_text(source, field, "secretNamespace", causes);
 }
 
-/* The default of the kind is Shared, so an URI needs the form of a blob unless the kind is given.
- */
+/* The default of the kind is Shared. So the URI needs the form of a blob, unless the client has set
+ * the kind Managed. */
 void hfd_azure_disk_validate(const struct hf__json *source, const char *field, bool persistent,
                              struct hfd_causes *causes) {
         static const char *const modes[] = {"None", "ReadOnly", "ReadWrite", NULL},
@@ -137,7 +137,7 @@ void hfd_storage_os_validate(const struct hf__json *source, const char *field, b
 
 /* ---- drivers of CSI ---- */
 
-/* A name in upper case is valid if it is in lower case. */
+/* Capitals count as lower case. */
 void hfd_csi_driver_name_validate(const char *name, const char *field, struct hfd_causes *causes) {
         char lower[HFD_DNS_SUBDOMAIN_MAX + 1];
         size_t n = strlen(name);
@@ -173,8 +173,8 @@ static void validate_call_secret(const struct hf__json *source, const char *memb
         hfd_label_name_validate(reference, path, "namespace", causes);
 }
 
-/* Kubernetes does not look at nodeStageSecretRef. Of a pod, the path of a cause about the name of
- * the Secret is that of a member that does not exist. */
+/* Kubernetes does not look at nodeStageSecretRef. In a pod, a cause about the syntax of the
+ * Secret's name has the path "...csi.name", as in Kubernetes, although there is no such member. */
 void hfd_csi_source_validate(const struct hf__json *source, const char *field, bool persistent,
                              struct hfd_causes *causes) {
         static const char *const secrets[] = {"controllerPublishSecretRef",
