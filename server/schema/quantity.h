@@ -44,7 +44,7 @@ int hfd_quantity_compare(const struct hfd_quantity *a, const struct hfd_quantity
 void hfd_quantity_increment(struct hfd_quantity *quantity);
 /*
  * a += b; and a -= b, but not below zero. Neither may be negative. The sum is at most the maximum.
- * The result has the form of a, or that of b if a is zero.
+ * The result has the form of a, or that of b if a is zero and b is not.
  */
 void hfd_quantity_add(struct hfd_quantity *a, const struct hfd_quantity *b);
 void hfd_quantity_subtract(struct hfd_quantity *a, const struct hfd_quantity *b);

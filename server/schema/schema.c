@@ -58,8 +58,9 @@ const struct hfd_schema_field *hfd_schema_field(const struct hfd_schema *schema,
         return NULL;
 }
 
-/* Only the decoder of protobuf calls this, once for each field on the wire. A struct has a few
- * dozen fields at most, so an index by number would cost each table more than it saves. */
+/* The decoder of protobuf calls this once for each field on the wire; the other caller prints
+ * values for messages. A struct has a few dozen fields at most, so an index by number would cost
+ * each table more than it saves. */
 const struct hfd_schema_field *hfd_schema_field_by_tag(const struct hfd_schema *schema,
                                                        unsigned embedded_tag, unsigned tag) {
         assert(schema->type == HFD_SCHEMA_STRUCT);

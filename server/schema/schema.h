@@ -7,10 +7,10 @@
  * `kubectl explain`. So these never disagree.
  *
  * The schemas of built-in kinds are static tables. Each is in the file of its kind
- * (server/resources/strategies); parts that several kinds share are in common.h. A schema may also
- * be built at run time, for a custom resource. A schema is immutable; pointers between schemas are
- * borrowed. A schema may contain itself, but only below a STRUCT with a definition. Pure. Thread:
- * any.
+ * (server/resources/strategies, server/resources/workloads/schemas); parts that several kinds share
+ * are in common.h. A schema may also be built at run time, for a custom resource. A schema is
+ * immutable; pointers between schemas are borrowed. A schema may contain itself, but only below a
+ * STRUCT with a definition. Pure. Thread: any.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -42,9 +42,10 @@ enum hfd_schema_list_type {
 
 /* Flags of a field. */
 enum {
-        /* OpenAPI lists the field as required. The decoder accepts an object without it; the
-         * validation of the kind refuses one. An empty list or map stays (decode.h), and an object
-         * in which nothing is set has the field's zero (zero.h). */
+        /* OpenAPI lists the field as required. The decoder accepts an object without the field; the
+         * validation of the kind refuses that object, unless the zero of the field is valid. An
+         * empty list or map stays (decode.h). An object in which nothing is set has the field's
+         * zero (zero.h), unless the field has HFD_FIELD_POINTER. */
         HFD_FIELD_REQUIRED = 1,
         /* A strategic merge patch merges the list element by element: objects by the field
          * merge_key, scalars by value. Without this flag a patch replaces the list. */

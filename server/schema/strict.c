@@ -118,7 +118,8 @@ static const struct hfd_schema *member_schema(const struct hfd_schema *schema, c
         return field ? field->schema : NULL;
 }
 
-/* Go's decoder reports a duplicate field where its key occurs again, and skips unknown fields. */
+/* Go's decoder reports a duplicate field where its key occurs again. It reports an unknown
+ * field, too, but does not look into its value. */
 static int report_members(struct report *report, const struct hfd_schema *schema,
                           const struct hf__json *object, const struct hfd_place *place) {
         struct hf__json_index index;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Makes the object that Go writes for a kind if nothing was set. Go's encoder leaves out the zero
- * of a field with omitempty. Required fields do not have it, and for structs it has no effect.
+ * of a field with omitempty. Required fields have no omitempty, and on structs it has no effect.
  *
  * Invariant: Go's structs without a pointer cannot contain themselves. A table in which one does
  * would be a mistake, so the walk ends at DEPTH_MAX instead of never.

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Open watches of requests by tokens of service accounts. A thread ends those whose token has
- * expired, or whose account or bound Secret is gone: after each change in the cacher, and at the
- * expiry.
+ * Open watches of requests by tokens of service accounts. A thread ends those whose token is no
+ * longer valid: it has expired, or its account or its Secret is gone (lookup.h). The thread checks
+ * the watches after changes of accounts and Secrets in the cacher, when a token expires, and at
+ * least once a minute.
  *
  * Threads: any, except for new, start, stop and free. Lock: one mutex guards the list. It is held
  * for changes of pointers only; the cacher is asked, and watches are ended, without it.

@@ -25,8 +25,8 @@
 #define SECRET_KEY    "kubernetes.io/serviceaccount/secret.name"
 #define ACCOUNT_KEY   "kubernetes.io/serviceaccount/service-account.name"
 #define UID_KEY       "kubernetes.io/serviceaccount/service-account.uid"
-/* The clock of the instance that has issued a token may be ahead of this one's. An expiry has no
- * such leeway. */
+/* Seconds. The clock of the instance that has issued a token may be ahead of this one's. An expiry
+ * has no such leeway. */
 #define LEEWAY 60
 
 /* ---- writing ---- */

@@ -15,13 +15,13 @@ struct hf__strbuf;
 /* All texts are borrowed. */
 struct hfd_account_claims {
         const char *ns, *account, *account_uid;
-        const char *secret, *secret_uid;  /* NULL = not bound to a Secret */
+        const char *secret, *secret_uid;  /* NULL = not bound to a Secret; see of_secret */
         const char *id;                   /* jti; NULL = not read, or the token has none */
         int64_t issued, expires;          /* seconds since 1970 */
         const struct hf__json *audiences; /* an array of texts */
         /* A token that a Secret holds. It is for this server, does not expire, and is valid as long
-         * as the Secret has it. So audiences and issued are unset, and a read sets expires to
-         * INT64_MAX and leaves out the id. */
+         * as the Secret has it. So audiences, issued and secret_uid are unset, and a read sets
+         * expires to INT64_MAX and leaves out the id. */
         bool of_secret;
 };
 
@@ -38,6 +38,7 @@ void hfd_account_claims_put(const struct hfd_account_claims *claims, const char 
  */
 int hfd_account_claims_read(const struct hf__json *json, const char *const *issuers,
                             struct hfd_account_claims *ret_claims, struct hf_status *reterr_status);
-/* Whether the token is valid at the time now. 0, or HF_E_UNAUTHORIZED with a message. */
+/* Whether the token is valid at the time now, in seconds since 1970. 0, or HF_E_UNAUTHORIZED with a
+ * message. */
 int hfd_account_claims_check_time(const struct hf__json *json, int64_t now,
                                   struct hf_status *reterr_status);

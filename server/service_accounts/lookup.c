@@ -90,8 +90,8 @@ static int read_token(struct hf__span whole, struct facts *facts) {
         return 0;
 }
 
-/* The facts of an object; all of an object that is NULL are false. When memory is short, they are
- * not kept, and a token that cannot be decoded counts as none. */
+/* The facts of an object. NULL has none: no metadata, no uid and no token. If memory is short, the
+ * object does not keep the facts, and a Secret may seem to have no token. */
 static struct facts facts_of(struct hfd_object *object) {
         struct facts facts = {.deleted = INT64_MAX};
         struct hf__span metadata;
@@ -152,8 +152,8 @@ static enum state look_up_object(struct hfd_cacher *cacher, const char *plural, 
 
 /* ---- tokens that Secrets hold ---- */
 
-/* As in Kubernetes, these have no minute of grace, and the Secret is checked before its account,
- * but for its label. */
+/* As in Kubernetes, these tokens have no minute of grace, and the Secret is checked before its
+ * account. Only the label of the Secret is checked last. */
 static int check_token_of_secret(struct hfd_cacher *cacher, const struct hfd_credential *c,
                                  struct hf_status *reterr_status) {
         const struct facts secret = look_up_facts(cacher, "secrets", c->ns, c->secret);

@@ -25,8 +25,9 @@ struct hfd_service_accounts;
 
 struct hfd_service_accounts_config {
         struct hfd_cacher *cacher; /* borrowed until stop; no request is authenticated after that */
-        /* Both lists are borrowed and NULL-terminated. There is at least one issuer; the first one
-         * issues, all are accepted. Without audiences, the issuers are the audiences. */
+        /* Both lists are NULL-terminated. issuers is borrowed until free, audiences for the call of
+         * new. There is at least one issuer; the first one issues, all are accepted. Without
+         * audiences, the issuers are the audiences. */
         const char *const *issuers, *const *audiences;
 };
 

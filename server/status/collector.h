@@ -10,7 +10,8 @@
  * only if the kubeconfig names a CA, which must have issued the instance's certificate. If the
  * kubeconfig names none, the system's CAs verify certificates. Nearly anyone can get a certificate
  * of such a CA, so then only the servers that the kubeconfig names get the token. A client
- * certificate may be presented to any server, because a server cannot use it without its key.
+ * certificate may be presented to any server, because a server cannot use it without its key. If
+ * the kubeconfig has neither a CA nor a client certificate, no instance is queried.
  *
  * Thread: one thread calls all functions. Only the callback of hfd_status_collector_watch runs on
  * others.
@@ -25,8 +26,9 @@ struct hfd_status_collector;
 struct hfd_status_model;
 
 /* Reads the kubeconfig file at the path `kubeconfig` and prepares a client for its server; sends
- * nothing yet. Blocks on the file. Errors: HF_E_INVALID, or -errno (-ENOENT: there is no such
- * file), all with a message. host is borrowed until the collector is freed. */
+ * nothing yet. Blocks on the file. Errors: those of hf__kubeconfig_load (-ENOENT: there is no
+ * such file), HF_E_INVALID, or -errno, all with a message. host is borrowed until the collector is
+ * freed. */
 int hfd_status_collector_new(const struct hf_host *host, const char *kubeconfig,
                              struct hfd_status_collector **ret_collector,
                              struct hf_status *reterr_status);
@@ -61,8 +63,9 @@ bool hfd_status_collector_is_server_unreachable(const struct hfd_status_collecto
 
 /*
  * Opens a watch of the Leases at the model's resourceVersion, unless one is open. Calls `changed`
- * when a Lease has changed, when the watch has ended, and when it could not be opened. The callback
- * runs on any thread and must not block. It is not called after hfd_status_collector_free.
+ * when a Lease other than the heartbeat of a node has changed, when the watch has ended, and when
+ * the watch could not be opened: then before this function returns. The callback runs on any thread
+ * and must not block. It is not called after hfd_status_collector_free.
  */
 void hfd_status_collector_watch(struct hfd_status_collector *collector,
                                 const struct hfd_status_model *model, void (*changed)(void *ctx),

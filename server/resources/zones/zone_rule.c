@@ -58,7 +58,7 @@ static bool skip_name(struct reader *r) {
 }
 
 /* Reads hours, or hours with minutes, or with minutes and seconds: "-1", "+2:30:15". *ret_seconds:
- * all of it in seconds. False: malformed, or more than max_hours. */
+ * all of it in seconds. False: malformed, or the hours are more than max_hours. */
 static bool take_time(struct reader *r, int max_hours, int *ret_seconds) {
         bool negative = take_char(r, '-');
         int hours;

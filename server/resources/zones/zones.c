@@ -145,8 +145,9 @@ static bool may_have_file(const char *name) {
         return errno != ENOENT && errno != ENOTDIR;
 }
 
-/* The files beside the zones, such as zone.tab, have a dot in their names. US/Eastern is one of the
- * old names, which are there together. */
+/* The files beside the zones, such as zone.tab, have a dot in their names. US/Eastern stands for
+ * the old names, because a machine has all of them or none: without US/Eastern, an unknown name may
+ * be one of them. */
 bool hfd_zone_may_exist(const char *name) {
         return strcmp(name, "UTC") == 0 || (!strchr(name, '.') && may_have_file(name)) ||
                !may_have_file("US/Eastern");

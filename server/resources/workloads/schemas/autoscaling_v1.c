@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The structural schema of HorizontalPodAutoscaler in version v1. It is only read and written by
- * clients: what is stored has version v2 (autoscaling.c), and autoscaler_conversion.c converts
+ * The structural schema of HorizontalPodAutoscaler in version v1. Only clients read and write this
+ * version: what is stored has version v2 (autoscaling.c), and autoscaler_conversion.c converts
  * between the two.
  *
  * A table has a row for each field of a Go struct of k8s.io/api/autoscaling/v1: the name in JSON,

@@ -48,8 +48,8 @@ static const struct hfd_schema pod_qos_class_text = {.type = HFD_SCHEMA_TEXT,
 static const struct hfd_schema pod_resize_status_text = {.type = HFD_SCHEMA_TEXT,
                                                          .definition = HFD_CORE "PodResizeStatus"};
 
-/* Also conditions of other controllers, for the readinessGates of the spec. So the type is any
- * text. */
+/* Besides the kubelet, other controllers add conditions, which the readinessGates of the spec name.
+ * So the type is any text. */
 static const struct hfd_schema_field pod_condition_fields[] = {
         {"lastProbeTime", &hfd_schema_time, .protobuf_tag = 3},
         {"lastTransitionTime", &hfd_schema_time, .protobuf_tag = 4},
@@ -97,7 +97,7 @@ static const struct hfd_schema_field container_state_terminated_fields[] = {
 static const struct hfd_schema container_state_terminated = {
         HFD_STRUCT(HFD_CORE "ContainerStateTerminated", container_state_terminated_fields)};
 
-/* One of the three is set. None stands for waiting. */
+/* At most one of the three is set. If none is set, the container is waiting. */
 static const struct hfd_schema_field container_state_fields[] = {
         {"running", &container_state_running, .protobuf_tag = 2, .flags = HFD_FIELD_POINTER},
         {"terminated", &container_state_terminated, .protobuf_tag = 3, .flags = HFD_FIELD_POINTER},

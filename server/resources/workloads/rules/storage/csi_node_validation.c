@@ -66,8 +66,9 @@ static void validate_allocatable(const struct hf__json *driver, const char *fiel
                           "must be greater than or equal to 0", causes);
 }
 
-/* Whether the driver was there already, and only the number of its volumes may be another one,
- * which is checked here. was: an index of the old drivers by name. */
+/* Whether the old list has the driver with the same nodeID and topologyKeys. Then only the number
+ * of its volumes can differ; a new number is checked here. was: an index of the old drivers by
+ * name. */
 static bool is_kept(const struct hf__json *driver, const char *field,
                     const struct hf__json_index *was, struct hfd_causes *causes) {
         const struct hf__json_index_entry *same =
@@ -98,7 +99,7 @@ static void validate_driver(const struct hf__json *driver, const char *field, bo
         validate_topology_keys(hf__json_get(driver, "topologyKeys"), field, causes);
 }
 
-/* Refuses a driver that is another one than before in more than the number of its volumes. */
+/* Refuses a driver if a member of it other than `allocatable` has changed. */
 static void refuse_change(const struct hf__json *driver, const struct hf__json *old,
                           struct hfd_causes *causes) {
         HF__CLEANUP(hf__json_cleanup) struct hf__json *now = hf__json_dup(driver);
@@ -120,7 +121,8 @@ static void refuse_change(const struct hf__json *driver, const struct hf__json *
         hf__strbuf_done(&shown);
 }
 
-/* A driver can be added or removed, but not changed. The causes have the order of the old list. */
+/* A driver can be added or removed, but not changed, apart from the number of its volumes. The
+ * causes have the order of the old list. */
 static void refuse_changes(const struct hf__json *drivers, const struct hf__json *old,
                            struct hfd_causes *causes) {
         struct hf__json_index by_name;
@@ -176,7 +178,8 @@ static void refuse_topology(const struct hf__json *selector, struct hfd_causes *
         hf__strbuf_done(&shown);
 }
 
-/* Only the answer of the driver changes, not what it was asked. */
+/* The driver is asked how much storage is left for a class and a topology. An update may change the
+ * answer (capacity, maximumVolumeSize), but neither the class nor the topology. */
 void hfd_csi_storage_capacity_validate(const struct hf__json *object, const struct hf__json *old,
                                        struct hfd_causes *causes) {
         const struct hf__json *topology = hf__json_get(object, "nodeTopology"),

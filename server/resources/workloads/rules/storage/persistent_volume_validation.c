@@ -78,7 +78,8 @@ static void validate_source(const struct hf__json *spec, const char *name, const
 
 /* ---- the nodes that can use the volume ---- */
 
-/* old: the affinity of the old spec, whose values of labels are accepted. */
+/* old: the affinity of the old spec. If a value in it is not that of a label, the new affinity may
+ * have such values, too. */
 static void validate_affinity(const struct hf__json *affinity, const struct hf__json *old,
                               struct hfd_causes *causes) {
         static const char field[] = "spec.nodeAffinity.required";
@@ -265,8 +266,9 @@ static bool is_new(const struct hf__json *spec, const struct hf__json *was, cons
                                                 was, name);
 }
 
-/* What was stored before it had rules may stay, so that the volume can be bound: a source, a class
- * and the nodes are checked only where they change. */
+/* What was stored before it had rules may stay, so that the volume can be bound: an update checks
+ * the source, the volumeAttributesClassName and the nodeAffinity only if it changes them. With
+ * a new source the class is checked too, because a class needs a CSI source. */
 void hfd_persistent_volume_validate(const struct hf__json *object, const struct hf__json *old,
                                     struct hfd_causes *causes) {
         static const char *const policies[] = {"Delete", "Recycle", "Retain", NULL},

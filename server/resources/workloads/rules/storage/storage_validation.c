@@ -7,7 +7,7 @@
  * show them and tests compare them. An update that does not change the spec of a CSIDriver or a
  * VolumeAttachment is not checked (hfd_spec_is_kept).
  *
- * Those of allowedTopologies are in topology_validation.c.
+ * The rules of allowedTopologies are in topology_validation.c.
  */
 #include <ctype.h>
 #include <stdint.h>

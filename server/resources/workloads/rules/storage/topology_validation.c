@@ -71,8 +71,8 @@ static bool is_last(const struct hf__json_index *index, size_t i) {
         return i + 1 == index->n || strcmp(index->entries[i].text, index->entries[i + 1].text) != 0;
 }
 
-/* Appends the texts of an index, each once, with their lengths, so that different lists have
- * different texts. */
+/* Appends the values, sorted, each once and with its length, so that two lists get the same text
+ * only if they have the same set of values. 0 or -ENOMEM. */
 static int print_values(const struct hf__json *values, struct hf__strbuf *out) {
         struct hf__json_index by_text;
         int r = hf__json_index_init(&by_text, values, NULL);
@@ -119,8 +119,9 @@ static struct hf__json *print_terms(const struct hf__json *terms) {
         return r == 0 ? texts : hf__json_free(texts);
 }
 
-/* How many terms before the term i are equal to it; HFD_CAUSES_MAX if there are more. Kubernetes
- * begins with a list of n empty terms, so that an empty term has as many equal ones more. */
+/* How many terms before the term i are equal to it; HFD_CAUSES_MAX if there are more. text: that of
+ * the term i. Kubernetes puts the terms that it has seen into a list which begins with n empty
+ * terms by mistake, where n is the number of all terms. So an empty term is equal to n more. */
 static size_t count_equal(const struct hf__json_index *by_text, const char *text, size_t i) {
         const struct hf__json_index_entry *first = hf__json_index_find(by_text, text);
         size_t n = *text ? 0 : by_text->n;
