@@ -286,7 +286,8 @@ const struct hfd_schema hfd_validating_binding_schema =
         {HFD_STRUCT(HFD_ADMISSION_V1 "ValidatingAdmissionPolicyBinding", validating_binding_fields),
          .description = "A ValidatingAdmissionPolicyBinding brings a policy into force."};
 
-/* Without actions: a change has no result that could be reported in place of it. */
+/* This binding has no validationActions: they say what follows from a failed validation, and a
+ * mutation has no such result. */
 static const struct hfd_schema_field mutating_binding_spec_fields[] = {
         MATCH_RESOURCES,
         PARAM_REF,

@@ -4,7 +4,7 @@
  * return out, which must not be one of the texts. Pure. Thread: any. */
 #include <stddef.h>
 
-#define HFD_RULE_PATH_MAX 160
+#define HFD_RULE_PATH_MAX 160 /* bytes, with the NUL: as in a cause */
 
 /* "field.name" */
 const char *hfd_rule_path(char out[HFD_RULE_PATH_MAX], const char *field, const char *name);

@@ -22,7 +22,8 @@
 
 /* ---- the URL ---- */
 
-/* "Invalid value" with a part of the URL. It is cut to 299 bytes. */
+/* "Invalid value" with a part of the URL. The copy of the part, which ends with a NUL, is cut to
+ * 299 bytes: a cause shows fewer. */
 static void refuse_part(const struct hfd_url_part *part, const char *field, const char *detail,
                         struct hfd_causes *causes) {
         char text[300];

@@ -18,7 +18,7 @@ struct hfd_url {
         bool has_user; /* there is an '@' before the host */
 };
 
-#define HFD_URL_ERROR_MAX 480
+#define HFD_URL_ERROR_MAX 480 /* bytes, with the NUL */
 
 /* False: text is no URL; error is Go's message. Only the mistakes that occur in practice are found.
  */

@@ -81,7 +81,8 @@ static bool has_same_conditions(const struct hf__json *a, const struct hf__json 
         return !m && !n;
 }
 
-/* hooks, old: the new and the old list; old NULL: a create, which must keep all rules. */
+/* hooks, old: the new and the old list. old NULL: a create, or a stored object without webhooks.
+ * Then all rules hold. */
 static struct options options_of(const struct hf__json *hooks, const struct hf__json *old,
                                  struct hfd_causes *causes) {
         struct options options = {0};
@@ -209,7 +210,7 @@ static void validate_versions(const struct hf__json *hook, bool unknown, const c
         hfd_cause_invalid(causes, field, list, "must include at least one of v1, v1beta1");
 }
 
-/* work: of compiling the conditions of the whole configuration. */
+/* *work: the work of compiling the conditions of all webhooks so far (match_schema.h). */
 static void validate_hook(const struct hf__json *hook, const struct options *options,
                           const char *field, uint64_t *work, struct hfd_causes *causes) {
         char path[FIELD_MAX];

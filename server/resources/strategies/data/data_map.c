@@ -2,7 +2,7 @@
 /*
  * Data maps. A kubelet writes each entry of a mounted ConfigMap or Secret to a file with the name
  * of its key. So a key must be a file name: it has no slash, is not ".", and does not begin with
- * "..", as the kubelet's own files do.
+ * "..", as the kubelet's own files do. hfd_is_config_key has the whole rule.
  */
 #include "server/resources/strategies/data/data_map.h"
 
@@ -28,9 +28,9 @@ void hfd_data_map_validate_keys(const struct hf__json *object, const char *part,
         }
 }
 
-/* Whether two texts in base64 stand for the same bytes, which may be a secret and are wiped. Texts
- * that are not base64, which only the store has, do not. False also if memory runs out, which is
- * noted in causes. */
+/* Whether two texts in base64 stand for the same bytes. The bytes may be a secret, so they are
+ * wiped. False if a text is not base64, which only a stored object can have. False also if memory
+ * runs out, which is noted in causes. */
 static bool has_same_bytes(struct hfd_causes *causes, const char *a, const char *b) {
         char *x = NULL, *y = NULL;
         size_t n = 0, m = 0;
@@ -47,9 +47,9 @@ static bool has_same_bytes(struct hfd_causes *causes, const char *a, const char 
         return same;
 }
 
-/* Whether two maps have the same bytes, whatever their form in base64 is: line breaks, which older
- * versions of the server stored, and bits after the last byte say nothing. False also if memory
- * runs out, which is noted in causes. */
+/* Whether two maps have the same keys and the same bytes. The form in base64 does not matter: it
+ * may differ in line breaks, which older versions of the server stored, and in the bits after the
+ * last byte. False also if memory runs out, which is noted in causes. */
 static bool has_same_values(struct hfd_causes *causes, const struct hf__json *new_part,
                             const struct hf__json *old_part) {
         struct hf__json_index had;

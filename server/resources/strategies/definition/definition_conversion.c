@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Validates spec.conversion of a CustomResourceDefinition. server/registry/convert/ calls the
- * webhook that it names.
+ * webhook that spec.conversion names.
  *
  * Invariants: rules and texts are those of kube-apiserver, because clients show them and tests
  * compare them. Rules that are newer than the kind do not apply to what was stored before.

@@ -27,7 +27,8 @@ void hfd_definition_check_label(const char *name, const char *path, const char *
 void hfd_definition_check_names(const struct hf__json *names, const char *path,
                                 struct hfd_causes *causes);
 
-/* definition_version.c: parts of a version. path is that of the version or of the spec. */
+/* definition_version.c: parts of a version. path: for the deprecation warning, that of the version;
+ * for subresources, their own; for columns, that of the version or the spec that has them. */
 void hfd_definition_check_deprecation(const struct hf__json *version, const char *path,
                                       struct hfd_causes *causes);
 void hfd_definition_check_subresources(const struct hf__json *subresources, const char *path,
@@ -36,8 +37,8 @@ void hfd_definition_check_columns(const struct hf__json *columns, const char *pa
                                   struct hfd_causes *causes);
 
 /* definition_selectable.c: the fields that field selectors may name. props: the schema that their
- * paths lead into. unchanged: an update leaves the list as it is, which may then be longer than the
- * limit. */
+ * paths lead into. path: of the version or the spec that has the list. unchanged: an update leaves
+ * the list as it is. Then the list may be longer than the limit. */
 void hfd_definition_check_selectable(const struct hf__json *fields, const struct hf__json *props,
                                      const char *path, bool unchanged, struct hfd_causes *causes);
 
@@ -59,7 +60,7 @@ void hfd_definition_check_props(const struct hf__json *props, const char *path, 
 /* Whether there is a default anywhere in a schema. */
 bool hfd_definition_has_default(const struct hf__json *props);
 
-/* definition_conversion.c. old: the conversion before an update. established: the definition was
- * established before it. */
+/* definition_conversion.c: spec.conversion. old: the conversion before an update; NULL: there was
+ * none. established: the definition was established before the update. */
 void hfd_definition_check_conversion(const struct hf__json *conversion, const struct hf__json *old,
                                      bool established, struct hfd_causes *causes);

@@ -183,7 +183,8 @@ static const struct hfd_schema names = {HFD_STRUCT(HFD_API_EXTENSIONS
                                         .description = "The names of a custom resource."};
 
 /* The numbers that are missing were fields of v1beta1, for what each version has now.
- * preserveUnknownFields is left over from it: the rules refuse true. */
+ * preserveUnknownFields is left over from v1beta1: the rules refuse true, unless the stored
+ * definition already has it. */
 static const struct hfd_schema_field spec_fields[] = {
         {"conversion", &conversion, "How objects become another version.", .protobuf_tag = 9,
          .flags = HFD_FIELD_POINTER},

@@ -87,8 +87,8 @@ static bool has_status(const struct hf__json *version) {
         return hf__json_path(version, "subresources.status") != NULL;
 }
 
-/* Whether unknown fields of objects are kept. Only definitions that were converted from v1beta1 can
- * say so. */
+/* Whether unknown fields of objects are kept. Only a stored definition that was converted from
+ * v1beta1 can say so: hfd_definition_validate refuses an update that begins to. */
 static bool keeps_unknown(const struct hf__json *spec) {
         return hf__json_bool(spec, "preserveUnknownFields", false);
 }
@@ -138,7 +138,7 @@ static void check_scope(const struct check *c) {
 }
 
 /* Each version needs a schema. If an old version had none, the definition comes from an older
- * server; then only the served versions need one. */
+ * server. Then only the served versions need one, and none does if unknown fields are kept. */
 static void check_schemas_exist(const struct check *c) {
         bool all = true;
         char field[HFD_DEFINITION_PATH_MAX];
@@ -192,7 +192,8 @@ static void check_own_selectable(const struct check *c, const struct hf__json *v
                 return;
         }
         (void)snprintf(field, sizeof field, "%s.selectableFields", path);
-        /* Kubernetes' text says the opposite of the rule: the fields need a schema. */
+        /* Kubernetes' text says the opposite of the rule: the fields need a schema. A schema that
+         * is common to all versions does not count, because it is in the spec. */
         hfd_cause_invalid(c->causes, field, "\"\"",
                           "may only be set when `version.schema.openAPIV3Schema` is not included");
 }

@@ -44,7 +44,8 @@
         "{\"name\":\"*\",\"namespace\":\"kube-system\"}}"
 #define ALL_USERS GROUP("system:unauthenticated") "," GROUP("system:authenticated")
 
-/* Rules: which requests match. EVERYTHING is all rules of a schema. */
+/* Rules: which requests match. EVERYTHING stands for all rules of a schema that matches every
+ * request of its subjects. */
 #define RULE(verbs, groups, resources, scope)                                                      \
         "{\"verbs\":[" verbs "],\"apiGroups\":[" groups "],\"resources\":[" resources "]" scope    \
         ",\"namespaces\":[\"*\"]}"

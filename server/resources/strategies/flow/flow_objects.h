@@ -21,7 +21,7 @@ struct hf__json;
 #define HFD_FLOW_LEVEL_KIND      "PriorityLevelConfiguration"
 #define HFD_FLOW_SCHEMAS_PLURAL  "flowschemas"
 #define HFD_FLOW_LEVELS_PLURAL   "prioritylevelconfigurations"
-#define HFD_FLOW_EVERYBODY       "*" /* a subject's name that stands for all */
+#define HFD_FLOW_EVERYBODY       "*" /* stands for all: a subject's name, or an element of a rule */
 #define HFD_FLOW_PRECEDENCE_MAX  10000
 #define HFD_FLOW_PRECEDENCE_NONE 1000 /* the precedence of a schema that gives none */
 

@@ -117,9 +117,9 @@ static void validate_subject(const struct hf__json *subject, const char *field,
 
 /* ---- rules ---- */
 
-/* Validates a list in which "*" must be the only element. missing: the text of the cause for an
- * empty list; NULL: it may be empty. what: the word for the elements in another text. Returns
- * whether the caller must check the elements one by one. */
+/* Validates a list in which "*" stands for all and must then be the only element. missing: the text
+ * of the cause for an empty list; NULL: the list may be empty. what: the word for the elements in
+ * the other cause. Returns whether the caller must check the elements one by one. */
 static bool validate_list(const struct hf__json *rule, const char *member, const char *missing,
                           const char *what, const char *field, struct hfd_causes *causes) {
         const struct hf__json *list = hf__json_get(rule, member);

@@ -92,7 +92,8 @@ static int set_in_elements(struct hf__json *list, const struct member *members, 
 }
 
 /* source: a valueFrom of a variable, or an item of a downwardAPI volume. Both can refer to a field
- * of the pod, or to a resource of a container. NULL: there is nothing to set. 0 or -ENOMEM. */
+ * of the pod, or to a resource of a container; a variable also to a key in a file. NULL: there is
+ * nothing to set. 0 or -ENOMEM. */
 static int set_references(struct hf__json *source) {
         int r = set_members(hf__json_get(source, "fieldRef"), field_members,
                             N_MEMBERS(field_members));
@@ -110,8 +111,9 @@ static int set_references(struct hf__json *source) {
 /*
  * Whether the image that the name refers to may change, because its tag is "latest": written out,
  * or implied if the name has neither a tag nor a digest. The name has the form
- * [HOST[:PORT]/]PATH[:TAG][@DIGEST], so only a colon after the last slash begins a tag. An empty
- * name, which the validation refuses, is not "latest".
+ * [HOST[:PORT]/]PATH[:TAG][@DIGEST], so only a colon after the last slash begins a tag. As in
+ * Kubernetes, the tag "latest" counts even if a digest follows. An empty name, which the validation
+ * refuses, is not "latest".
  */
 static bool is_latest(const char *image) {
         const char *digest = strchr(image, '@'), *slash = strrchr(image, '/');
@@ -125,8 +127,8 @@ static bool is_latest(const char *image) {
                       : strcmp(tag, ":latest") == 0;
 }
 
-/* Sets the pull policy at `key`. name: the key of the image's name. An image that may change is
- * pulled at each start of a container. 0 or -ENOMEM. */
+/* Sets the pull policy at `key` if there is none. name: the key of the image's name. An image that
+ * may change is pulled at each start of a container. 0 or -ENOMEM. */
 static int set_pull_policy(struct hf__json *object, const char *key, const char *name) {
         const char *image = hf__json_text(hf__json_get(object, name));
         const struct member member = {key, image && is_latest(image) ? "Always" : "IfNotPresent", 0,

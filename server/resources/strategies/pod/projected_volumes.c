@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The structural schemas of the volumes whose files are made from other objects: ConfigMaps,
- * Secrets, fields of the pod and tokens.
+ * Secrets, fields of the pod, tokens and certificates.
  *
  * A table has a row for each field of a Go struct of k8s.io/api/core/v1: the name in JSON, the
  * schema of the value, a description for `kubectl explain`, the number of the field in protobuf
@@ -65,8 +65,9 @@ static const struct hfd_schema_field downward_api_volume_file_fields[] = {
 static const struct hfd_schema downward_api_volume_file = {
         HFD_STRUCT(HFD_CORE "DownwardAPIVolumeFile", downward_api_volume_file_fields)};
 
-/* Only here the member is called secretName, and is not in an embedded LocalObjectReference: this
- * struct is older than the other three. A projected volume has `name`. */
+/* The other three structs that refer to a Secret or a ConfigMap have a member `name`, of an
+ * embedded LocalObjectReference. This struct is older, so its member is called secretName and is
+ * not embedded. */
 static const struct hfd_schema_field secret_volume_source_fields[] = {
         {"defaultMode", &hfd_schema_int32,
          "The permissions of files that have none of their own: 0 to 0777.", .protobuf_tag = 3,

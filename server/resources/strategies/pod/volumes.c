@@ -170,7 +170,7 @@ static const struct hfd_schema persistent_volume_claim_volume_source = {
 
 /* Go embeds a VolumeSource in a Volume, so in protobuf all fields but the name are in the inner
  * message 2, where the numbers begin at 1 again. Exactly one source is set; the rules see to that
- * (rules/volume_validation.c), as the schema cannot say it. */
+ * (rules/volumes/volume_validation.c), as the schema cannot say it. */
 static const struct hfd_schema_field volume_fields[] = {
         {"awsElasticBlockStore", &hfd_aws_elastic_block_store_volume_schema,
          "A disk of AWS. Deprecated.", .protobuf_tag = 4, .embedded_tag = 2,

@@ -20,7 +20,8 @@
 #include "server/resources/strategies/pod/rules/pod_validation.h"
 #include "server/resources/validation/resource_names.h"
 
-#define NAMES_SHOWN_MAX 300 /* bytes of the names that a cause lists */
+/* About so many bytes of names are listed in a cause, or more if the wrong name is short. */
+#define NAMES_SHOWN_MAX 300
 
 /* ---- amounts ---- */
 
@@ -116,7 +117,8 @@ void hfd_overhead_validate(const struct hf__json *overhead, const char *field,
 
 /* ---- claims for devices ---- */
 
-/* The cause lists the claims of the pod: names, each of which it shows once. */
+/* names: of the claims of the pod. The cause lists them, each one once; those beyond a limit are
+ * left out. */
 static void refuse_unknown(const char *name, const struct hf__json_index *names, const char *field,
                            struct hfd_causes *causes) {
         static const char must[] = "must be one of the names in pod.spec.resourceClaims";

@@ -149,7 +149,8 @@ static void validate_list(const struct pod *pod, const struct hf__json *list, co
                         hfd_cause_duplicate_text(pod->causes,
                                                  hfd_field_path(name_path, path, "name"), name);
                 /* Init containers run one after the other, so each is alone with its ports. As in
-                 * kube-apiserver, the cause names the first container. */
+                 * kube-apiserver, the path in the cause is that of element 0 of the list, whichever
+                 * container the cause is about. */
                 if (init)
                         hfd_host_ports_validate(m, true, field, pod->causes);
                 if (init) {
@@ -166,9 +167,9 @@ static void validate_list(const struct pod *pod, const struct hf__json *list, co
 
 /* ---- ephemeral containers ---- */
 
-/* Refuses the members that no ephemeral container may have: it helps to debug a pod that already
- * runs, and is neither scheduled nor restarted. They are in the order of the members of Kubernetes'
- * Go type, which is the order of its causes. */
+/* Refuses the members that no ephemeral container may have: such a container helps to debug a pod
+ * that already runs, and is neither scheduled nor restarted. The table has the order of the members
+ * of Kubernetes' Go type, which is the order of its causes. */
 static void refuse_members(const struct hf__json *container, const char *field,
                            struct hfd_causes *causes) {
         static const struct {

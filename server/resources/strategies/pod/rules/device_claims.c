@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The rules of spec.resourceClaims: claims for devices, by which containers name them. Each one
- * names a ResourceClaim, or the template from which one is made for the pod.
+ * The rules of spec.resourceClaims: the claims of a pod for devices. Containers refer to an element
+ * by its name. Each element names a ResourceClaim, or the template from which a ResourceClaim is
+ * made for the pod.
  *
  * Invariants: the texts of the causes and their order are those of kube-apiserver, because clients
  * show them and tests compare them. Repeated names are found in an index, because a client chooses

@@ -14,7 +14,8 @@
 #include "server/resources/strategies/pod/rules/pod_validation.h"
 #include "server/resources/validation/names.h"
 
-/* The limits of resolvers in Linux: of servers, of domains to search, and of their bytes. */
+/* Kubernetes' limits: of servers, as in the resolvers of Linux; of domains to search; and of the
+ * bytes of these domains with the spaces between them. */
 #define SERVERS_MAX      3
 #define SEARCHES_MAX     32
 #define SEARCH_BYTES_MAX 2048
@@ -46,8 +47,8 @@ static void validate_servers(const struct hf__json *list, const char *field,
 }
 
 /* Whether the text consists of parts with a dot between them, of which each one is a DNS label that
- * may have '_' at its beginning and inside. Such names are common for services, although they are
- * no host names. */
+ * may be of any length and may have '_' at its beginning and inside. Such names are common for
+ * services, although they are no host names. */
 static bool is_search_domain(const char *text) {
         static const char lower[] = "abcdefghijklmnopqrstuvwxyz0123456789",
                           inner[] = "abcdefghijklmnopqrstuvwxyz0123456789-_";
@@ -66,7 +67,7 @@ static bool is_search_domain(const char *text) {
 /* One dot at the end makes a domain absolute. "." alone is the root, so that no domain is searched.
  */
 static void validate_search(const char *domain, const char *field, struct hfd_causes *causes) {
-        char text[HFD_DNS_SUBDOMAIN_MAX + 2]; /* a longer one is refused as it is cut */
+        char text[HFD_DNS_SUBDOMAIN_MAX + 2]; /* the cause shows a longer one cut */
         size_t n = strlen(domain);
 
         if (strcmp(domain, ".") == 0)
