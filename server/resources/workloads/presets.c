@@ -83,7 +83,7 @@ static int set_requests(struct hf__json *containers) {
 
         for (struct hf__json *m = hf__json_first(containers); m && r == 0; m = hf__json_next(m)) {
                 const struct hf__json *limits = hf__json_path(m, "resources.limits");
-                if (!hf__json_is_object(limits)) /* another type: only in the store */
+                if (!hf__json_is_object(limits)) /* absent; in the store maybe a wrong type */
                         continue;
                 if (!hf__json_path(m, "resources.requests"))
                         r = hf__json_set(m, "resources.requests", hf__json_object());
@@ -136,8 +136,8 @@ static int set_host_ports(struct hf__json *spec, const char *list) {
         return r;
 }
 
-/* As in Kubernetes, a pod that asks for less than no time to stop gets a second. In a template the
- * number stays. 0 or -ENOMEM. */
+/* As in Kubernetes, a pod whose terminationGracePeriodSeconds is negative gets one second. In a
+ * template the number stays. 0 or -ENOMEM. */
 static int mend_grace(struct hf__json *spec) {
         static const char key[] = "terminationGracePeriodSeconds";
         int64_t seconds;
@@ -322,9 +322,9 @@ static bool is_claim_or_snapshot(const struct hf__json *source) {
                 strcmp(group, "snapshot.storage.k8s.io") == 0);
 }
 
-/* For a claim that had no source before. As in Kubernetes, it gets no source in another namespace;
- * and a source that only dataSource names, the older form, is dropped unless it is a claim or a
- * snapshot. */
+/* For a claim that had no source before. As in Kubernetes, a dataSourceRef that names a namespace
+ * is dropped. A dataSource, which is the older form, is dropped if there is no dataSourceRef,
+ * unless it is a claim or a snapshot. */
 static void drop_sources(struct hf__json *spec) {
         const struct hf__json *reference = hf__json_get(spec, "dataSourceRef"),
                               *namespace = hf__json_get(reference, "namespace");
@@ -338,8 +338,8 @@ static void drop_sources(struct hf__json *spec) {
 }
 
 /* dataSource is the older form of dataSourceRef. If only one of the two is there, it is copied to
- * the other, so that clients of both forms see the source. dataSource knows no namespace: a
- * reference to another one is not copied, and the namespace "" is left out of a copy. */
+ * the other, so that clients of both forms see the source. dataSource has no namespace: a
+ * dataSourceRef that names one is not copied, and the namespace "" is left out of a copy. */
 int hfd_persistent_volume_claim_prepare(struct hf__json *object, const struct hf__json *old) {
         int r = hfd_claim_template_prepare(object);
         struct hf__json *spec = hf__json_get(object, "spec");

@@ -27,7 +27,8 @@ struct hfd_preset {
 
 #define HFD_N_PRESETS(table) (sizeof(table) / sizeof(table)[0])
 
-/* These functions return 0 or -ENOMEM. After an error the object may be changed in part. */
+/* These functions return 0 or -ENOMEM; -EINVAL only if a value has a wrong type, as values in the
+ * store may have. After an error the object may be changed in part. */
 
 /* Sets the n presets in the order of the table. A preset whose parent is absent or has another type
  * is skipped. */

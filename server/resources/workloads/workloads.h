@@ -4,7 +4,8 @@
  * The kinds that describe programs which run on nodes: pods, services, volumes, Deployments and so
  * on. Holdfast has no nodes, so it serves them as data: with their fields, defaults, rules and
  * columns, but without the controllers and the scheduler that would act on them. They are served
- * with --runtime-config=api/workloads=true, and if the program runs under the name kube-apiserver.
+ * with --runtime-config=api/workloads=true. Under the name kube-apiserver, the program serves them
+ * unless --runtime-config contains api/workloads=false.
  *
  * A kind is a schema in the file of its group (schemas/), a row in core_rows.c or group_rows.c, and
  * a table of defaults in presets.c or group_presets.c. Rules are in rules/, and what is special
@@ -156,9 +157,9 @@ void hfd_pod_validate(const struct hf__json *object, const struct hf__json *old,
  * not count, unless there are more causes than are kept: then all count. */
 void hfd_pod_validate_changed_spec(const struct hf__json *spec, const struct hf__json *was,
                                    struct hfd_causes *causes);
-/* Adds a cause unless the spec has the form of its schema, so that the rules may read it: that of a
- * subresource's write comes from the store, where another program may have put anything. spec: an
- * object. Returns whether it has. */
+/* Returns whether the spec has the form of its schema, on which the rules rely, and adds a cause if
+ * not. The spec of a subresource's write comes from the store, where another program may have put
+ * anything. spec: an object. */
 bool hfd_pod_require_form(const struct hf__json *spec, struct hfd_causes *causes);
 /* pods/pod_affinity_update.c: how an update may change the node affinity of a pod that gates hold
  * back. spec, old: the new and the old spec. */
@@ -211,7 +212,7 @@ void hfd_service_validate(const struct hf__json *object, const struct hf__json *
                           struct hfd_causes *causes);
 
 /* ---- claim_validation.c, ingress_validation.c, budget_validation.c, autoscaler_validation.c in
- * rules/; the contract of each is that of hfd_resource.validate ---- */
+ * rules/ and its folders; the contract of each is that of hfd_resource.validate ---- */
 
 void hfd_claim_validate(const struct hf__json *object, const struct hf__json *old,
                         struct hfd_causes *causes);
@@ -225,8 +226,9 @@ void hfd_autoscaler_v1_validate(const struct hf__json *object, const struct hf__
                                 struct hfd_causes *causes);
 
 /* ---- apps_validation.c, workload_validation.c, job_validation.c, network_policy_validation.c,
- * storage_validation.c, persistent_volume_validation.c, endpoint_validation.c in rules/; the
- * contract of each is that of hfd_resource.validate ---- */
+ * storage_validation.c, csi_node_validation.c, persistent_volume_validation.c,
+ * endpoint_validation.c in rules/ and its folders; the contract of each is that of
+ * hfd_resource.validate ---- */
 
 void hfd_deployment_validate(const struct hf__json *object, const struct hf__json *old,
                              struct hfd_causes *causes);
@@ -251,7 +253,6 @@ void hfd_storage_class_validate(const struct hf__json *object, const struct hf__
                                 struct hfd_causes *causes);
 void hfd_volume_attributes_class_validate(const struct hf__json *object, const struct hf__json *old,
                                           struct hfd_causes *causes);
-/* storage/csi_node_validation.c */
 void hfd_csi_node_validate(const struct hf__json *object, const struct hf__json *old,
                            struct hfd_causes *causes);
 void hfd_csi_storage_capacity_validate(const struct hf__json *object, const struct hf__json *old,
@@ -330,14 +331,17 @@ void hfd_ingress_validate_status(const struct hf__json *object, const struct hf_
 void hfd_pod_addresses_validate(const struct hf__json *list, const struct hf__json *old,
                                 const char *field, struct hfd_causes *causes);
 
-/* ---- helpers that the files in rules/ share; each adds a cause for each mistake ---- */
+/* ---- helpers that the files in rules/ share; except hfd_labels_show, each adds a cause for each
+ * mistake ---- */
 
 /* workload_validation.c: prints a map of labels for a cause as Go does: in the order of the keys,
- * and null if there is none. A long one is cut. 0 or -ENOMEM. The caller frees ret_shown. */
+ * and null if there is none. A long one is cut. 0 or -ENOMEM. The caller frees ret_shown in any
+ * case. */
 int hfd_labels_show(const struct hf__json *labels, struct hf__strbuf *ret_shown);
 /* Adds the cause for a selector that does not select the labels of the template beside it. */
 void hfd_template_labels_refuse(const struct hf__json *labels, struct hfd_causes *causes);
-/* The restartPolicy of spec.template is Always. Its pods are kept running. */
+/* Adds a cause unless the restartPolicy of spec.template is Always. For the kinds that keep their
+ * pods running. */
 void hfd_always_restarted_validate(const struct hf__json *template, struct hfd_causes *causes);
 /* job_failure_policy.c: spec.podFailurePolicy, and spec.podReplacementPolicy. spec: that of the
  * Job, at the path `field`. A policy that is absent is valid. */
@@ -359,7 +363,8 @@ void hfd_topologies_validate(const struct hf__json *terms, struct hfd_causes *ca
 void hfd_inline_volume_validate(const struct hf__json *spec, const char *field,
                                 struct hfd_causes *causes);
 /* strategy_validation.c: a number of pods, or a percentage of them, at the path `field`. share
- * NULL: it is absent, which is valid. The second function checks that it is not more than 100 %. */
+ * NULL: it is absent, which is valid. The second function checks only that a percentage is not more
+ * than 100. */
 void hfd_share_validate(const struct hf__json *share, const char *field, struct hfd_causes *causes);
 void hfd_share_validate_most(const struct hf__json *share, const char *field,
                              struct hfd_causes *causes);

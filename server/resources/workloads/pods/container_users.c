@@ -14,7 +14,8 @@
 
 static const char id_range[] = "must be between 0 and 2147483647, inclusive";
 
-/* user: of Linux. A pod that names no system, runs on Linux. */
+/* user: a status's member user.linux. field: its path. system: spec.os.name, or "linux" for a pod
+ * without spec.os. */
 static void validate_user(const struct hf__json *user, const char *field, const char *system,
                           struct hfd_causes *causes) {
         char path[HFD_FIELD_PATH_MAX];

@@ -23,13 +23,16 @@
 
 /* The containers of some lists, and what each of them uses. */
 struct uses {
-        struct hf__json *names, *texts; /* arrays: "NAME"; "NAME/RESOURCE", "NAME/claim:CLAIM" */
+        /* Arrays. names: "NAME" of each container. texts: "NAME/RESOURCE", "NAME/claim:CLAIM" or
+         * "NAME/claim:CLAIM/REQUEST" for each use. */
+        struct hf__json *names, *texts;
         struct hf__json_index by_name, by_text;
 };
 
 /* ---- what containers use ---- */
 
-/* name: of the container. 0 or -ENOMEM. */
+/* name: of the container. what: a resource, or "claim:" and the name of a claim. request: that of
+ * the claim; "" = none. 0 or -ENOMEM. */
 static int add_use(struct uses *uses, const char *name, const char *what, const char *request) {
         struct hf__strbuf text = {0};
 
@@ -86,7 +89,7 @@ static void done_uses(struct uses *uses) {
         hf__json_free(uses->texts);
 }
 
-/* Whether there is such a container that does not use the resource. */
+/* Whether there is a container of this name, and it does not use the resource. */
 static bool is_unused(const struct uses *uses, const char *container, const char *resource,
                       struct hfd_causes *causes) {
         struct hf__strbuf text = {0};

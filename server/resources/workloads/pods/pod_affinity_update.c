@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * How an update may change the node affinity of a pod that scheduling gates hold back: the pod may
- * only get fewer nodes. So each term that a node had to match stays, and may get requirements
- * behind those that it has. What the pod only prefers may change in any way.
+ * only get fewer nodes. So the list of required terms, if it is not empty, keeps its terms, and a
+ * term may get requirements behind those that it has. What the pod only prefers may change in any
+ * way.
  *
  * Invariants: the texts of the causes are those of kube-apiserver, because clients show them and
  * tests compare them. Values are compared by their schema, as in Go.

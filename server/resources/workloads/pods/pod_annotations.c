@@ -30,8 +30,9 @@ static const char *keyed_path(char path[HFD_FIELD_PATH_MAX], const char *key) {
 
 /* ---- what stays ---- */
 
-/* Adds a cause for each of these annotations of `from` that `to` does not have, or, if values, that
- * has another value there. why: the texts for AppArmor and for mirror pods. */
+/* Adds a cause for each annotation of AppArmor or mirror pods in `from` that `to` does not have,
+ * or, if `values` is true, that has another value there. why: the texts for AppArmor and for mirror
+ * pods. */
 static void refuse_missing(const struct hf__json *from, const struct hf__json *to, bool values,
                            const char *const why[2], struct hfd_causes *causes) {
         struct hf__json_index by_key;
@@ -54,7 +55,8 @@ static void refuse_missing(const struct hf__json *from, const struct hf__json *t
 
 /* ---- the cost of a deletion ---- */
 
-/* A number of 32 bits without "+" and without zeros in front; "-" may stand before any digits. */
+/* A number of 32 bits. As in Kubernetes, a "+" and zeros in front of the number are refused, but
+ * zeros after a "-" are not. */
 static bool is_cost(const char *text) {
         const char *digits = text + (*text == '-');
         size_t n = strspn(digits, "0123456789");

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Puts the values of a new pod's own labels into its spread constraints and its affinities to pods:
- * for each of matchLabelKeys the labelSelector gets a term that the label has this value, and for
- * each of mismatchLabelKeys a term that it has another one. Schedulers read the selector only.
+ * for each of matchLabelKeys the labelSelector gets a term that the label has this value (In), and
+ * for each of mismatchLabelKeys a term that it does not (NotIn). Schedulers read the selector only.
  *
  * Invariants: the terms and their order are those of kube-apiserver, for each pod that is valid.
  * This comes before the validation, and a client chooses how many keys there are and how long the
  * labels are: so a label that the validation refuses becomes no term, and a key that a list repeats
- * becomes two, which are enough for the validation to find it. Keys are found in indexes. Many
- * lists may name the same labels, so the terms may not take more bytes than a body.
+ * becomes two terms, which are enough for the validation to find it. Keys are found in indexes.
+ * Many lists may name the same labels, so the terms may not take more bytes than a body.
  */
 #include <errno.h>
 #include <string.h>
@@ -21,7 +21,9 @@
 #include "server/resources/workloads/workloads.h"
 
 #define TERMS_MAX ((size_t)3 << 20) /* bytes of all terms of a pod as JSON; as of a body */
-#define TERM_SIZE 41                /* of one with an empty key and value */
+/* Bytes of a term with the operator In, an empty key and value, and a comma. NotIn takes 3 more,
+ * which are not counted. */
+#define TERM_SIZE 41
 
 /* A term of a selector. NULL: memory ran out. */
 static struct hf__json *new_term(const char *key, const char *operator, const char * value) {
@@ -49,7 +51,7 @@ static bool is_listed_twice(const struct hf__json_index *keys, const char *key, 
                strcmp(first[1].text, key) == 0;
 }
 
-/* Takes what the term needs. False: there is not as much. */
+/* Takes the bytes that a term needs from *room. False: there are not enough. */
 static bool take_room(size_t *room, const char *key, const char *value) {
         size_t n = TERM_SIZE + strlen(key) + strlen(value);
 
@@ -57,8 +59,8 @@ static bool take_room(size_t *room, const char *key, const char *value) {
         return *room > 0;
 }
 
-/* Appends a term for each key that is one of the pod's labels. labels: without the items of those
- * that the validation refuses. 0, -ENOMEM or HF_E_TOO_LARGE. */
+/* Appends a term for each key that is one of the pod's labels. labels: the entries of those that
+ * the validation refuses have the item NULL. 0, -ENOMEM or HF_E_TOO_LARGE. */
 static int append_terms(struct hf__json *terms, const struct hf__json *keys, const char *operator,
                         const struct hf__json_index * labels, size_t *room) {
         struct hf__json_index listed;
@@ -80,8 +82,8 @@ static int append_terms(struct hf__json *terms, const struct hf__json *keys, con
         return r;
 }
 
-/* term: a spread constraint, or a term of an affinity to pods. Without a selector it selects no
- * pods, and keeps none. As append_terms. */
+/* term: a spread constraint, or a term of an affinity to pods. Without a labelSelector it selects
+ * no pods, and that stays so: none is added. Returns what append_terms does. */
 static int merge_term(struct hf__json *term, const struct hf__json_index *labels, size_t *room) {
         const struct hf__json *match = hf__json_get(term, "matchLabelKeys"),
                               *mismatch = hf__json_get(term, "mismatchLabelKeys");
@@ -114,7 +116,8 @@ static int merge_list(struct hf__json *list, const char *member,
         return r;
 }
 
-/* Each label is checked once, because many lists may name a long one. */
+/* Sets the items of the labels that the validation refuses to NULL. Each label is checked once
+ * here, because many lists may name a long one. */
 static void drop_refused(struct hf__json_index *labels) {
         for (size_t i = 0; i < labels->n; i++) {
                 struct hf__json_index_entry *label = &labels->entries[i];

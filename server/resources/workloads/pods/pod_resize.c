@@ -2,7 +2,7 @@
 /*
  * Checks what a write of a pod's .../resize changes. It may change the amounts of cpu and memory of
  * the containers and of the whole pod. It must not remove an amount, and the QoS class must stay:
- * a node has placed the running pod by its class.
+ * the node's kubelet has put the running pod into the cgroup of its class.
  *
  * The method: in a copy of the new spec, cpu and memory are replaced by the old amounts ("masked").
  * If the copy still differs from the old spec, the write has changed something else.
@@ -88,8 +88,9 @@ static void refuse_removed(const struct hf__json *resources, const struct hf__js
 }
 
 /* Replaces cpu and memory in a copy of resources by the old amounts, so that the copy differs from
- * the old resources only in what must not change. A map that becomes empty is dropped, because the
- * old object has none either. resources NULL: there is nothing to do. 0 or -ENOMEM. */
+ * the old resources only in what must not change. A map that becomes empty is dropped: the old
+ * resources have no such map either, unless the write has removed other amounts from it. resources
+ * NULL: there is nothing to do. 0 or -ENOMEM. */
 static int mask_resources(struct hf__json *resources, const struct hf__json *old) {
         static const char *const names[] = {"cpu", "memory"};
         int r = 0;

@@ -4,9 +4,9 @@
  * good does not run again: clients have taken its exit code for the result.
  *
  * Invariants: the texts of the causes and their order are those of kube-apiserver, because clients
- * show them and tests compare them. A write that does not change the status is not checked
- * (hfd_status_is_kept). The time grows with n log n: a client chooses how many containers a status
- * names.
+ * show them and tests compare them. If a write does not change the status, only the annotations of
+ * the pod are checked (hfd_status_is_kept). The time grows with n log n: a client chooses how many
+ * containers a status names.
  */
 #include <errno.h>
 #include <stdint.h>
@@ -67,8 +67,8 @@ static bool all_may_run_again(const struct hf__json *spec) {
         return false;
 }
 
-/* Makes the first entry of each name say whether a status of this name has another state than
- * "terminated": item NULL = it has. A status may occur many times, so this is found once. */
+/* Sets the item of the first entry of a name to NULL if a status of this name has another state
+ * than "terminated". A name may occur many times in both lists, so this is found once. */
 static void mark_left_ends(struct hf__json_index *statuses) {
         struct hf__json_index_entry *first = statuses->entries;
 

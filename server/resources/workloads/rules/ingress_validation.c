@@ -18,8 +18,8 @@
 
 /* ---- backends ---- */
 
-/* field: the path of the backend. The causes for the port have this path, as in kube-apiserver,
- * not that of the port. */
+/* field: the path of the backend. As in kube-apiserver, the causes for a port that has both a name
+ * and a number, or neither, have this path, not that of the port. */
 static void validate_service(const struct hf__json *service, const char *field,
                              struct hfd_causes *causes) {
         const struct hf__json *port = hf__json_get(service, "port");
@@ -250,7 +250,7 @@ static void validate_parameters(const struct hf__json *parameters, struct hfd_ca
 }
 
 /* Whether an update leaves the parameters as they are. A class may have been stored before `scope`
- * had a default. */
+ * had a default, so an absent old scope is Cluster. */
 static bool keeps_parameters(const struct hf__json *parameters, const struct hf__json *was,
                              struct hfd_causes *causes) {
         static const char *const members[] = {"apiGroup", "kind", "name", "namespace"};

@@ -136,8 +136,8 @@ static int add_cidrs(struct hf__json *all, const struct hf__json *rules, const c
         return r;
 }
 
-/* An array with the CIDRs of a policy. spec: that of the old policy, or NULL. NULL = out of memory.
- */
+/* An array with the CIDRs of a policy, which the caller frees. spec: that of the policy; NULL has
+ * none. Returns NULL if memory runs out. */
 static struct hf__json *list_cidrs(const struct hf__json *spec) {
         struct hf__json *all = hf__json_array();
         int r = all ? add_cidrs(all, hf__json_get(spec, "ingress"), "from") : -ENOMEM;

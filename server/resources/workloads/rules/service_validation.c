@@ -214,8 +214,8 @@ static void validate_affinity(const struct hf__json *spec, struct hfd_causes *ca
 
 /* ---- addresses ---- */
 
-/* clusterIP and clusterIPs must agree. If the client sent only one of them, hfd_service_set_fields
- * has set the other one. */
+/* clusterIP and clusterIPs must agree. If the client sent only clusterIP, hfd_service_set_fields
+ * has set clusterIPs. A list without clusterIP is refused. */
 static void validate_addresses(const struct hf__json *spec, struct hfd_causes *causes) {
         static const char field[] = "spec.clusterIPs";
         const struct hf__json *list = hf__json_get(spec, "clusterIPs");

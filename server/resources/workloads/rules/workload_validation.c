@@ -46,7 +46,7 @@ void hfd_template_labels_refuse(const struct hf__json *labels, struct hfd_causes
 }
 
 /* An absent policy is not refused here: the defaults have set it, and the rules of the template
- * refuse an empty one. */
+ * require one. */
 void hfd_always_restarted_validate(const struct hf__json *template, struct hfd_causes *causes) {
         const char *policy = hf__json_string(template, "spec.restartPolicy");
 

@@ -71,7 +71,7 @@ static bool is_mapped(const struct hfd_cidr *cidr) {
         return cidr->family == AF_INET6 && memcmp(cidr->address, prefix, sizeof prefix) == 0;
 }
 
-/* Whether the address has a bit after the prefix, so that it is not the first one of the range. */
+/* Whether a bit after the prefix is set, so that the address is not the first one of the range. */
 static bool has_more_bits(const struct hfd_cidr *cidr) {
         for (unsigned bit = cidr->bits; bit < sizeof cidr->address * 8; bit++)
                 if (cidr->address[bit / 8] & (0x80 >> (bit % 8)))
@@ -108,7 +108,7 @@ bool hfd_cidr_validate(const char *text, const char *field, struct hfd_cidr *ret
 /* ---- the canonical form ---- */
 
 /* Finds the longest run of groups that are 0, the first one of several: "::" stands for it. A run
- * of one group is written out. */
+ * of one group is written out. Both results are 8 if there is no such run. */
 static void find_zeros(const unsigned groups[8], size_t *ret_begin, size_t *ret_end) {
         *ret_begin = *ret_end = 8;
         for (size_t i = 0; i < 8; i++) {

@@ -8,8 +8,8 @@
  * check takes linear time and has a copy of the schedule on the stack, so TEXT_MAX limits the
  * length; and all numbers of 19 or more digits are out of range (parse_number).
  *
- * kube-apiserver has a database of zones of its own. Here it is that of the machine, and a name
- * that only an incomplete database lacks is accepted.
+ * kube-apiserver has a database of zones of its own. Here it is that of the machine. If that
+ * database is incomplete, each name that is not in it is accepted (hfd_zone_may_exist).
  */
 #include <ctype.h>
 #include <inttypes.h>
@@ -30,7 +30,7 @@
 
 #define SPACES   " \t\n\v\f\r"
 #define N_FIELDS 5
-#define TEXT_MAX 1024 /* bytes of a schedule; Kubernetes has no limit */
+#define TEXT_MAX 1024 /* bytes of a schedule without its zone; Kubernetes has no limit */
 #define ZONE_MAX 14   /* bytes of a part of a zone's name */
 
 /* The values that a field of the schedule may have. */

@@ -5,8 +5,8 @@
  *
  * Invariants: the texts of the causes and their order are those of kube-apiserver, because clients
  * show them and tests compare them. A list that is too long is refused, and only as many elements
- * as it may have are looked at: an array has room for these. Repeated elements are found by
- * sorting, never by comparing all elements with each other.
+ * as it may have are looked at: the arrays for exit codes have room for these. Repeated elements
+ * are found by sorting, never by comparing all elements with each other.
  */
 #include <inttypes.h>
 #include <stdint.h>

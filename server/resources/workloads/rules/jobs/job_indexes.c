@@ -18,8 +18,8 @@ struct part { /* of a text */
         size_t n;
 };
 
-/* The text from *at to `end`, or to `stop`. *at moves behind it, and is NULL after the last part.
- */
+/* The part of the text from *at to the next character `end`; the last part reaches to `stop`. *at
+ * moves behind that character, and is NULL after the last part. */
 static struct part next_part(const char **at, const char *stop, char end) {
         struct part part = {*at, 0};
 

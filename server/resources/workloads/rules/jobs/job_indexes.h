@@ -14,5 +14,6 @@
 bool hfd_job_indexes_count(const char *text, int64_t completions, int64_t *ret_n,
                            char why[HFD_JOB_INDEXES_WHY_MAX]);
 /* Whether two texts have an index in common. *ret_index: the first one, only if the result is
- * true. Intervals that are not valid are skipped: hfd_job_indexes_count reports them. */
+ * true. Intervals that are not valid are skipped, and if the intervals of a text do not increase, a
+ * common index may be missed: hfd_job_indexes_count reports both. */
 bool hfd_job_indexes_overlap(const char *a, const char *b, int64_t completions, int64_t *ret_index);

@@ -21,7 +21,8 @@
 
 /* ---- spec.successPolicy ---- */
 
-/* n: the number of the indexes; -1 if the rule names none. */
+/* n: the number of the indexes; 0 if they are not valid, and -1 if the rule has no
+ * succeededIndexes. */
 static void validate_count(const struct hf__json *rule, const char *field, int64_t completions,
                            int64_t n, struct hfd_causes *causes) {
         static const char member[] = "succeededCount", least[] = "must be less than or equal to";

@@ -20,8 +20,6 @@
 #include "server/resources/workloads/workloads.h"
 #include "server/schema/schema.h"
 
-/* The schema of the spec of a Job. Members are compared by it, so that an absent member equals the
- * zero of its type, as in Go. */
 static const struct hfd_schema *job_spec(void) {
         return hfd_schema_of_member(&hfd_job_schema, "spec");
 }
@@ -105,9 +103,9 @@ static void drop_resources(struct hf__json *template, struct hf__json *other, co
                 }
 }
 
-/* Whether the template stays as it is. While a Job is idle, a queue such as Kueue may choose other
- * nodes and resources for it, and then start it. The old object says whether it is idle, because
- * the same update may start it. */
+/* Whether the template stays as it is, apart from what may change while the Job is idle: a queue
+ * such as Kueue may choose other nodes and resources for it, and then start it. The old object says
+ * whether it is idle, because the same update may start it. */
 static bool is_template_kept(const struct hf__json *spec, const struct hf__json *old,
                              struct hfd_causes *causes) {
         const struct hf__json *was = hf__json_get(old, "spec"),

@@ -129,8 +129,9 @@ static void validate_manager(const struct hf__json *spec, const char *field,
  * create. A template that an update keeps is not checked. */
 static void validate_job_spec(const struct hf__json *spec, const struct hf__json *was,
                               const char *field, struct hfd_causes *causes) {
-        /* Of the template of a Job that is suspended only the place of its pods may change, so a
-         * mistake elsewhere could not be mended. */
+        /* Of the template of a suspended Job, only the place and the resources of its pods may
+         * change, so a mistake elsewhere could not be mended. Therefore mistakes that the old
+         * template has do not count (hfd_change_validate). */
         static const struct hfd_change_rules of_template = {&hfd_pod_template_spec_schema,
                                                             hfd_pod_template_spec_validate};
         static const char *const counts[] = {"parallelism",

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* The elements of a list of which two members together must be unique, such as the taints of a
- * node. Pure. Thread: owner only. */
+/* Finds repeated elements in a list whose elements must differ in at least one of two members, such
+ * as the key and the effect of a node's taints. Pure. Thread: owner only. */
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -23,8 +23,8 @@ struct hfd_element_pairs {
 int hfd_element_pairs_init(struct hfd_element_pairs *pairs, const struct hf__json *list,
                            const char *first, const char *second);
 void hfd_element_pairs_done(struct hfd_element_pairs *pairs);
-/* Goes on to the next element, of which there must be one. Returns whether an earlier one has the
- * same pair. */
+/* Looks at the next element, which must exist; the first call looks at the first one. Returns
+ * whether an earlier element has the same pair. */
 bool hfd_element_pairs_repeat(struct hfd_element_pairs *pairs);
 /* Adds the cause "Duplicate value: ELEMENT", with the detail after it (NULL = none). The element is
  * shown as Kubernetes' Go type. schema: that of the list. */

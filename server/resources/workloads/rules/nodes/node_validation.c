@@ -7,7 +7,8 @@
  * "metadata". An update checks only what it changes: a node that was stored before these rules
  * existed can still be cordoned.
  *
- * Not checked are the two annotations that had taints and avoided pods before there were fields.
+ * Not checked are two annotations of early versions of Kubernetes: one had the taints of a node
+ * before there was a field, the other one the pods that it should avoid.
  */
 #include <arpa/inet.h>
 #include <errno.h>

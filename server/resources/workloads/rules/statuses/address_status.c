@@ -92,8 +92,8 @@ void hfd_ingress_validate_status(const struct hf__json *object, const struct hf_
 
 /* ---- pods ---- */
 
-/* The value of the cause is the list of a Go type, whose fields have no other names. A long one is
- * cut. */
+/* The value of the cause is the list as kube-apiserver prints its internal Go type, whose field is
+ * named "IP". A long list is cut. */
 static void refuse_list(const struct hf__json *list, const char *field, struct hfd_causes *causes) {
         struct hf__strbuf shown = {0};
 

@@ -22,7 +22,8 @@
 #include "server/resources/workloads/workloads.h"
 #include "server/schema/schema.h"
 
-/* The conditions that rules are about: whether each has the status True. */
+/* The conditions that rules are about: whether each has the status True. resumed: whether the
+ * condition Suspended has the status False. */
 struct conditions {
         bool complete, failed, failure_target, criteria_met, suspended, resumed;
 };
@@ -142,7 +143,8 @@ static void validate_uncounted(const struct change *change) {
         hf__json_index_done(&of_succeeded);
 }
 
-/* The value is that of a Go type, whose fields have no other names. A long one is cut. */
+/* The value of the cause has the names "Succeeded" and "Failed", as kube-apiserver prints its
+ * internal Go type. A long value is cut. */
 static void refuse_uncounted(const struct change *change) {
         const struct hf__json *uncounted = hf__json_get(change->status, "uncountedTerminatedPods"),
                               *lists[] = {hf__json_get(uncounted, "succeeded"),
@@ -304,7 +306,7 @@ static void validate_pods(const struct change *change) {
                 refuse_number(change, "ready", "cannot set more ready pods than active");
 }
 
-/* These hold for each write, whatever it changes. */
+/* These rules hold for each write that changes the status, whichever members it changes. */
 static void validate_criteria(const struct change *change) {
         const struct conditions *now = &change->now;
 
@@ -349,8 +351,9 @@ static void validate_progress(const struct change *change) {
                 refuse_number(change, "succeeded", "cannot decrease the succeeded counter");
 }
 
-/* The start changes only when a suspended Job is resumed. The controller may write the new start
- * after the spec says that the Job is no longer suspended. */
+/* Once set, the start changes only while the spec says that the Job is suspended, or with the write
+ * that reports that it was resumed: the controller may make that write later than the spec changes.
+ */
 static void validate_times(const struct change *change) {
         const struct conditions *now = &change->now, *then = &change->then;
         bool resumes = then->suspended && now->resumed;

@@ -43,8 +43,8 @@ static const char *keyed_path(char path[HFD_FIELD_PATH_MAX], const char *field, 
         return path;
 }
 
-/* Returns whether the value is not negative. The cause shows it as a whole number. Kubernetes
- * rounds -0.5 to 0, and then accepts it as a capacity. */
+/* Returns whether the value is not negative; if it is, adds a cause, which shows it as a whole
+ * number. As in Kubernetes, -0.5 is rounded to 0, and so accepted. */
 static bool require_positive(const struct hf__json *value, const char *field,
                              struct hfd_causes *causes) {
         const struct hfd_quantity amount = hfd_quantity_of_json(value);
