@@ -69,22 +69,21 @@ class Client:
         self.instance = instance
         self.connection = None
 
-    def send(self, method, path, body, content_type="application/json"):
+    def send(self, method, path, body, content_type="application/json", headers=None):
         """Returns the status and the text of the response."""
         for attempt in range(2):
             if self.connection is None:
                 host, port = self.instance.url.removeprefix("https://").rsplit(":", 1)
                 self.connection = http.client.HTTPSConnection(host, int(port), context=self.instance.context(True), timeout=30)
             try:
-                self.connection.request(method, path, json.dumps(body), {"Content-Type": content_type})
+                self.connection.request(method, path, None if body is None else json.dumps(body), {"Content-Type": content_type, **(headers or {})})
                 response = self.connection.getresponse()
                 return response.status, response.read().decode()
-            except (OSError, http.client.HTTPException):
+            except (OSError, http.client.HTTPException) as error:
                 # The server may have closed an idle connection. If it has ended, the second attempt fails.
                 self.connection.close()
                 self.connection = None
-                if attempt == 1 or not self.instance.alive():
-                    raise
+                assert attempt == 0 and self.instance.alive(), f"{error!r}: {method} {path} {content_type} {body}"
         return None
 
 

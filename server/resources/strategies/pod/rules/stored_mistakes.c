@@ -7,7 +7,10 @@
  * schemas, so they never see what another program may have stored.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
+
+#include <holdfast/error.h>
 
 #include "base/cleanup.h"
 #include "base/json.h"
@@ -16,6 +19,10 @@
 
 int hfd_formed_copy(const struct hfd_schema *schema, const struct hf__json *value,
                     struct hf__json **ret_copy, char reason[HFD_FORM_REASON_MAX]) {
+        if (!hf__json_is_object(value)) {
+                (void)snprintf(reason, HFD_FORM_REASON_MAX, "the stored value is not an object");
+                return HF_E_INVALID;
+        }
         HF__CLEANUP(hf__json_cleanup) struct hf__json *copy = hf__json_dup(value);
         int r = copy ? hfd_strict_drop_duplicates(copy, NULL, NULL) : -ENOMEM;
 
