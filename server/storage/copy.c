@@ -99,8 +99,8 @@ static int write_txn(struct run *run, const struct hfd_compare *compares, size_t
 
 /* ---- before the first write ---- */
 
-/* Refuses a target that has any key apart from the mark of this copy. Keys that a copy leaves out
- * count too. */
+/* Refuses a target that has any key P/... or P.holdfast/... apart from the mark of this copy. Keys
+ * that a copy leaves out count too; keys outside the prefix P do not. */
 static int check_target(struct run *run) {
         const char *const endings[] = {"/", ".holdfast/"};
         char prefix[HFD_KEY_MAX];

@@ -30,7 +30,10 @@ struct hfd_copy {
 };
 
 struct hfd_copy_result {
-        bool incomplete; /* the target may have keys of the copy, but not all */
+        /* After an error: this copy may have left its key P.holdfast/copying, and some or all of
+         * the copied keys, in the target. They must be removed before the next attempt. False: this
+         * copy has left nothing there. */
+        bool incomplete;
 };
 
 /*

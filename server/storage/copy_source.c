@@ -92,7 +92,7 @@ static int survey_beginning(struct hfd_patient *patient, struct hfd_store *store
                 more = page.more && page.n_kvs > 0;
                 if (more)
                         hfd_key_after(start, page.kvs[page.n_kvs - 1].key);
-                more = more && start[0]; /* no key can follow the last one that is possible */
+                more = more && start[0]; /* "": no key can follow (hfd_key_after) */
                 r = survey_page(prefix, survey, &page);
                 if (r != 0)
                         (void)hf_fail(patient->status, r, "%s", hf_strerror(r));

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The newest rows of the keys that a connection wrote last, so that a write of one of them need not
- * look it up. Used by server/storage/sqlite only.
+ * The newest rows of the keys that a connection wrote last, so that the next write of such a key
+ * need not look its row up. Used by server/storage/sqlite only.
  *
  * Thread: that of the connection. Nothing blocks or fails: a key that is not remembered is read
  * from the file.

@@ -6,7 +6,8 @@
  *      P/<resource>/<ns>/<name>           an object, as JSON without resourceVersion
  *      P/<resource>/<name>                a cluster-scoped object
  *      P.holdfast/terms/<ns>/<name>       the term record of a Lease (term_record.h)
- *      P.holdfast/compact                 when to compact next, and where (compactor.h)
+ *      P.holdfast/compact                 the revision of the next compaction, and how many
+ *                                         steps it has waited (compactor.h)
  *      P.holdfast/epoch                   rewritten by a restore (cacher/requests/store_identity.h)
  *      P.holdfast/copying                 exists while the store is an incomplete copy (copy.h)
  *      P.holdfast/progress                written to make the watch deliver

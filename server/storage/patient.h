@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Lists of a store that may not work for a while, for commands that run without a server: a list
- * that fails for this reason is repeated for HFD_PATIENCE. Thread: one thread. Blocks.
+ * Lists the keys of a store that may be unavailable for a while, for commands that run without a
+ * server: a list that fails for this reason is repeated for HFD_PATIENCE. A caller can repeat its
+ * other operations in the same way by hfd_patient_may_repeat. Thread: one thread. Blocks.
  */
 #include "server/storage/waiter.h"
 

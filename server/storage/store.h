@@ -81,7 +81,7 @@ struct hfd_kv {
         uint64_t create_revision; /* 0 in a deletion event */
         /* Only from a store that encrypts (server/encryption/encrypted_store.h). sealed: why the
          * value could not be decrypted, a static text; value is then as it is stored. NULL: it can
-         * be read. stale: it is not stored as a write would store it now. */
+         * be read. stale: a write would now encrypt the value with another key, or not at all. */
         const char *sealed;
         bool stale;
 };
@@ -106,8 +106,8 @@ typedef void (*hfd_store_fn)(void *ctx, const struct hfd_store_reply *reply);
 enum hfd_compare_kind {
         HFD_MOD_EQUALS,   /* the key's mod revision is `revision`; 0 = the key does not exist */
         HFD_VALUE_EQUALS, /* the key exists, and its value is exactly `value` */
-        /* The key exists, and its value begins with `value` and is longer. A fence compares the
-         * holder in a term record this way. */
+        /* The key exists, and its value begins with `value` and is longer. A fence (term_record.h)
+         * compares the holder in a term record this way. */
         HFD_VALUE_BEGINS,
 };
 struct hfd_compare {
@@ -145,7 +145,8 @@ struct hfd_watch_event {
          * delivered. A store need not send any. */
         enum hfd_watch_event_type type;
         struct hfd_kv kv; /* for a deletion: the key, and the deletion's revision */
-        /* Every event up to and including revision - 1 has been delivered before this one. */
+        /* For a put or a deletion: kv.mod_revision. Every event up to and including revision - 1
+         * has been delivered before this one. */
         uint64_t revision;
 };
 struct hfd_watch_handler {
@@ -172,7 +173,8 @@ struct hfd_store_ops {
                    hfd_store_fn done, void *ctx);
         /* Watches the keys in [begin, end) from revision on, inclusive (0 = from the first write
          * after the store has begun to watch). An empty end = up to the last key. handler is
-         * copied. *ret_id is the argument for watch_cancel; ret_id may be NULL. */
+         * copied. *ret_id is the argument for watch_cancel and watch_suspect; it is set before
+         * the first callback. ret_id may be NULL. */
         int (*watch)(struct hfd_store *store, const char *begin, const char *end, uint64_t revision,
                      const struct hfd_watch_handler *handler, void *ctx, uint64_t *ret_id);
         /* Ends the watch soon; events may still be delivered before its end. Does nothing for a
@@ -209,5 +211,6 @@ int hfd_txn_check(const struct hfd_txn *txn);
  * hfd_txn_check. Pure. */
 size_t hfd_txn_bytes(const struct hfd_txn *txn);
 /* The largest transaction that the stores other than etcd accept. It is etcd's default limit, so
- * that their objects can move to etcd. */
+ * that their objects can move to etcd. Only an object a few hundred bytes below the limit may be
+ * too large there, because etcd counts the encoded request. */
 #define HFD_TXN_BYTES_MAX (1536 * 1024)

@@ -28,8 +28,8 @@ struct hf__buf *hfd_term_record_value(const char *holder, const char *acquire_ti
 
 #define HFD_FENCE_LEASES 2 /* per fence, at most */
 
-/* The compares of a fence and the memory that they borrow. It must live until the transaction was
- * started. It must not be copied, because compares points into key and value. */
+/* The compares of a fence and the memory that they borrow. The struct must live until the
+ * transaction was started, and must not be copied, because compares points into key and value. */
 struct hfd_fence_compares {
         size_t n_leases;
         char key[HFD_FENCE_LEASES][HFD_KEY_MAX];

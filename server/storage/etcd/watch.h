@@ -11,5 +11,5 @@
 int hfd_etcd_watch(struct hfd_store *store, const char *begin, const char *end, uint64_t revision,
                    const struct hfd_watch_handler *handler, void *ctx, uint64_t *ret_id);
 void hfd_etcd_watch_cancel(struct hfd_store *store, uint64_t id);
-/* As store.h describes; the next watch uses another endpoint than this one. */
+/* As store.h describes; the next watch uses another endpoint, if there is one. */
 void hfd_etcd_watch_suspect(struct hfd_store *store, uint64_t id);

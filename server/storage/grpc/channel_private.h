@@ -18,7 +18,8 @@
 #include "server/storage/grpc/channel.h"
 
 #define HFD_GRPC_OUT_SPACE (64 * 1024)
-/* For the last frame that is not DATA, which is not split: it has 16 KiB at most. */
+/* Room behind HFD_GRPC_OUT_SPACE for the last frame, if it is not a DATA frame: other frames are
+ * written whole, and have 16 KiB at most. */
 #define HFD_GRPC_OUT_SLACK (32 * 1024)
 #define HFD_GRPC_IN_SPACE  (256 * 1024)
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * A gRPC call: a unary one, or one in which both sides send messages until one of them ends it.
+ * A gRPC call: a unary one, or a stream, in which both sides send messages until one of them ends
+ * it. A call with on_message is a stream; struct hfd_grpc_stream is the struct of both kinds.
  *
  * The user embeds struct hfd_grpc_stream in another struct and starts it on a channel (channel.h).
  * The channel owns it from then on. It calls on_message for each message of a stream, and on_done

@@ -53,11 +53,12 @@ struct hfd_version *hfd_history_get(const struct hfd_history *history, const cha
                                     uint64_t revision);
 /* Whether the compare holds for the current state. */
 bool hfd_history_compare(const struct hfd_history *history, const struct hfd_compare *compare);
-/* Writes all ops in one new revision, or none and returns -ENOMEM. Deleting a key that does not
- * exist writes nothing. The ops have passed hfd_txn_check. */
+/* Writes all ops in one new revision and returns 0, or writes none of them and returns -ENOMEM.
+ * Deleting a key that does not exist writes nothing. The ops have passed hfd_txn_check. */
 int hfd_history_write(struct hfd_history *history, const struct hfd_op *ops, size_t n_ops);
 /* Removes the versions that no read at revision or later can return. The log keeps the writes from
- * revision keep_log on. */
+ * revision keep_log on. The caller makes sure that history->compacted < revision, and that revision
+ * is not above history->revision. */
 void hfd_history_compact(struct hfd_history *history, uint64_t revision, uint64_t keep_log);
 /* The index of the first log entry whose mod revision is not below revision. */
 size_t hfd_history_log_find(const struct hfd_history *history, uint64_t revision);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The writes that the writer has committed and the watcher has not delivered yet, so that the
- * watcher need not read them from the file. Private to server/storage/sqlite.
+ * The writes that the writer thread has committed and the watcher thread (sqlite.h) has not
+ * delivered yet, so that the watcher need not read them from the file. Private to
+ * server/storage/sqlite.
  *
  * Lock: the caller holds the store's mu, unless it owns the struct alone. Nothing blocks. A zeroed
  * struct is empty.
@@ -29,6 +30,6 @@ void hfd_sqlite_commits_deinit(struct hfd_sqlite_commits *commits);
  * Appends the writes of `next` to `commits`. If they do not follow those of `commits`, if both
  * together are too many, or if memory runs out, they replace those of `commits`. If they alone are
  * too many, `commits` becomes empty. Sums up next->n_bytes itself. `next` is consumed: afterwards
- * it has what the caller must free without the lock.
+ * it has what was replaced, and the caller frees that by hfd_sqlite_commits_deinit, without mu.
  */
 void hfd_sqlite_commits_add(struct hfd_sqlite_commits *commits, struct hfd_sqlite_commits *next);

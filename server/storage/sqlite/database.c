@@ -5,8 +5,8 @@
  * Invariants:
  *  - a commit is on the disk when it returns: WAL with synchronous=FULL;
  *  - a file that is not a store, or one of a later schema, is refused and not changed;
- *  - only a new file is opened without SQLite, and that descriptor is closed before SQLite opens
- *    the file: closing a descriptor drops all POSIX locks that the process has on that file.
+ *  - database.c opens only a new file without SQLite, and closes that descriptor before SQLite
+ *    opens the file: closing a descriptor drops all POSIX locks that the process has on that file.
  */
 #include "server/storage/sqlite/database.h"
 

@@ -4,13 +4,13 @@
  * The operations of a SQLite store, from the call that starts one to its reply. The contract is
  * that of struct hfd_store_ops (store.h). Private to server/storage/sqlite.
  *
- *      queued    in the queue of its thread; the taker owns it from then on
+ *      queued    in the queue of the thread that will run it, which owns it once it has taken it
  *      running   its thread works on it
  *      responded its callback was called, or is being called: nobody calls it again
  *
- * The watcher responds to an operation whose deadline has passed, in either of the first two
- * states. The thread that owns the operation then frees it without calling the callback. A write
- * that was running may still be committed.
+ * The watcher thread (sqlite.h) responds to an operation whose deadline has passed, in either of
+ * the first two states. The thread that owns the operation then frees it without calling the
+ * callback. A write that was running may still be committed.
  */
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -74,6 +74,6 @@ struct hfd_sqlite_op *hfd_sqlite_take_locked(struct hfd_sqlite *sqlite, int queu
 /* Calls the callback unless the operation has responded, and frees it. Thread: its own, without
  * mu. */
 void hfd_sqlite_respond(struct hfd_sqlite *sqlite, struct hfd_sqlite_op *op);
-/* Answers the operations whose deadline has passed. Releases mu during each callback. Returns when
- * the next deadline is. Thread: the watcher. */
+/* Responds to the operations whose deadline has passed. Releases mu during each callback. Returns
+ * the boot time of the next deadline; HF_NSEC_NEVER = there is none. Thread: the watcher. */
 hf_nsec hfd_sqlite_expire_locked(struct hfd_sqlite *sqlite);
