@@ -18,7 +18,8 @@
 int hfd_configured_store_new(const struct hf_host *host, const struct hfd_config *config,
                              struct hfd_store **ret_store, struct hf_status *reterr_status);
 
-/* The same for etcd at these endpoints, NULL-terminated, with the files of config. */
+/* The same for etcd at these endpoints, NULL-terminated, with the files of config. A message about
+ * a URL names no flag. */
 int hfd_configured_etcd_new(const struct hf_host *host, const struct hfd_config *config,
                             const char *const *endpoints, struct hfd_store **ret_store,
                             struct hf_status *reterr_status);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* The sub-command `holdfastd store copy`: copies all objects to an empty store. Thread: main. */
+/* The sub-command `holdfastd store copy`: copies the keys below --etcd-prefix to an empty store.
+ * Thread: main. */
 struct hfd_config;
 
 /* Prints the progress and the result to stderr. Blocks. Returns the exit status: 0 = the target is

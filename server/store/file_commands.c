@@ -141,7 +141,7 @@ int hfd_store_compact_main(const struct hfd_config *config) {
         struct hf_status status = {0};
         int r = 0;
 
-        /* A file may be named without sqlite: too, as for the other commands. */
+        /* A file may also be named without sqlite:, as backup, restore and check name files. */
         if (strncmp(text, "etcd:", 5) == 0 || strncmp(text, "sqlite:", 7) == 0)
                 r = hfd_location_parse("argument STORE", text, &location, &status);
         if (r != 0) {

@@ -20,7 +20,7 @@ int hfd_location_parse(const char *name, const char *text, struct hfd_location *
 /* Accepts a zeroed location and leaves a zeroed one. */
 void hfd_location_deinit(struct hfd_location *location);
 /* Opens the store. With `create`, makes the file if there is none. Returns as
- * hfd_configured_store_new. */
+ * hfd_configured_store_new, but a message about the store's file or a URL names no flag. */
 int hfd_location_open(const struct hfd_location *location, const struct hf_host *host,
                       const struct hfd_config *config, bool create, struct hfd_store **ret_store,
                       struct hf_status *reterr_status);

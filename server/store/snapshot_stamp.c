@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Gives a snapshot of etcd a new epoch, so that clients of a server that restores it notice that
- * the history is another one. A private etcd is started from the snapshot, gets the epoch, and its
- * new snapshot is the result:
+ * Gives a snapshot of etcd a new epoch, so that every holdfastd that uses an etcd restored from it
+ * notices that the history is another one. A private etcd is started from the snapshot, gets the
+ * epoch, and its new snapshot is the result:
  *
  *      restore the snapshot -> start etcd -> check the prefix -> put the epoch -> save a snapshot
  *

@@ -64,8 +64,8 @@ void hfd_log_sink_set_term(struct hfd_log_sink *sink, uint64_t term);
 
 /* ---- for the sink and its test ---- */
 
-/* Whether fd is the stream of the journal that value, the environment variable JOURNAL_STREAM
- * ("device:inode", decimal), identifies. value may be NULL. */
+/* Whether fd is the connection to the journal that `value` identifies. value: that of the
+ * environment variable JOURNAL_STREAM ("device:inode", decimal); NULL = it is not set. */
 bool hfd_log_is_journal_stream(const char *value, int fd);
 /* Fills the entry for one line. A field that is too long is cut. */
 void hfd_log_encode(struct hfd_log_sink *sink, enum hf_log_level level, const char *component,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * libsystemd, which is loaded when it is needed instead of linked: with the seven libraries that it
- * needs it takes 0.9 MB, and a process that no service manager has started needs none of them.
+ * libsystemd. It is not linked, but loaded at its first use: with the seven libraries that it needs
+ * it takes 0.9 MB, and a process that no service manager has started needs none of them.
  */
 #include <stdint.h>
 #include <sys/uio.h>

@@ -2,8 +2,8 @@
 /*
  * Checks strings as Go's library does when it parses a certificate.
  *
- * Invariant: a string that passes is read alike by OpenSSL, except that Go drops a character NUL at
- * the end of a BMPString.
+ * Invariant: Go and OpenSSL read a string that passes alike, except that Go drops a character NUL
+ * at the end of a BMPString.
  */
 #include "server/tls/readable_name.h"
 
@@ -28,7 +28,7 @@ static bool has_only(const unsigned char *bytes, size_t n, bool (*is_right)(unsi
         return true;
 }
 
-/* A BMPString has two bytes for each character, and no surrogates. */
+/* A BMPString has two bytes for each character. Go accepts no surrogates and no noncharacters. */
 static bool is_bmp(const unsigned char *bytes, size_t n) {
         for (size_t i = 0; i + 1 < n; i += 2) {
                 unsigned c = (unsigned)bytes[i] << 8 | bytes[i + 1];
@@ -48,7 +48,7 @@ bool hfd_readable_string(const ASN1_STRING *string) {
         case V_ASN1_IA5STRING: return has_only(bytes, n, is_ascii);
         case V_ASN1_NUMERICSTRING: return has_only(bytes, n, is_numeric);
         case V_ASN1_BMPSTRING: return is_bmp(bytes, n);
-        case V_ASN1_T61STRING: return true; /* both take it for Latin-1 */
+        case V_ASN1_T61STRING: return true; /* Go and OpenSSL take it for Latin-1 */
         default: return false;
         }
 }

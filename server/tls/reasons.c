@@ -26,7 +26,7 @@ void hfd_tls_reasons_defer(void) {
 }
 
 static void load_texts(void) {
-        (void)ERR_load_ERR_strings(); /* the texts of errno, and those that all parts share */
+        (void)ERR_load_ERR_strings(); /* the names of the parts, and the texts that all share */
         (void)ERR_load_ASN1_strings();
         (void)ERR_load_BIO_strings();
         (void)ERR_load_BN_strings();

@@ -68,7 +68,7 @@ struct hfd_sqlite {
         uint64_t iterations;
         bool closing;         /* no operation or watch starts any more */
         bool drained;         /* the other threads have ended: the watcher ends too */
-        atomic_bool canceled; /* set with closing; the read of a list looks at it */
+        atomic_bool canceled; /* set with closing; the read of a list looks at it without mu */
 };
 
 static inline struct hfd_sqlite *hfd_sqlite_of(struct hfd_store *store) {

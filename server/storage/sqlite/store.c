@@ -71,8 +71,9 @@ static void sqlite_stop(struct hfd_store *store) {
 /* ---- memory, descriptors and connections ---- */
 
 /* SQLite copies its WAL into the file when the last connection of all processes is closed. Only the
- * holder of the lock may do that. Without the lock, these connections leave the WAL as it is: the
- * store that holds the lock has connections of its own, or the next start copies the WAL. */
+ * holder of the lock may do that (file_lock.h). Without the lock, these connections leave the WAL
+ * as it is: the store that holds the lock has connections of its own, or a later store reads the
+ * WAL and copies it. */
 static void close_connections(struct hfd_sqlite *sqlite) {
         struct hfd_sqlite_db *all[] = {&sqlite->watch_db, &sqlite->list_db, &sqlite->read_db,
                                        &sqlite->write_db};
@@ -97,16 +98,16 @@ static void free_store(struct hfd_sqlite *sqlite) {
         free(sqlite);
 }
 
-/* Opens the file before the lock file is made, so that no lock file is left beside a file that is
- * refused. */
+/* Opens the file before the notify file, which has the lock (file_lock.h), is made. So no notify
+ * file is left beside a file that is refused. */
 static int open_first(struct hfd_sqlite *sqlite, const char *path, bool create,
                       struct hf_status *reterr_status) {
         int r = hfd_sqlite_db_open(&sqlite->write_db, path, create, reterr_status);
 
         if (r != 0)
                 return r;
-        /* If the path is a symbolic link, this is the file behind it, beside which SQLite has its
-         * WAL. All processes that use the file must find the same lock. */
+        /* If the path is a symbolic link, SQLite's name is that of the file behind the link. The
+         * WAL is beside that file. All processes that use the file must find the same lock. */
         path = hfd_sqlite.db_filename(sqlite->write_db.handle, "main");
         r = hfd_sqlite_check_place(path, reterr_status);
         if (r == 0)

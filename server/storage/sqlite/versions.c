@@ -174,8 +174,8 @@ static bool cut_to_limit(struct hfd_sqlite_kvs *kvs, size_t limit) {
 }
 
 /*
- * Walks the index, which is sorted by key and then by id. A list returns, of each key, the last
- * version that is not newer than its revision.
+ * The state of a list, which walks the index. The index is sorted by key and then by id. Of each
+ * key the list returns the last version that is not newer than the revision of the list.
  */
 struct walk {
         int64_t newest;     /* ids above it are newer than the revision */
@@ -371,8 +371,8 @@ int hfd_sqlite_write(struct hfd_sqlite_db *db, const struct hfd_txn *txn,
                 struct hfd_sqlite_current current = *first;
                 int r = 0;
 
-                /* What the compare has read is true for the first op only: a second one may delete
-                 * the same key, which then does not exist any more. */
+                /* What the compare has read is true for the first op only. If two ops delete the
+                 * same key, the key does not exist any more for the second one. */
                 if (i > 0 || !first->key || strcmp(first->key, txn->ops[i].key) != 0)
                         r = read_current(db, txn->ops[i].key, &current, reterr_status);
                 if (r == 0 && (txn->ops[i].kind == HFD_PUT || current.exists))

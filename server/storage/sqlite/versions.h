@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The versions of the keys in the file of a SQLite store: what the port's operations read and
- * write, one after the other, inside a transaction that the caller has begun. Private to
- * server/storage/sqlite.
+ * The versions of the keys in the file of a SQLite store: what the operations of the storage port
+ * (server/storage/store.h) read and write, one after the other, inside a transaction that the
+ * caller has begun. Private to server/storage/sqlite.
  *
  * Thread: that of the connection. All functions return 0, or an error as hfd_sqlite_db_fail does.
+ * -ENOMEM may come without a message.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -76,7 +77,7 @@ int hfd_sqlite_log(struct hfd_sqlite_db *db, uint64_t *position, size_t max,
 
 /*
  * Removes some versions that no read at the compacted revision or later can return: it looks at up
- * to max rows, 256 at most, from the meta value "swept" on, and moves that on. *ret_done: nothing
+ * to max rows, 256 at most, after the meta value "swept", and increases "swept". *ret_done: nothing
  * is left to remove.
  */
 int hfd_sqlite_sweep(struct hfd_sqlite_db *db, size_t max, bool *ret_done,

@@ -164,7 +164,8 @@ static void deliver_events(struct hfd_sqlite_watch *watch, const struct hfd_sqli
                 watch->handler.event(watch->ctx, events, n);
 }
 
-/* Removes the watch from the list and calls its end callback, with mu released. */
+/* Removes the watch from the list, calls its end callback with mu released, and frees it.
+ * why->error is 0 if the watch was canceled. */
 static void end_watch_locked(struct hfd_sqlite *sqlite, struct hfd_sqlite_watch **link,
                              const struct hf_status *why) {
         struct hfd_sqlite_watch *watch = *link;
@@ -216,7 +217,8 @@ static struct hfd_sqlite_watch **link_of_locked(struct hfd_sqlite *sqlite,
 }
 
 /* Serves the watches that are behind, once each, or all when there was a commit. Ends those that
- * have an error, or all if the store is closing. True: one is still behind. */
+ * have an error, or all if the store is closing. True: one is still behind, or was when it ended.
+ */
 static bool serve_all_locked(struct hfd_sqlite *sqlite, bool committed) {
         struct hfd_sqlite_watch *watch = sqlite->watches;
         bool more = false;
@@ -316,7 +318,8 @@ struct looks {
 };
 
 /* Whether the file has commits that no look has seen. served: this process has committed, and the
- * watches have got these commits from memory. Then the look is put off. */
+ * watches have got these commits from memory. Then the look is put off for up to LOOK_AFTER, and
+ * the result is false meanwhile. */
 static bool has_new_commits(struct hfd_sqlite *sqlite, struct looks *looks, bool served) {
         hf_nsec now = hf_now(hf_host_clock(sqlite->store.host));
 

@@ -9,7 +9,8 @@
  *  - a write is answered with success only after its commit has returned;
  *  - a compare that fails, or a compaction to a revision that does not fit, concerns its own
  *    operation only. If anything else fails, the whole batch is rolled back, and nothing of it is
- *    written. The outcome is unknown only if the commit itself fails;
+ *    written. The outcome is unknown only if the commit itself fails, or to a caller whose deadline
+ *    passes meanwhile (operation.h);
  *  - other processes may write between two batches, so each batch reads the revision anew; the
  *    remembered rows (heads.h) are used only if the revision is still the same.
  */
@@ -33,14 +34,15 @@
 /* The pauses after steps that failed. */
 #define FIRST_RETRY (1 * HF_NSEC_PER_SEC)
 #define LAST_RETRY  (60 * HF_NSEC_PER_SEC)
-/* SQLite keeps the pages of its last writes, up to 1 MiB. They are freed if no batch comes for this
- * time; but not for a few renewals of Leases, which need the same pages again. */
+/* SQLite keeps the pages of its last writes, up to 1 MiB. They are freed if no batch comes for
+ * IDLE_AFTER, but only after IDLE_WRITES writes: a few renewals of Leases need the same pages
+ * again. */
 #define IDLE_AFTER  (500 * HF_NSEC_PER_MSEC)
 #define IDLE_WRITES 64
 /* Clients that write all the time send the next write when they have the reply to the last one. If
  * a batch took the first of these writes alone, the others would need a commit of their own. So
- * after a batch with GATHERS_AFTER writes the next one waits for more, but at most as long as that
- * batch took, and not longer than GATHER_MAX. */
+ * after a batch with GATHERS_AFTER or more writes the next batch waits for more writes, but at most
+ * as long as that batch took, and not longer than GATHER_MAX. */
 #define GATHERS_AFTER 16
 #define GATHER_MAX    HF_NSEC_PER_MSEC
 /* Batches with fewer writes are not worth the memory in which the newest rows are remembered. */
@@ -127,7 +129,7 @@ static bool is_shared(const struct hfd_sqlite_op *ops) {
 struct outcome {
         uint64_t history, before, revision;
         struct hfd_sqlite_kvs written; /* owned */
-        bool wrote;                    /* the batch has written something */
+        bool wrote;                    /* versions were written; a compaction does not count */
         bool all_noted;                /* `written` has all writes of the batch */
 };
 

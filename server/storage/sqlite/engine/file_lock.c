@@ -8,9 +8,10 @@
  *    grows;
  *  - a store that writes all the time does not keep the others out. Without a rule it would: it
  *    takes the lock again before they wake from their pauses. So the next store in turn locks the
- *    file's first byte (an OFD lock, which flock does not see) until it has the lock, and no other
- *    store takes the lock meanwhile. The process of that store may be stopped as well: then the
- *    others wait for it once, for TURN_MSEC, and ignore turns until the byte is free again.
+ *    first byte of the notify file (an OFD lock, which flock does not see) until it has the lock
+ *    itself, and no other store takes the lock meanwhile. The process of that store may be stopped
+ *    as well: then the others wait for it once, for TURN_MSEC, and ignore turns until the byte is
+ *    free again.
  */
 #include "server/storage/sqlite/engine/file_lock.h"
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The lock of a SQLite store, which is on the notify file beside the store's file. A store takes
+ * The lock of a SQLite store, which is on the notify file beside the store's file. A store holds
  * the lock while it writes, so that the stores that share the file take turns. After a commit of
- * new versions it writes to the notify file. The watchers of all these stores see that by inotify.
- * They also see a close of the file: the kernel closes it when a process dies before it could
- * write.
+ * new versions the store writes to the notify file. The watchers of all these stores see that by
+ * inotify. They also see when the notify file is closed: the kernel closes it when a process dies
+ * before it could write.
  * Private to server/storage/sqlite.
  *
  * SQLite has locks of its own, and writers wait for each other with those alone. But Debian 12's

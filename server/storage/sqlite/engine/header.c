@@ -110,7 +110,8 @@ int hfd_sqlite_check_header(const char *path, struct hf_status *reterr_status) {
         if (r != 0)
                 return r;
         int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), error = errno;
-        /* A symbolic link to nothing is not missing: the start would not replace it. */
+        /* A symbolic link to nothing does not count as a missing file: the start would not replace
+         * the link, and would fail. */
         if (fd < 0 && error == ENOENT && lstat(path, &info) != 0) {
                 (void)snprintf(copy, sizeof copy, "%s", path);
                 if (access(dirname(copy), W_OK | X_OK) == 0)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * SQLite, which is loaded when a file is opened instead of linked, so that a server over etcd does
- * not have it in its memory: with libm, which only SQLite needs, it takes 0.5 MB. Private to
+ * SQLite. It is not linked, but loaded when a file is opened, so that a server over etcd does not
+ * have it in its memory: with libm, which only SQLite needs, it takes 0.5 MB. Private to
  * server/storage/sqlite.
  */
 #include <sqlite3.h>
@@ -52,7 +52,7 @@ struct hfd_sqlite_library {
         int (*vfs_register)(sqlite3_vfs *vfs, int make_default);
 };
 
-/* Usable after hfd_sqlite_load has returned 0. Does not change then. */
+/* Usable after hfd_sqlite_load has returned 0. Does not change after that. */
 extern struct hfd_sqlite_library hfd_sqlite;
 
 /* Loads SQLite, if it is not loaded yet; the process keeps it. 0, or HF_E_INVALID with a message.

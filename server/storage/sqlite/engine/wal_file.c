@@ -128,7 +128,8 @@ static int wal_characteristics(sqlite3_file *file) {
         return wal_of(file)->file->pMethods->xDeviceCharacteristics(wal_of(file)->file);
 }
 
-/* The memory that the processes share belongs to the file of the database, not to the WAL. */
+/* Version 1 has no methods for memory that the processes share (xShmMap): that memory belongs to
+ * the file of the database, not to the WAL. */
 static const sqlite3_io_methods wal_methods = {
         .iVersion = 1,
         .xClose = wal_close,

@@ -103,7 +103,8 @@ typedef int (*change_fn)(const char *path, const char *prefix, struct hf_status 
 static int copy_and_change(const char *path, const char *target, change_fn change,
                            const char *prefix, struct hf_status *reterr_status) {
         char temporary[PATH_MAX];
-        /* The target first: the files beside it may be those of a store that is in use. */
+        /* The target first: the message says to move what exists away. If the target is a store
+         * that is in use, its WAL must not be moved. */
         int r = hfd_new_file_check_absent(target, reterr_status);
 
         if (r == 0)

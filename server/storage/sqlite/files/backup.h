@@ -12,7 +12,7 @@
  *
  * They return 0, HF_E_EXISTS (the target or a file beside it exists), HF_E_NOT_FOUND, HF_E_INVALID
  * (the source is damaged or not a store, or SQLite cannot be loaded), HF_E_BUSY, HF_E_TOO_LARGE
- * (the path) or -errno; the message names the file.
+ * (the path or the prefix) or -errno; the message says what is at fault.
  */
 #include <stdint.h>
 

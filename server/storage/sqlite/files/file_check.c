@@ -195,7 +195,7 @@ static void check_version(struct check *check, const char *key, const struct ver
 }
 
 /* Called for the last version of each key. Finds a copy that was not completed: such a store still
- * has the key .holdfast/copying (copy.h). */
+ * has a key that ends in .holdfast/copying (copy.h). */
 static void check_last(struct check *check, const char *key, const struct version *version) {
         static const char mark[] = ".holdfast/copying";
         size_t n = strlen(key);

@@ -12,7 +12,7 @@ struct hfd_sqlite_faults {
          * callback. */
         void (*report)(void *ctx, const char *text);
         void *ctx;
-        size_t n;        /* of all faults, also of those that are not reported */
+        size_t n;        /* of all faults that were found, also of those that are not reported */
         char first[464]; /* the text of the first fault */
 };
 
