@@ -36,10 +36,15 @@ static const struct hfd_message map = {HFD_MESSAGE_FIELDS(map_fields), .pairs = 
                                        .values = &choice};
 
 static const struct hfd_message_field outer_fields[] = {
-        {"text", 1, HFD_FORM_TEXT},      {"flag", 2, HFD_FORM_BOOLEAN},
-        {"count", 3, HFD_FORM_INTEGER},  {"size", 4, HFD_FORM_NUMBER},
-        {"any", 5, HFD_FORM_YAML},       {"all", 6, HFD_FORM_YAMLS},
-        {"inner", 7, .message = &outer}, {"choice", 8, .message = &choice},
+        {"text", 1, HFD_FORM_TEXT},
+        {"flag", 2, HFD_FORM_BOOLEAN},
+        {"count", 3, HFD_FORM_INTEGER},
+        {"size", 4, HFD_FORM_NUMBER},
+        {"any", 5, HFD_FORM_YAML},
+        {"all", 6, HFD_FORM_YAMLS},
+        {"inner", 7, .message = &outer},
+        {"choice", 8, .message = &choice},
+        {"whole", 10, .message = &choice, .whole = true},
         {"map", 20, .message = &map},
 };
 static const struct hfd_message outer = {HFD_MESSAGE_FIELDS(outer_fields), .extensions = 9};
@@ -100,6 +105,9 @@ static void test_a_value_decides_on_the_field_of_a_oneof(void **state) {
         CHECK("{\"choice\":1}", "\x42\x09\x29\0\0\0\0\0\0\xf0\x3f");
         CHECK("{\"choice\":null}", "\x42\0");
         CHECK("{\"choice\":[true,null]}", "\x42\x02\x20\x01\x42\0");
+        CHECK("{\"whole\":\"a\"}", "\x52\x03\x1a\x01"
+                                   "a");
+        CHECK("{\"whole\":[\"a\",true]}", "\x52\0"); /* no row is for arrays */
 }
 
 static void test_a_map_becomes_pairs(void **state) {
@@ -187,6 +195,19 @@ static void check_rendered(const struct hfd_served_rows *rows,
         hf__buf_unref(json);
 }
 
+/* A default that is a list is no value of the message that v3 has for defaults. */
+static void test_a_list_is_one_default(void **state) {
+        static const char text[] = "{\"components\":{\"schemas\":{\"a\":{\"default\":[\"x\"]}}}}";
+        struct hf__strbuf s = message_of(&hfd_message_v3, text, sizeof text - 1);
+
+        assert_int_equal(s.n, 16);
+        assert_memory_equal(s.data,
+                            "\x2a\x0e\x0a\x0c\x0a\x0a\x0a\x01"
+                            "a\x12\x05\x0a\x03\x8a\x02\0",
+                            16);
+        hf__strbuf_done(&s);
+}
+
 static void test_all_documents_are_messages(void **state) {
         hfd_resources_add_workloads();
         struct hfd_served_rows *rows = hfd_served_rows_new(NULL);
@@ -251,6 +272,7 @@ int main(void) {
                 cmocka_unit_test(test_messages_are_nested_deeply),
                 cmocka_unit_test(test_documents_are_read_in_pieces),
                 cmocka_unit_test(test_a_document_is_whole_or_not_made),
+                cmocka_unit_test(test_a_list_is_one_default),
                 cmocka_unit_test(test_all_documents_are_messages),
         };
 
