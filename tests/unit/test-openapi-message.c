@@ -208,6 +208,64 @@ static void test_a_list_is_one_default(void **state) {
         hf__strbuf_done(&s);
 }
 
+/* The text of the document of the core group; NULL = of v2. The caller frees it. */
+static struct hf__buf *core_document(const struct hfd_served_rows *rows, bool v2) {
+        size_t first = hfd_served_find_version(rows, "", "v1");
+        struct hfd_openapi_document document = {.kind = HFD_OPENAPI_V3,
+                                                .first = first,
+                                                .end = hfd_served_version_end(rows, first)};
+
+        if (v2)
+                document = (struct hfd_openapi_document){.kind = HFD_OPENAPI_V2, .end = rows->n};
+        return hfd_openapi_render(rows, &document, NULL, NULL);
+}
+
+#define QUANTITY      "io.k8s.apimachinery.pkg.api.resource.Quantity"
+#define INT_OR_STRING "io.k8s.apimachinery.pkg.util.intstr.IntOrString"
+
+/* A port and a quantity may be numbers. OpenAPI v2 cannot say so. */
+static void test_values_of_two_types_have_the_definitions_of_kubernetes(void **state) {
+        static const struct {
+                const char *name, *v2, *v3;
+        } all[] = {{QUANTITY, "{\"type\":\"string\"}",
+                    "{\"oneOf\":[{\"type\":\"string\"},{\"type\":\"number\"}]}"},
+                   {INT_OR_STRING, "{\"type\":\"string\",\"format\":\"int-or-string\"}",
+                    "{\"oneOf\":[{\"type\":\"integer\"},{\"type\":\"string\"}],"
+                    "\"format\":\"int-or-string\"}"}};
+
+        hfd_resources_add_workloads();
+        struct hfd_served_rows *rows = hfd_served_rows_new(NULL);
+        for (int v2 = 0; v2 < 2; v2++) {
+                struct hf__buf *text = core_document(rows, v2);
+                struct hf__json *json = NULL;
+                assert_int_equal(hf__json_parse(text->data, text->n, &json, NULL), 0);
+                struct hf__json *definitions =
+                        v2 ? hf__json_get(json, "definitions")
+                           : hf__json_get(hf__json_get(json, "components"), "schemas");
+                for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
+                        const char *wanted = v2 ? all[i].v2 : all[i].v3;
+                        struct hf__json *is = hf__json_get(definitions, all[i].name), *good = NULL;
+                        assert_non_null(is);
+                        assert_non_null(hf__json_string(is, "description"));
+                        hf__json_remove(is, "description");
+                        assert_int_equal(hf__json_parse(wanted, strlen(wanted), &good, NULL), 0);
+                        assert_true(hf__json_equal(is, good));
+                        hf__json_free(good);
+                }
+                assert_non_null(strstr(text->data,
+                                       v2 ? "\"$ref\":\"#/definitions/" INT_OR_STRING "\""
+                                          : "\"$ref\":\"#/components/schemas/" INT_OR_STRING "\""));
+                assert_non_null(
+                        strstr(text->data, v2 ? "\"additionalProperties\":{\"$ref\":"
+                                                "\"#/definitions/" QUANTITY "\""
+                                              : "\"additionalProperties\":{\"allOf\":[{\"$ref\":"
+                                                "\"#/components/schemas/" QUANTITY "\"}]"));
+                hf__json_free(json);
+                hf__buf_unref(text);
+        }
+        hfd_served_rows_free(rows);
+}
+
 static void test_all_documents_are_messages(void **state) {
         hfd_resources_add_workloads();
         struct hfd_served_rows *rows = hfd_served_rows_new(NULL);
@@ -273,6 +331,7 @@ int main(void) {
                 cmocka_unit_test(test_documents_are_read_in_pieces),
                 cmocka_unit_test(test_a_document_is_whole_or_not_made),
                 cmocka_unit_test(test_a_list_is_one_default),
+                cmocka_unit_test(test_values_of_two_types_have_the_definitions_of_kubernetes),
                 cmocka_unit_test(test_all_documents_are_messages),
         };
 
