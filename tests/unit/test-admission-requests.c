@@ -905,6 +905,22 @@ static void test_policies_without_options_end_the_request(void **state) {
         assert_int_equal(create_map(it, NULL), 201);
 }
 
+/* Go's TrimSpace does not remove a NUL, and a text with a NUL cannot be shown. */
+static void test_a_message_with_a_nul_is_not_shown(void **state) {
+        struct admission *it = *state;
+
+        configure(it, "validatingadmissionpolicies",
+                  NAMED("a", SPEC ",\"validations\":[{\"expression\":\"false\",\"message\":"
+                                  "\"its own message\",\"messageExpression\":"
+                                  "\"'made' + string(b'\\\\x00')\"}]"));
+        configure(it, "validatingadmissionpolicybindings", BINDING("a", "a"));
+        refresh(it);
+        faulty_api_fixture_put(it->f, "/registry/namespaces/free",
+                               "{\"kind\":\"Namespace\",\"apiVersion\":\"v1\",\"metadata\":{"
+                               "\"name\":\"free\"}}");
+        assert_int_equal(create_map(it, "denied request: its own message"), 422);
+}
+
 #define IF_NAMED                                                                                   \
         "\"matchConditions\":[{\"name\":\"a\",\"expression\":\"has(object.metadata.name)\"}]"
 
@@ -962,6 +978,7 @@ int main(void) {
                 TEST(test_conditions_of_mutations_without_memory_end_the_request),
                 TEST(test_conditions_of_webhooks_without_memory_end_the_request),
                 TEST(test_policies_without_options_end_the_request),
+                TEST(test_a_message_with_a_nul_is_not_shown),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
