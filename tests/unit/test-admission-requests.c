@@ -786,6 +786,8 @@ static void check_response(struct admission *it, const char *plural) {
         assert_int_equal(create_map(it, "failed calling webhook \"a.example.com\": failed to call "
                                         "webhook: it has ended"),
                          500);
+        call_end = HFD_OUTBOUND_NO_MEMORY;
+        assert_int_equal(create_map(it, "out of memory"), 500);
         call_end = HFD_OUTBOUND_UNREACHABLE;
         assert_int_equal(create_map(it, NULL), 201);
 }

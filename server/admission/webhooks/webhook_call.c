@@ -110,6 +110,10 @@ static void on_result(void *ctx, const struct hfd_outbound_result *result) {
                 on_response(call, result);
                 return;
         }
+        if (result->end == HFD_OUTBOUND_NO_MEMORY) {
+                fail_no_memory(call);
+                return;
+        }
         (void)snprintf(why, sizeof why, "failed to call webhook: %.660s", result->text);
         if (result->end == HFD_OUTBOUND_TOO_LARGE)
                 limit_call(call, why);
