@@ -4,9 +4,9 @@
  * could not be asked.
  *
  * Invariants: a webhook cannot make a refusal look like a success: the code is at least 400, and
- * the status is Failure. A message that a webhook has sent is cut, and details that are too large
- * are dropped, so that they cannot fill the memory of clients and logs. The messages are those of
- * kube-apiserver, which has none for hfd_refusal_busy.
+ * the status is Failure. A message or a reason that a webhook has sent is cut, and details that are
+ * too large are dropped, so that they cannot fill the memory of clients and logs. The messages are
+ * those of kube-apiserver, which has none for hfd_refusal_busy.
  */
 #include "server/admission/webhooks/refusal.h"
 
@@ -17,7 +17,8 @@
 #include "base/strbuf.h"
 #include "server/admission/turn.h"
 
-#define MESSAGE_MAX 4096               /* bytes of a webhook's message */
+#define MESSAGE_MAX 4096 /* bytes of a webhook's message */
+#define REASON_MAX  1024 /* bytes of its reason; those of Kubernetes have 30 at most */
 #define DETAILS_MAX ((size_t)32 << 10) /* bytes of a Status with a webhook's details */
 
 /* The error for callers in the process; `code` is what HTTP clients get. */
@@ -65,19 +66,19 @@ void hfd_refusal_denied(struct hfd_response *response, const char *webhook,
                         const struct hf__json *status) {
         const char *message = hf__json_string(status, "message"),
                    *reason = hf__json_string(status, "reason"), *why = message;
-        char text[MESSAGE_MAX];
+        char text[MESSAGE_MAX], cut[REASON_MAX];
         int64_t code = 0;
 
         (void)hf__json_i64(status, "code", &code);
         if (code < 400 || code > 599)
                 code = 400;
-        reason = reason ? reason : "";
+        (void)snprintf(cut, sizeof cut, "%s", reason ? reason : "");
         if (!why || !*why)
-                why = reason;
+                why = cut;
         (void)snprintf(text, sizeof text,
                        "admission webhook \"%.300s\" denied the request%s%.3600s", webhook,
                        *why ? ": " : " without explanation", why);
-        hfd_response_status(response, error_of((int)code), (int)code, reason, text, NULL);
+        hfd_response_status(response, error_of((int)code), (int)code, cut, text, NULL);
         add_details(response, hf__json_get(status, "details"));
 }
 
