@@ -196,7 +196,7 @@ static bool is_exempt(const char *path) {
 }
 
 /* Refuses an invalid path and an unknown method, so that no later filter sees one. Only audit sees
- * them, if authentication fails. */
+ * them. */
 static bool check_request_info(struct hfd_request_context *context) {
         if (!context->info.valid_path) {
                 hfd_status_response_code(context->request, 400, 0, "the path is not valid");
@@ -256,10 +256,8 @@ static void begin_audit(struct hfd_request_context *context, const struct hfd_us
 
 /* True: the request may go on. False: a response was sent. */
 static bool run_chain(struct hfd_request_context *context, struct hfd_user *user) {
-        if (!check_request_info(context))
-                return false;
         begin_audit(context, user);
-        if (!hfd_timeout_filter(context) ||
+        if (!check_request_info(context) || !hfd_timeout_filter(context) ||
             !hfd_impersonation_filter(context, user))
                 return false;
         hfd_priority_filter(context, context->filters->flow, user);

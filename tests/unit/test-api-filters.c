@@ -323,6 +323,26 @@ static char *end_audit_log(void) {
         return log;
 }
 
+/* As in Kubernetes, a request that no handler can serve has a record, too. */
+static void test_the_audit_log_has_bad_paths_and_methods(void **state) {
+        begin_audit_log();
+        struct hfd_http_request *requests[] =
+                {send(fake_request_new_admin("GET", "/api/v1/../x", "")),
+                 send(fake_request_new_admin("BREW", "/api/v1/configmaps", ""))};
+        assert_int_equal(requests[0]->code, 400);
+        assert_int_equal(requests[1]->code, 405);
+        fake_request_free(requests[0]);
+        fake_request_free(requests[1]);
+        char *log = end_audit_log();
+        const char *path = strstr(log, "\"requestURI\":\"/api/v1/../x\"");
+        assert_non_null(path);
+        assert_non_null(strstr(path, "\"code\":400"));
+        const char *method = strstr(path, "\"requestURI\":\"/api/v1/configmaps\"");
+        assert_non_null(method);
+        assert_non_null(strstr(method, "\"code\":405"));
+        free(log);
+}
+
 /* The words are those of kube-apiserver. */
 static void test_the_audit_log_says_how_a_sender_has_tried(void **state) {
         static const struct {
@@ -802,6 +822,8 @@ int main(void) {
                                                 set_up, tear_down),
                 cmocka_unit_test_setup_teardown(test_a_stranger_without_memory_stays_one, set_up,
                                                 tear_down),
+                cmocka_unit_test_setup_teardown(test_the_audit_log_has_bad_paths_and_methods,
+                                                set_up, tear_down),
                 cmocka_unit_test_setup_teardown(test_the_audit_log_says_how_a_sender_has_tried,
                                                 set_up, tear_down),
                 cmocka_unit_test_setup_teardown(test_an_empty_user_or_uid_impersonates_nobody,
