@@ -23,18 +23,22 @@ struct addresses {
 };
 
 /* Writes the address that n bytes of text contain, in the usual form, in which equal addresses are
- * equal texts. False: the text is not an address. */
+ * equal texts. Like Go, it writes a mapped IPv4 address (::ffff:10.0.0.1) as the IPv4 address.
+ * False: the text is not an address. */
 static bool parse_address(const char *text, size_t n, char out[INET6_ADDRSTRLEN]) {
         char copy[INET6_ADDRSTRLEN];
-        unsigned char address[sizeof(struct in6_addr)];
+        struct in6_addr address; /* has room for an IPv4 address, too */
         int family = memchr(text, ':', n) ? AF_INET6 : AF_INET;
 
         if (n >= sizeof copy)
                 return false;
         memcpy(copy, text, n);
         copy[n] = '\0';
-        return inet_pton(family, copy, address) == 1 &&
-               inet_ntop(family, address, out, INET6_ADDRSTRLEN);
+        if (inet_pton(family, copy, &address) != 1)
+                return false;
+        if (family == AF_INET6 && IN6_IS_ADDR_V4MAPPED(&address))
+                return inet_ntop(AF_INET, address.s6_addr + 12, out, INET6_ADDRSTRLEN);
+        return inet_ntop(family, &address, out, INET6_ADDRSTRLEN);
 }
 
 static bool contains_address(const struct addresses *addresses, const char *text) {
@@ -44,11 +48,14 @@ static bool contains_address(const struct addresses *addresses, const char *text
         return false;
 }
 
+/* The elements are between commas, perhaps with spaces around them. */
 static void add_forwarded(struct addresses *addresses, const char *list) {
         for (const char *at = list; *at && addresses->n < ADDRESSES_MAX - 2;) {
                 at += strspn(at, ", \t");
-                size_t n = strcspn(at, ", \t");
-                if (parse_address(at, n, addresses->texts[addresses->n]))
+                size_t n = strcspn(at, ","), n_text = n;
+                while (n_text > 0 && (at[n_text - 1] == ' ' || at[n_text - 1] == '\t'))
+                        n_text--;
+                if (parse_address(at, n_text, addresses->texts[addresses->n]))
                         addresses->n++;
                 at += n;
         }

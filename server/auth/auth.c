@@ -169,6 +169,9 @@ static int ask_others(const struct hfd_auth *auth, const char *token,
 
         for (size_t i = 0; i < auth->n_others && r == HF_E_UNAUTHORIZED; i++) {
                 const struct hfd_token_authenticator *other = auth->others[i];
+                /* one before may have found a user whose audience is refused */
+                ret_user->uid[0] = '\0';
+                ret_user->n_extra = 0;
                 r = other->authenticate(other->ctx, token, use, ret_user);
                 if (r == 0 && other->any_audience)
                         r = accept_audiences(auth, use);
@@ -185,8 +188,11 @@ int hfd_auth_authenticate_token(struct hfd_auth *auth, const char *token,
         bool known = auth->tokens && hfd_tokens_find(auth->tokens, token, ret_user);
         pthread_rwlock_unlock(&auth->lock);
         int r = known ? accept_audiences(auth, use) : ask_others(auth, token, use, ret_user);
-        if (r == 0 && !hfd_user_add_group(ret_user, HFD_GROUP_AUTHENTICATED))
+        if (r == 0 && !hfd_user_add_group(ret_user, HFD_GROUP_AUTHENTICATED)) {
                 r = HF_E_UNAUTHORIZED;
+                if (use->ret_audiences)
+                        *use->ret_audiences = hf__json_free(*use->ret_audiences);
+        }
         return r;
 }
 

@@ -26,8 +26,9 @@ struct hfd_token_use {
         /* The token must be for one of these audiences: an array of texts, borrowed. NULL = for an
          * audience of this server. */
         const struct hf__json *audiences;
-        /* Which of the audiences above the token is for; the caller frees the array. Stays as it
-         * is if no authenticator has audiences. NULL = unwanted. */
+        /* Which of the audiences above the token is for; the caller frees the array. NULL before,
+         * and it stays NULL if no authenticator has audiences, or if the token is not accepted.
+         * NULL = unwanted. */
         struct hf__json **ret_audiences;
         /* The objects and the expiry that the token of a service account depends on; the caller
          * frees it. Stays as it is for all other tokens. NULL = unwanted. */

@@ -196,7 +196,7 @@ static bool is_exempt(const char *path) {
 }
 
 /* Refuses an invalid path and an unknown method, so that no later filter sees one. Only audit sees
- * them, if authentication fails. */
+ * them. */
 static bool check_request_info(struct hfd_request_context *context) {
         if (!context->info.valid_path) {
                 hfd_status_response_code(context->request, 400, 0, "the path is not valid");
@@ -256,10 +256,9 @@ static void begin_audit(struct hfd_request_context *context, const struct hfd_us
 
 /* True: the request may go on. False: a response was sent. */
 static bool run_chain(struct hfd_request_context *context, struct hfd_user *user) {
-        if (!check_request_info(context))
-                return false;
         begin_audit(context, user);
-        if (!hfd_timeout_filter(context) || !hfd_impersonation_filter(context, user))
+        if (!check_request_info(context) || !hfd_timeout_filter(context) ||
+            !hfd_impersonation_filter(context, user))
                 return false;
         hfd_priority_filter(context, context->filters->flow, user);
         return hfd_authorization_filter(context, user) &&
@@ -281,17 +280,25 @@ static bool keep_requester(struct hfd_request_context *context, const struct hfd
         return context->requester != NULL;
 }
 
+/* The verdict about a request that was refused. */
+static enum hfd_http_verdict refused(bool is_stranger) {
+        return is_stranger ? HFD_HTTP_REFUSED_STRANGER : HFD_HTTP_REFUSED;
+}
+
 enum hfd_http_verdict hfd_filters_head(void *ctx, struct hfd_http_request *request) {
         struct hfd_filters *filters = ctx;
         struct hfd_request_context *context;
         struct hfd_user user;
         HF__CLEANUP(hf__free_cleanup) struct hfd_credential *credential = NULL;
         int r = hfd_authentication_filter(request, filters->auth, &user, &credential);
+        /* Before impersonation. Of a sender that could not be authenticated for another reason
+         * nothing is known, so the connection stays as it is. */
+        bool is_stranger = r == 0 ? hfd_authentication_is_anonymous(&user) : r == HF_E_UNAUTHORIZED;
 
         if (hfd_request_context_new(filters, request, user.name, &context) != 0) {
                 /* Without a context the request is neither counted nor logged. */
                 hfd_authentication_refuse(request, r != 0 ? r : -ENOMEM);
-                return HFD_HTTP_REFUSED;
+                return refused(is_stranger);
         }
         hfd_audit_filter_init(context, filters->audit);
         context->accounts = filters->unsent;
@@ -305,19 +312,18 @@ enum hfd_http_verdict hfd_filters_head(void *ctx, struct hfd_http_request *reque
         if (r != 0) {
                 begin_audit(context, NULL);
                 hfd_authentication_refuse(request, r);
-                return r == HF_E_UNAUTHORIZED ? HFD_HTTP_REFUSED_STRANGER : HFD_HTTP_REFUSED;
+                return refused(is_stranger);
         }
-        bool anonymous = hfd_authentication_is_anonymous(&user); /* before impersonation */
         if (!run_chain(context, &user))
-                return anonymous ? HFD_HTTP_REFUSED_STRANGER : HFD_HTTP_REFUSED;
+                return refused(is_stranger);
         context->is_admin = hfd_auth_is_admin(&user);
         if (!keep_requester(context, &user)) {
                 hfd_status_response_code(request, 503, 1, "out of memory");
-                return HFD_HTTP_REFUSED;
+                return refused(is_stranger);
         }
         /* If an anonymous client has got this far with a write, authorization allows the write, and
          * its body is needed. */
-        return !anonymous || context->info.mutating ? HFD_HTTP_READ_BODY : HFD_HTTP_IGNORE_BODY;
+        return !is_stranger || context->info.mutating ? HFD_HTTP_READ_BODY : HFD_HTTP_IGNORE_BODY;
 }
 
 /* Calls the handler of the path. Takes over the caller's reference to the request. */

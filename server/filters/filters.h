@@ -5,8 +5,8 @@
  * either passes it on, or sends a response (503 if memory runs out):
  *
  *      authentication   determines the user (401; 503 while the token cannot be checked)
- *      request_info     parses what is requested (400 invalid path, 405 unknown method)
  *      audit            begins a record, unless the audit policy's level is None
+ *      request_info     refuses what could not be parsed (400 invalid path, 405 unknown method)
  *      timeout          checks the parameter `timeout` (400)
  *      impersonation    replaces the user (400, 403)
  *      priority         finds the FlowSchema and the priority level, and names them in the response

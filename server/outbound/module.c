@@ -90,6 +90,7 @@ static enum hfd_outbound_end end_of(const struct exchange *x, const struct hf__h
         case HF_E_CANCELED: return HFD_OUTBOUND_CANCELED;
         case HF_E_TOO_LARGE: return HFD_OUTBOUND_TOO_LARGE;
         case HF_E_INVALID: return HFD_OUTBOUND_INVALID;
+        case -ENOMEM: return HFD_OUTBOUND_NO_MEMORY;
         default: return HFD_OUTBOUND_LOCAL;
         }
 }

@@ -123,9 +123,10 @@ static int send_to_module(struct hfd_outbound *outbound, struct hfd_outbound_cal
 static void send_or_end(struct hfd_outbound *outbound, struct hfd_outbound_call *call) {
         int r = send_to_module(outbound, call);
 
-        if (r != 0)
-                end_unsent(call, HFD_OUTBOUND_LOCAL,
-                           r == -ENOMEM ? "out of memory" : hf_strerror(r));
+        if (r == -ENOMEM)
+                end_unsent(call, HFD_OUTBOUND_NO_MEMORY, "out of memory");
+        else if (r != 0)
+                end_unsent(call, HFD_OUTBOUND_LOCAL, hf_strerror(r));
 }
 
 static struct hfd_outbound_call *take_waiting(struct hfd_outbound *outbound) {

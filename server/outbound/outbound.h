@@ -43,8 +43,9 @@ enum hfd_outbound_end {
         HFD_OUTBOUND_TOO_LARGE, /* the response is longer than max_response */
         /* by hfd_outbound_cancel or hfd_outbound_stop; the server may have acted */
         HFD_OUTBOUND_CANCELED,
-        HFD_OUTBOUND_INVALID, /* the URL cannot be used */
-        HFD_OUTBOUND_LOCAL,   /* out of memory, or the module cannot be used */
+        HFD_OUTBOUND_INVALID,   /* the URL cannot be used */
+        HFD_OUTBOUND_NO_MEMORY, /* of this process */
+        HFD_OUTBOUND_LOCAL,     /* the module cannot be used */
 };
 
 /* All pointers are valid until the callback returns. */

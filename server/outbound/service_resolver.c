@@ -137,7 +137,7 @@ int hfd_service_resolve(const struct hfd_service_resolver *resolver, const char 
                         const char *name, unsigned port, const char *path,
                         struct hfd_service_address *ret_address) {
         const struct service *service = resolver ? match_service(resolver, ns, name, port) : NULL;
-        const char *slash = path && path[0] && path[0] != '/' ? "/" : "";
+        const char *slash = path && path[0] == '/' ? "" : "/";
 
         *ret_address = (struct hfd_service_address){0};
         if (asprintf(&ret_address->url, "https://%s.%s.svc:%u%s%s", name, ns, port, slash,

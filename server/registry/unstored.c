@@ -13,6 +13,7 @@
 #include <stdlib.h>
 
 #include "base/json.h"
+#include "server/registry/convert/convert_params.h"
 
 /* One such admission, from hfd_unstored_admit until done is called. */
 struct unstored {
@@ -39,6 +40,23 @@ enum hfd_admit hfd_unstored_is_asked(const struct hfd_registry *registry,
  * and checks it. */
 static bool settle_admission(struct hfd_admission *a, struct hfd_response *response) {
         return true;
+}
+
+/* For the params of a policy. What the request writes has a kind of one version, so it needs no
+ * such conversion. */
+static void convert_params(void *ctx, const struct hfd_resource *to,
+                           struct hfd_object *const *sources, size_t n, hfd_objects_converted *done,
+                           void *done_ctx) {
+        const struct unstored *it = ctx;
+        const struct hfd_convert_params convert = {.to = to,
+                                                   .sources = sources,
+                                                   .n = n,
+                                                   .deadline = it->request->deadline,
+                                                   .owner = it->request->owner,
+                                                   .done = done,
+                                                   .ctx = done_ctx};
+
+        hfd_convert_params(it->registry, &convert);
 }
 
 static struct hf__json *make_options(const struct hfd_admission *a) {
@@ -107,6 +125,7 @@ void hfd_unstored_admit(struct hfd_registry *registry, struct hfd_request *reque
         it->a = (struct hfd_admission){.object = object,
                                        .notes = &request->notes,
                                        .settle = settle_admission,
+                                       .convert_objects = convert_params,
                                        .make_options = make_options,
                                        .done = on_mutated,
                                        .ctx = it};

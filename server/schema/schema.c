@@ -20,8 +20,17 @@ const struct hfd_schema hfd_schema_number = {.type = HFD_SCHEMA_NUMBER};
 const struct hfd_schema hfd_schema_bytes = {.type = HFD_SCHEMA_BYTES};
 const struct hfd_schema hfd_schema_time = {.type = HFD_SCHEMA_TIME};
 const struct hfd_schema hfd_schema_micro_time = {.type = HFD_SCHEMA_MICRO_TIME};
-const struct hfd_schema hfd_schema_int_or_string = {.type = HFD_SCHEMA_INT_OR_STRING};
-const struct hfd_schema hfd_schema_quantity = {.type = HFD_SCHEMA_QUANTITY};
+const struct hfd_schema hfd_schema_int_or_string =
+        {.type = HFD_SCHEMA_INT_OR_STRING,
+         .definition = "io.k8s.apimachinery.pkg.util.intstr.IntOrString",
+         .description = "IntOrString is a type that can hold an int32 or a string. In JSON and "
+                        "YAML it is a number or a string, so a field can accept a name or a "
+                        "number."};
+const struct hfd_schema hfd_schema_quantity =
+        {.type = HFD_SCHEMA_QUANTITY,
+         .definition = "io.k8s.apimachinery.pkg.api.resource.Quantity",
+         .description = "Quantity is a fixed-point representation of a number, such as \"100m\" "
+                        "or \"1.5Gi\". It is a number or a string, and is stored as a string."};
 const struct hfd_schema hfd_schema_atomic_map_of_texts = {.type = HFD_SCHEMA_MAP,
                                                           .items = &hfd_schema_text,
                                                           .atomic = true};
@@ -120,8 +129,8 @@ static const char *scalar_go_type(enum hfd_schema_type type) {
         case HFD_SCHEMA_BYTES: return "[]uint8";
         case HFD_SCHEMA_TIME: return "v1.Time";
         case HFD_SCHEMA_MICRO_TIME: return "v1.MicroTime";
-        case HFD_SCHEMA_INT_OR_STRING: return "intstr.IntOrString";
-        case HFD_SCHEMA_QUANTITY: return "resource.Quantity";
+        case HFD_SCHEMA_INT_OR_STRING: return "intstr.IntOrString"; /* of a custom kind */
+        case HFD_SCHEMA_QUANTITY:                                   /* has a definition */
         case HFD_SCHEMA_ANY:
         case HFD_SCHEMA_STRUCT:
         case HFD_SCHEMA_MAP:

@@ -107,7 +107,8 @@ struct hfd_schema {
         /*
          * The name of the definition in OpenAPI ("io.k8s.api.core.v1.ConfigMap"). Its last two
          * parts are the Go type that Kubernetes' messages show ("v1.ConfigMap"). A TEXT has a
-         * definition if its Go type has a name of its own. NULL = none.
+         * definition if its Go type has a name of its own, and a QUANTITY or INT_OR_STRING always,
+         * unless it is of a custom kind. NULL = none.
          */
         const char *definition;
         const char *description; /* of the definition; NULL = none */

@@ -216,6 +216,7 @@ LIES = [(lambda r: json.dumps({"apiVersion": "admission.k8s.io/v1", "kind": "Adm
         (lambda r: b"<html>", "failed to call webhook: "),
         (lambda r: {"allowed": "yes"}, "failed to call webhook: json: cannot unmarshal"),
         (lambda r: (404, b"not found"), "failed to call webhook: the server could not find the requested resource"),
+        (lambda r: (409, b"again"), "failed to call webhook: the server reported a conflict"),
         (lambda r: (500, b"boom"), 'failed to call webhook: an error on the server ("boom") has prevented the request from succeeding'),
         (lambda r: patch({"op": "remove", "path": "/data"}), "received invalid webhook response: validating webhook may not return response.patch")]
 

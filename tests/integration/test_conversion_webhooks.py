@@ -703,6 +703,36 @@ def test_params_get_the_version_that_the_policy_names(server, hooks):
             good(server.ask("DELETE", each))
 
 
+def test_params_are_converted_for_scales_and_tokens(server, hooks):
+    base, accounts = "/apis/admissionregistration.k8s.io/v1", "/api/v1/namespaces/default/serviceaccounts"
+    rules = [{"operations": ["CREATE"], "apiGroups": [""], "apiVersions": ["v1"], "resources": ["serviceaccounts/token"]},
+             {"operations": ["UPDATE"], "apiGroups": ["example.com"], "apiVersions": ["v1", "v2"], "resources": ["gates/scale"]}]
+    ref = {"parameterNotFoundAction": "Deny", "namespace": "default", "name": "scaled"}
+    spec = {"paramKind": {"apiVersion": "example.com/v2", "kind": "Gate"}, "matchConstraints": {"resourceRules": rules},
+            "validations": [{"expression": "params.spec.port != 5", "message": "port is five"}]}
+
+    def scale():
+        return server.ask("PATCH", path("v1", "scaled", suffix="/scale"), {"spec": {"replicas": 3}}, content_type=MERGE)
+
+    def token():
+        return server.ask("POST", f"{accounts}/scaler/token", {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}})
+    good(server.ask("POST", accounts, {"metadata": {"name": "scaler"}}), 201)
+    good(server.ask("POST", path("v1"), gate("v1", "scaled", "host", 5)), 201)
+    good(server.ask("POST", f"{base}/validatingadmissionpolicies", {"metadata": {"name": "scales"}, "spec": spec}), 201)
+    try:
+        good(server.ask("POST", f"{base}/validatingadmissionpolicybindings",
+                        {"metadata": {"name": "scales"}, "spec": {"policyName": "scales", "paramRef": ref, "validationActions": ["Deny"]}}), 201)
+        wait_until("the policy to count", lambda: token().code != 201)
+        for refused in (token(), scale()):
+            assert refused.code == 422 and refused.json["message"].endswith("denied request: port is five"), refused.text
+        good(server.ask("PATCH", path("v1", "scaled"), {"spec": {"host": "host:6"}}, content_type=MERGE))
+        wait_until("the changed params to count", lambda: token().code == 201)
+        good(scale())
+    finally:
+        for each in ("ybindings", "ies"):
+            server.ask("DELETE", f"{base}/validatingadmissionpolic{each}/scales")
+
+
 # ---- storage versions ----
 
 def test_objects_move_to_a_new_storage_version(server, hooks):

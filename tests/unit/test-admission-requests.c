@@ -28,6 +28,7 @@
 #include "server/admission/webhooks/webhooks.h"
 #include "server/outbound/outbound.h"
 #include "server/pool/work_pool.h"
+#include "server/registry/base/admit.h"
 #include "server/resources/custom/rules/values/rule_value.h"
 #include "server/resources/rows/resource_table.h"
 
@@ -785,6 +786,8 @@ static void check_response(struct admission *it, const char *plural) {
         assert_int_equal(create_map(it, "failed calling webhook \"a.example.com\": failed to call "
                                         "webhook: it has ended"),
                          500);
+        call_end = HFD_OUTBOUND_NO_MEMORY;
+        assert_int_equal(create_map(it, "out of memory"), 500);
         call_end = HFD_OUTBOUND_UNREACHABLE;
         assert_int_equal(create_map(it, NULL), 201);
 }
@@ -870,6 +873,56 @@ static void check_shortage(struct admission *it, const char *plural, const char 
         assert_int_equal(code, 500);
 }
 
+/* Whether the options of a request find no memory. */
+static atomic_bool lacks_options;
+
+struct hf__json *__real_hfd_admit_options(const struct hfd_request *request,
+                                          enum hfd_admission_operation operation,
+                                          const struct hf__json *body);
+struct hf__json *__wrap_hfd_admit_options(const struct hfd_request *request,
+                                          enum hfd_admission_operation operation,
+                                          const struct hf__json *body);
+struct hf__json *__wrap_hfd_admit_options(const struct hfd_request *request,
+                                          enum hfd_admission_operation operation,
+                                          const struct hf__json *body) {
+        return atomic_load(&lacks_options) ? NULL
+                                           : __real_hfd_admit_options(request, operation, body);
+}
+
+/* A policy must not decide on options that are null only because memory has run out. */
+static void test_policies_without_options_end_the_request(void **state) {
+        struct admission *it = *state;
+
+        configure(it, "validatingadmissionpolicies",
+                  NAMED("a", SPEC ",\"validations\":[{\"expression\":\"true\"}]"));
+        configure(it, "validatingadmissionpolicybindings", BINDING("a", "a"));
+        refresh(it);
+        faulty_api_fixture_put(it->f, "/registry/namespaces/free",
+                               "{\"kind\":\"Namespace\",\"apiVersion\":\"v1\",\"metadata\":{"
+                               "\"name\":\"free\"}}");
+        atomic_store(&lacks_options, true);
+        int code = create_map(it, "out of memory");
+        atomic_store(&lacks_options, false);
+        assert_int_equal(code, 500);
+        assert_int_equal(create_map(it, NULL), 201);
+}
+
+/* Go's TrimSpace does not remove a NUL, and a text with a NUL cannot be shown. */
+static void test_a_message_with_a_nul_is_not_shown(void **state) {
+        struct admission *it = *state;
+
+        configure(it, "validatingadmissionpolicies",
+                  NAMED("a", SPEC ",\"validations\":[{\"expression\":\"false\",\"message\":"
+                                  "\"its own message\",\"messageExpression\":"
+                                  "\"'made' + string(b'\\\\x00')\"}]"));
+        configure(it, "validatingadmissionpolicybindings", BINDING("a", "a"));
+        refresh(it);
+        faulty_api_fixture_put(it->f, "/registry/namespaces/free",
+                               "{\"kind\":\"Namespace\",\"apiVersion\":\"v1\",\"metadata\":{"
+                               "\"name\":\"free\"}}");
+        assert_int_equal(create_map(it, "denied request: its own message"), 422);
+}
+
 #define IF_NAMED                                                                                   \
         "\"matchConditions\":[{\"name\":\"a\",\"expression\":\"has(object.metadata.name)\"}]"
 
@@ -926,6 +979,8 @@ int main(void) {
                 TEST(test_conditions_of_policies_without_memory_end_the_request),
                 TEST(test_conditions_of_mutations_without_memory_end_the_request),
                 TEST(test_conditions_of_webhooks_without_memory_end_the_request),
+                TEST(test_policies_without_options_end_the_request),
+                TEST(test_a_message_with_a_nul_is_not_shown),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

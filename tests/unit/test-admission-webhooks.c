@@ -232,6 +232,27 @@ static void a_refusal_never_looks_like_a_success(void **state) {
                      "admission webhook \"x.example.com\" denied the request without explanation");
 }
 
+/* The body of a Status has a limit; with a longer reason it had no message at all. */
+static void a_long_reason_is_cut(void **state) {
+        const size_t n_long = 100000;
+        struct hf__json *status = hf__json_object();
+        struct hfd_response response = {0};
+        char *reason = calloc(1, n_long + 1);
+
+        assert_non_null(reason);
+        memset(reason, 'x', n_long);
+        assert_int_equal(hf__json_put_string(status, "reason", reason), 0);
+        assert_int_equal(hf__json_put_string(status, "message", "not today"), 0);
+        hfd_refusal_denied(&response, "x.example.com", status);
+        assert_non_null(response.body);
+        assert_non_null(strstr(response.body->data, "denied the request: not today\""));
+        assert_non_null(strstr(response.body->data, "\"reason\":\"xxx"));
+        assert_true(response.body->n < 2000);
+        hfd_response_done(&response);
+        hf__json_free(status);
+        free(reason);
+}
+
 /* ---- reinvocation ---- */
 
 static void a_change_makes_earlier_webhooks_due_but_not_its_own(void **state) {
@@ -330,6 +351,7 @@ int main(void) {
                 cmocka_unit_test(of_equal_keys_the_last_counts),
                 cmocka_unit_test(a_malformed_answer_is_refused_with_its_mistake),
                 cmocka_unit_test(a_refusal_never_looks_like_a_success),
+                cmocka_unit_test(a_long_reason_is_cut),
                 cmocka_unit_test(a_change_makes_earlier_webhooks_due_but_not_its_own),
                 cmocka_unit_test(notes_are_bounded_and_without_duplicates),
                 cmocka_unit_test(equal_notes_cost_no_more_than_their_length),

@@ -21,6 +21,7 @@
 #include "fake_request.h"
 #include "server/auth/files.h"
 #include "server/auth/write_file.h"
+#include "server/filters/authorization.h"
 #include "server/filters/filters.h"
 #include "server/filters/request_context.h"
 #include "server/flow/flow_levels.h"
@@ -213,6 +214,62 @@ static void test_bad_paths_and_methods_are_refused(void **state) {
                     "404 page not found\n", "nosniff");
 }
 
+/* Whether the functions below find no memory. */
+static bool lacks_requester, lacks_context;
+
+struct hfd_requester *__real_hfd_requester_new(const struct hfd_user *user);
+struct hfd_requester *__wrap_hfd_requester_new(const struct hfd_user *user);
+struct hfd_requester *__wrap_hfd_requester_new(const struct hfd_user *user) {
+        return lacks_requester ? NULL : __real_hfd_requester_new(user);
+}
+
+int __real_hfd_request_context_new(struct hfd_filters *of, struct hfd_http_request *request,
+                                   const char *user, struct hfd_request_context **ret_context);
+int __wrap_hfd_request_context_new(struct hfd_filters *of, struct hfd_http_request *request,
+                                   const char *user, struct hfd_request_context **ret_context);
+int __wrap_hfd_request_context_new(struct hfd_filters *of, struct hfd_http_request *request,
+                                   const char *user, struct hfd_request_context **ret_context) {
+        return lacks_context ? -ENOMEM
+                             : __real_hfd_request_context_new(of, request, user, ret_context);
+}
+
+/* Whether everybody may do everything, the anonymous user too. */
+static bool allows_all;
+
+bool __real_hfd_authorization_filter(struct hfd_request_context *context,
+                                     const struct hfd_user *user);
+bool __wrap_hfd_authorization_filter(struct hfd_request_context *context,
+                                     const struct hfd_user *user);
+bool __wrap_hfd_authorization_filter(struct hfd_request_context *context,
+                                     const struct hfd_user *user) {
+        return allows_all || __real_hfd_authorization_filter(context, user);
+}
+
+static void check_verdict(struct hfd_http_request *request, enum hfd_http_verdict verdict,
+                          int code) {
+        assert_int_equal(hfd_filters_head(filters, request), verdict);
+        assert_int_equal(request->code, code);
+        hfd_http_request_unref(request);
+        fake_request_free(request);
+}
+
+/* Lack of memory makes nobody known. */
+static void test_a_stranger_without_memory_stays_one(void **state) {
+        static const char path[] = "/api/v1/namespaces/ns/configmaps";
+        struct hfd_http_request *bad = fake_request_new("GET", path, "");
+
+        lacks_requester = allows_all = true;
+        check_verdict(fake_request_new("POST", path, ""), HFD_HTTP_REFUSED_STRANGER, 503);
+        check_verdict(fake_request_new_admin("POST", path, ""), HFD_HTTP_REFUSED, 503);
+        lacks_requester = allows_all = false;
+        lacks_context = true;
+        check_verdict(fake_request_new("GET", path, ""), HFD_HTTP_REFUSED_STRANGER, 503);
+        check_verdict(fake_request_new_admin("GET", path, ""), HFD_HTTP_REFUSED, 503);
+        bad->authorization = "Bearer wrong";
+        check_verdict(bad, HFD_HTTP_REFUSED_STRANGER, 401);
+        lacks_context = false;
+}
+
 /* Only of a sender who is known the connection keeps the limits of one. */
 static void test_a_refusal_says_whether_the_sender_is_known(void **state) {
         struct hfd_http_request *bad = fake_request_new("GET", "/api/v1/configmaps", ""),
@@ -233,10 +290,61 @@ static void test_a_refusal_says_whether_the_sender_is_known(void **state) {
         }
 }
 
-/* The words are those of kube-apiserver. */
-static void test_the_audit_log_says_how_a_sender_has_tried(void **state) {
+static char audit_dir[] = "/tmp/hf-filters-XXXXXX", policy_path[64], log_path[64];
+
+/* Begins an audit log of everything. */
+static void begin_audit_log(void) {
         static const char policy[] = "apiVersion: audit.k8s.io/v1\nkind: Policy\n"
                                      "rules:\n- level: RequestResponse\n";
+        struct hfd_audit_config config = {.policy_file = policy_path, .log = {.path = log_path}};
+        struct hf_status status = {0};
+
+        (void)strcpy(audit_dir, "/tmp/hf-filters-XXXXXX");
+        assert_non_null(mkdtemp(audit_dir));
+        (void)snprintf(policy_path, sizeof policy_path, "%s/policy", audit_dir);
+        (void)snprintf(log_path, sizeof log_path, "%s/log", audit_dir);
+        assert_int_equal(hfd_write_file(policy_path, policy, 0600, &status), 0);
+        assert_int_equal(hfd_audit_new(&host, &config, &audit, &status), 0);
+        hfd_filters_free(filters);
+        start(true);
+}
+
+/* Ends the log, and returns its text, which the caller frees. */
+static char *end_audit_log(void) {
+        struct hf_status status = {0};
+        char *log = NULL;
+
+        filters = hfd_filters_free(filters);
+        audit = hfd_audit_free(audit);
+        assert_int_equal(hfd_read_file(log_path, &log, &status), 0);
+        assert_int_equal(unlink(policy_path), 0);
+        assert_int_equal(unlink(log_path), 0);
+        assert_int_equal(rmdir(audit_dir), 0);
+        return log;
+}
+
+/* As in Kubernetes, a request that no handler can serve has a record, too. */
+static void test_the_audit_log_has_bad_paths_and_methods(void **state) {
+        begin_audit_log();
+        struct hfd_http_request *requests[] =
+                {send(fake_request_new_admin("GET", "/api/v1/../x", "")),
+                 send(fake_request_new_admin("BREW", "/api/v1/configmaps", ""))};
+        assert_int_equal(requests[0]->code, 400);
+        assert_int_equal(requests[1]->code, 405);
+        fake_request_free(requests[0]);
+        fake_request_free(requests[1]);
+        char *log = end_audit_log();
+        const char *path = strstr(log, "\"requestURI\":\"/api/v1/../x\"");
+        assert_non_null(path);
+        assert_non_null(strstr(path, "\"code\":400"));
+        const char *method = strstr(path, "\"requestURI\":\"/api/v1/configmaps\"");
+        assert_non_null(method);
+        assert_non_null(strstr(method, "\"code\":405"));
+        free(log);
+}
+
+/* The words are those of kube-apiserver. */
+static void test_the_audit_log_says_how_a_sender_has_tried(void **state) {
         static const struct {
                 const char *header, *query;
                 enum hfd_peer_cert peer;
@@ -250,17 +358,8 @@ static void test_the_audit_log_says_how_a_sender_has_tried(void **state) {
                 {" Bearer wrong", "", HFD_PEER_BAD, "bearer, x509"},
                 {"Bearer  ", "", HFD_PEER_BAD, "x509"},
         };
-        char dir[] = "/tmp/hf-filters-XXXXXX", policy_path[64], log_path[64], *log = NULL;
-        struct hfd_audit_config config = {.policy_file = policy_path, .log = {.path = log_path}};
-        struct hf_status status = {0};
 
-        assert_non_null(mkdtemp(dir));
-        (void)snprintf(policy_path, sizeof policy_path, "%s/policy", dir);
-        (void)snprintf(log_path, sizeof log_path, "%s/log", dir);
-        assert_int_equal(hfd_write_file(policy_path, policy, 0600, &status), 0);
-        assert_int_equal(hfd_audit_new(&host, &config, &audit, &status), 0);
-        hfd_filters_free(filters);
-        start(true);
+        begin_audit_log();
         for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
                 struct hfd_http_request *request =
                         fake_request_new("GET", "/api/v1/configmaps", cases[i].query);
@@ -268,9 +367,7 @@ static void test_the_audit_log_says_how_a_sender_has_tried(void **state) {
                 request->peer = cases[i].peer;
                 expect_status(send(request), 401, "Unauthorized", "Unauthorized");
         }
-        filters = hfd_filters_free(filters);
-        audit = hfd_audit_free(audit);
-        assert_int_equal(hfd_read_file(log_path, &log, &status), 0);
+        char *log = end_audit_log();
         const char *at = log;
         for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
                 char wanted[256];
@@ -282,9 +379,6 @@ static void test_the_audit_log_says_how_a_sender_has_tried(void **state) {
                 assert_non_null(at);
         }
         free(log);
-        assert_int_equal(unlink(policy_path), 0);
-        assert_int_equal(unlink(log_path), 0);
-        assert_int_equal(rmdir(dir), 0);
 }
 
 /* No handler of documents reads the query. */
@@ -727,6 +821,10 @@ int main(void) {
                 cmocka_unit_test_setup_teardown(
                         test_a_shortage_of_memory_does_not_mean_bad_credentials, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(test_a_refusal_says_whether_the_sender_is_known,
+                                                set_up, tear_down),
+                cmocka_unit_test_setup_teardown(test_a_stranger_without_memory_stays_one, set_up,
+                                                tear_down),
+                cmocka_unit_test_setup_teardown(test_the_audit_log_has_bad_paths_and_methods,
                                                 set_up, tear_down),
                 cmocka_unit_test_setup_teardown(test_the_audit_log_says_how_a_sender_has_tried,
                                                 set_up, tear_down),

@@ -20,6 +20,7 @@
 #include "api_fixture.h"
 #include "base/buf.h"
 #include "base/json.h"
+#include "server/handlers/documents/aggregated_discovery.h"
 #include "server/handlers/documents/discovery.h"
 #include "server/handlers/openapi/openapi.h"
 #include "server/resources/custom/served_rows.h"
@@ -242,6 +243,29 @@ static void test_openapi_describes_every_version(void **state) {
         hf__buf_unref(v2);
 }
 
+/* A subresource of another kind names its group and version only if they are not the resource's. */
+static void test_discovery_names_only_foreign_kinds_in_full(void **state) {
+        int code;
+
+        hfd_resources_add_workloads();
+        struct hf__buf *plain = hfd_discovery(NULL, "/api/v1", &code);
+        assert_non_null(strstr(plain->data, "{\"name\":\"pods/binding\",\"singularName\":\"\","
+                                            "\"namespaced\":true,\"kind\":\"Binding\","));
+        assert_non_null(strstr(plain->data,
+                               "{\"name\":\"pods/eviction\",\"singularName\":\"\","
+                               "\"namespaced\":true,\"group\":\"policy\",\"version\":\"v1\","
+                               "\"kind\":\"Eviction\","));
+        hf__buf_unref(plain);
+        struct hf__buf *aggregated = hfd_aggregated_discovery(NULL, true, "v2");
+        assert_non_null(strstr(aggregated->data,
+                               "{\"subresource\":\"binding\",\"responseKind\":{\"group\":\"\","
+                               "\"version\":\"\",\"kind\":\"Binding\"},"));
+        assert_non_null(strstr(aggregated->data,
+                               "{\"subresource\":\"eviction\",\"responseKind\":{\"group\":"
+                               "\"policy\",\"version\":\"v1\",\"kind\":\"Eviction\"},"));
+        hf__buf_unref(aggregated);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 API_TEST(test_workspace_names_are_limited_to_60_characters),
@@ -252,6 +276,7 @@ int main(void) {
                 API_TEST(test_lists_are_rendered_as_tables_and_metadata),
                 cmocka_unit_test(test_discovery_serves_every_path),
                 cmocka_unit_test(test_openapi_describes_every_version),
+                cmocka_unit_test(test_discovery_names_only_foreign_kinds_in_full),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

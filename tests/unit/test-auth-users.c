@@ -13,6 +13,7 @@
 
 #include <cmocka.h>
 
+#include "base/json.h"
 #include "base/strbuf.h"
 #include "fake_request.h"
 #include "server/auth/auth.h"
@@ -320,6 +321,69 @@ static void test_extra_values_are_sorted_by_their_keys(void **state) {
         free(some);
 }
 
+/* Accepts every token; ctx: whether the user has a uid, extra values and as many groups as fit. */
+static int accept_token(void *ctx, const char *token, const struct hfd_token_use *use,
+                        struct hfd_user *ret_user) {
+        assert_string_equal(ret_user->uid, "");
+        assert_int_equal(ret_user->n_extra, 0);
+        assert_true(hfd_user_set_name(ret_user, ctx ? "first" : "second"));
+        ret_user->n_groups = 0;
+        if (!ctx)
+                return 0;
+        assert_true(hfd_user_set_uid(ret_user, "uid"));
+        assert_true(hfd_user_add_extra(ret_user, "key", "value"));
+        return 0;
+}
+
+/* The token of the first authenticator is for an audience that nobody has asked for. */
+static void test_a_refused_user_leaves_nothing_behind(void **state) {
+        struct hf__json *own = hf__json_array(), *other = hf__json_array();
+        const struct hfd_token_authenticator first = {.authenticate = accept_token,
+                                                      .ctx = own,
+                                                      .audiences = own,
+                                                      .any_audience = true},
+                                             second = {.authenticate = accept_token};
+        const struct hfd_token_use use = {.audiences = other};
+        struct hfd_auth *auth = NULL;
+        struct hfd_user user = {0};
+
+        assert_int_equal(hf__json_append_string(own, "here"), 0);
+        assert_int_equal(hf__json_append_string(other, "there"), 0);
+        assert_int_equal(hfd_auth_new(&host, NULL, &auth, NULL), 0);
+        hfd_auth_use(auth, &first);
+        hfd_auth_use(auth, &second);
+        assert_int_equal(hfd_auth_authenticate_token(auth, "t", &use, &user), 0);
+        assert_string_equal(user.name, "second");
+        assert_string_equal(user.uid, "");
+        hfd_auth_free(auth);
+        hf__json_free(own);
+        hf__json_free(other);
+}
+
+static int accept_with_groups(void *ctx, const char *token, const struct hfd_token_use *use,
+                              struct hfd_user *ret_user) {
+        assert_true(hfd_user_set_name(ret_user, "a"));
+        ret_user->n_groups = 0;
+        while (hfd_user_add_group(ret_user, "g"))
+                continue;
+        *use->ret_audiences = hf__json_array();
+        return 0;
+}
+
+static void test_a_token_that_is_not_accepted_has_no_audiences(void **state) {
+        const struct hfd_token_authenticator other = {.authenticate = accept_with_groups};
+        struct hf__json *audiences = NULL;
+        const struct hfd_token_use use = {.ret_audiences = &audiences};
+        struct hfd_auth *auth = NULL;
+        struct hfd_user user = {0};
+
+        assert_int_equal(hfd_auth_new(&host, NULL, &auth, NULL), 0);
+        hfd_auth_use(auth, &other);
+        assert_int_equal(hfd_auth_authenticate_token(auth, "t", &use, &user), HF_E_UNAUTHORIZED);
+        assert_null(audiences);
+        hfd_auth_free(auth);
+}
+
 int main(void) {
         test_clock = *hf_clock_system();
         test_clock.real = real_time;
@@ -331,6 +395,8 @@ int main(void) {
                 cmocka_unit_test(test_a_bad_certificate_leaves_the_choice_to_the_token),
                 cmocka_unit_test(test_a_certificate_names_a_user_until_it_expires),
                 cmocka_unit_test(test_extra_values_are_sorted_by_their_keys),
+                cmocka_unit_test(test_a_refused_user_leaves_nothing_behind),
+                cmocka_unit_test(test_a_token_that_is_not_accepted_has_no_audiences),
                 cmocka_unit_test(test_only_system_masters_may_do_everything),
                 cmocka_unit_test(test_everybody_may_read_health_and_version),
                 cmocka_unit_test(test_a_probe_as_somebody_else_needs_a_right),

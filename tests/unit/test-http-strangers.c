@@ -31,6 +31,7 @@
 #include "server/http/limits/account.h"
 #include "server/http/limits/strangers.h"
 #include "server/http/request/http_request_private.h"
+#include "server/http/request/origin.h"
 #include "text_asserts.h"
 
 static struct http_fixture f;
@@ -158,6 +159,24 @@ static void test_what_counts_as_one_address(void **state) {
         assert_int_equal(four.family, mapped.family);
         assert_memory_equal(four.bytes, mapped.bytes, sizeof four.bytes);
         assert_memory_not_equal(four.bytes, other.bytes, sizeof four.bytes);
+}
+
+static void check_remote(const char *address, const char *text) {
+        struct sockaddr_storage storage = {.ss_family = AF_INET6};
+        struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)&storage;
+        struct hfd_origin *origin = NULL;
+
+        assert_int_equal(inet_pton(AF_INET6, address, &in6->sin6_addr), 1);
+        in6->sin6_port = htons(80);
+        assert_int_equal(hfd_origin_new(&storage, &origin), 0);
+        assert_string_equal(origin->remote, text);
+        hfd_origin_unref(origin);
+}
+
+/* The audit log and the access log show them as Go does. */
+static void test_an_ipv4_client_of_an_ipv6_listener_has_an_ipv4_address(void **state) {
+        check_remote("2001:db8::1", "[2001:db8::1]:80");
+        check_remote("::ffff:192.0.2.7", "192.0.2.7:80");
 }
 
 /* Random steps, compared with what a list of all members says. */
@@ -919,6 +938,7 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_an_address_loses_its_own_first),
                 cmocka_unit_test(test_what_counts_as_one_address),
+                cmocka_unit_test(test_an_ipv4_client_of_an_ipv6_listener_has_an_ipv4_address),
                 cmocka_unit_test(test_sets_stay_consistent),
                 cmocka_unit_test(test_strangers_have_an_account_of_their_own),
                 cmocka_unit_test_setup_teardown(test_a_strangers_body_is_not_awaited, setup,

@@ -36,10 +36,15 @@ static const struct hfd_message map = {HFD_MESSAGE_FIELDS(map_fields), .pairs = 
                                        .values = &choice};
 
 static const struct hfd_message_field outer_fields[] = {
-        {"text", 1, HFD_FORM_TEXT},      {"flag", 2, HFD_FORM_BOOLEAN},
-        {"count", 3, HFD_FORM_INTEGER},  {"size", 4, HFD_FORM_NUMBER},
-        {"any", 5, HFD_FORM_YAML},       {"all", 6, HFD_FORM_YAMLS},
-        {"inner", 7, .message = &outer}, {"choice", 8, .message = &choice},
+        {"text", 1, HFD_FORM_TEXT},
+        {"flag", 2, HFD_FORM_BOOLEAN},
+        {"count", 3, HFD_FORM_INTEGER},
+        {"size", 4, HFD_FORM_NUMBER},
+        {"any", 5, HFD_FORM_YAML},
+        {"all", 6, HFD_FORM_YAMLS},
+        {"inner", 7, .message = &outer},
+        {"choice", 8, .message = &choice},
+        {"whole", 10, .message = &choice, .whole = true},
         {"map", 20, .message = &map},
 };
 static const struct hfd_message outer = {HFD_MESSAGE_FIELDS(outer_fields), .extensions = 9};
@@ -100,6 +105,9 @@ static void test_a_value_decides_on_the_field_of_a_oneof(void **state) {
         CHECK("{\"choice\":1}", "\x42\x09\x29\0\0\0\0\0\0\xf0\x3f");
         CHECK("{\"choice\":null}", "\x42\0");
         CHECK("{\"choice\":[true,null]}", "\x42\x02\x20\x01\x42\0");
+        CHECK("{\"whole\":\"a\"}", "\x52\x03\x1a\x01"
+                                   "a");
+        CHECK("{\"whole\":[\"a\",true]}", "\x52\0"); /* no row is for arrays */
 }
 
 static void test_a_map_becomes_pairs(void **state) {
@@ -187,6 +195,77 @@ static void check_rendered(const struct hfd_served_rows *rows,
         hf__buf_unref(json);
 }
 
+/* A default that is a list is no value of the message that v3 has for defaults. */
+static void test_a_list_is_one_default(void **state) {
+        static const char text[] = "{\"components\":{\"schemas\":{\"a\":{\"default\":[\"x\"]}}}}";
+        struct hf__strbuf s = message_of(&hfd_message_v3, text, sizeof text - 1);
+
+        assert_int_equal(s.n, 16);
+        assert_memory_equal(s.data,
+                            "\x2a\x0e\x0a\x0c\x0a\x0a\x0a\x01"
+                            "a\x12\x05\x0a\x03\x8a\x02\0",
+                            16);
+        hf__strbuf_done(&s);
+}
+
+/* The text of the document of the core group; NULL = of v2. The caller frees it. */
+static struct hf__buf *core_document(const struct hfd_served_rows *rows, bool v2) {
+        size_t first = hfd_served_find_version(rows, "", "v1");
+        struct hfd_openapi_document document = {.kind = HFD_OPENAPI_V3,
+                                                .first = first,
+                                                .end = hfd_served_version_end(rows, first)};
+
+        if (v2)
+                document = (struct hfd_openapi_document){.kind = HFD_OPENAPI_V2, .end = rows->n};
+        return hfd_openapi_render(rows, &document, NULL, NULL);
+}
+
+#define QUANTITY      "io.k8s.apimachinery.pkg.api.resource.Quantity"
+#define INT_OR_STRING "io.k8s.apimachinery.pkg.util.intstr.IntOrString"
+
+/* A port and a quantity may be numbers. OpenAPI v2 cannot say so. */
+static void test_values_of_two_types_have_the_definitions_of_kubernetes(void **state) {
+        static const struct {
+                const char *name, *v2, *v3;
+        } all[] = {{QUANTITY, "{\"type\":\"string\"}",
+                    "{\"oneOf\":[{\"type\":\"string\"},{\"type\":\"number\"}]}"},
+                   {INT_OR_STRING, "{\"type\":\"string\",\"format\":\"int-or-string\"}",
+                    "{\"oneOf\":[{\"type\":\"integer\"},{\"type\":\"string\"}],"
+                    "\"format\":\"int-or-string\"}"}};
+
+        hfd_resources_add_workloads();
+        struct hfd_served_rows *rows = hfd_served_rows_new(NULL);
+        for (int v2 = 0; v2 < 2; v2++) {
+                struct hf__buf *text = core_document(rows, v2);
+                struct hf__json *json = NULL;
+                assert_int_equal(hf__json_parse(text->data, text->n, &json, NULL), 0);
+                struct hf__json *definitions =
+                        v2 ? hf__json_get(json, "definitions")
+                           : hf__json_get(hf__json_get(json, "components"), "schemas");
+                for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
+                        const char *wanted = v2 ? all[i].v2 : all[i].v3;
+                        struct hf__json *is = hf__json_get(definitions, all[i].name), *good = NULL;
+                        assert_non_null(is);
+                        assert_non_null(hf__json_string(is, "description"));
+                        hf__json_remove(is, "description");
+                        assert_int_equal(hf__json_parse(wanted, strlen(wanted), &good, NULL), 0);
+                        assert_true(hf__json_equal(is, good));
+                        hf__json_free(good);
+                }
+                assert_non_null(strstr(text->data,
+                                       v2 ? "\"$ref\":\"#/definitions/" INT_OR_STRING "\""
+                                          : "\"$ref\":\"#/components/schemas/" INT_OR_STRING "\""));
+                assert_non_null(
+                        strstr(text->data, v2 ? "\"additionalProperties\":{\"$ref\":"
+                                                "\"#/definitions/" QUANTITY "\""
+                                              : "\"additionalProperties\":{\"allOf\":[{\"$ref\":"
+                                                "\"#/components/schemas/" QUANTITY "\"}]"));
+                hf__json_free(json);
+                hf__buf_unref(text);
+        }
+        hfd_served_rows_free(rows);
+}
+
 static void test_all_documents_are_messages(void **state) {
         hfd_resources_add_workloads();
         struct hfd_served_rows *rows = hfd_served_rows_new(NULL);
@@ -251,6 +330,8 @@ int main(void) {
                 cmocka_unit_test(test_messages_are_nested_deeply),
                 cmocka_unit_test(test_documents_are_read_in_pieces),
                 cmocka_unit_test(test_a_document_is_whole_or_not_made),
+                cmocka_unit_test(test_a_list_is_one_default),
+                cmocka_unit_test(test_values_of_two_types_have_the_definitions_of_kubernetes),
                 cmocka_unit_test(test_all_documents_are_messages),
         };
 

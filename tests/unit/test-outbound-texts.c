@@ -142,8 +142,8 @@ static void test_services_are_found_in_the_table(void **state) {
 
         check_service("", "a", 443, "/p", "https://a.ns.svc:443/p", NULL);
         check_service(TABLE, "a", 443, "p", "https://a.ns.svc:443/p", "127.0.0.1:1");
-        check_service(TABLE, "a", 8443, NULL, "https://a.ns.svc:8443", "127.0.0.1:2");
-        check_service(TABLE, "b", 8443, "", "https://b.ns.svc:8443", "[::1]:8443");
+        check_service(TABLE, "a", 8443, NULL, "https://a.ns.svc:8443/", "127.0.0.1:2");
+        check_service(TABLE, "b", 8443, "", "https://b.ns.svc:8443/", "[::1]:8443");
         check_service(TABLE, "c", 9, "/", "https://c.ns.svc:9/", "x.example:9");
 }
 

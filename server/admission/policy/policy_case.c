@@ -116,6 +116,9 @@ int hfd_policy_case_see(struct hfd_policy_case *c, const struct hfd_resource *as
         if (!c->ns_known && !is_namespace(of))
                 r = hfd_matcher_namespace(of, c->cacher, &c->ns);
         c->ns_known = r == 0;
+        /* They are kept, so hfd_policy_case_input has them. */
+        if (r == 0 && c->a->make_options && !hfd_admission_options(c->a))
+                r = -ENOMEM;
         assert(as);
         if (r == 0 && c->as == as && c->seen == object && !c->failure)
                 return 0;

@@ -144,10 +144,12 @@ static void act_on_configuration(struct validating *v, const char *what, int r,
 
 /* ---- one evaluation of a policy ---- */
 
+static bool is_space(char c) { return c && strchr(spaces, c); }
+
 static void trim_space(const char **text, size_t *n) {
-        while (*n > 0 && strchr(spaces, (*text)[*n - 1]))
+        while (*n > 0 && is_space((*text)[*n - 1]))
                 (*n)--;
-        while (*n > 0 && strchr(spaces, **text)) {
+        while (*n > 0 && is_space(**text)) {
                 (*text)++;
                 (*n)--;
         }
@@ -290,7 +292,7 @@ static bool run_annotation(struct validating *v, struct hfd_expression_run *run,
                 size_t n = value.n;
 
                 trim_space(&text, &n);
-                if (n > 0)
+                if (n > 0 && *text) /* it is cut at a NUL, so that nothing may be left */
                         add_annotation(v, i, text, n);
         }
         hf__strbuf_done(&message);

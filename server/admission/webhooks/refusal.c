@@ -4,9 +4,9 @@
  * could not be asked.
  *
  * Invariants: a webhook cannot make a refusal look like a success: the code is at least 400, and
- * the status is Failure. A message that a webhook has sent is cut, and details that are too large
- * are dropped, so that they cannot fill the memory of clients and logs. The messages are those of
- * kube-apiserver, which has none for hfd_refusal_busy.
+ * the status is Failure. A message or a reason that a webhook has sent is cut, and details that are
+ * too large are dropped, so that they cannot fill the memory of clients and logs. The messages are
+ * those of kube-apiserver, which has none for hfd_refusal_busy.
  */
 #include "server/admission/webhooks/refusal.h"
 
@@ -17,7 +17,8 @@
 #include "base/strbuf.h"
 #include "server/admission/turn.h"
 
-#define MESSAGE_MAX 4096               /* bytes of a webhook's message */
+#define MESSAGE_MAX 4096 /* bytes of a webhook's message */
+#define REASON_MAX  1024 /* bytes of its reason; those of Kubernetes have 30 at most */
 #define DETAILS_MAX ((size_t)32 << 10) /* bytes of a Status with a webhook's details */
 
 /* The error for callers in the process; `code` is what HTTP clients get. */
@@ -65,19 +66,19 @@ void hfd_refusal_denied(struct hfd_response *response, const char *webhook,
                         const struct hf__json *status) {
         const char *message = hf__json_string(status, "message"),
                    *reason = hf__json_string(status, "reason"), *why = message;
-        char text[MESSAGE_MAX];
+        char text[MESSAGE_MAX], cut[REASON_MAX];
         int64_t code = 0;
 
         (void)hf__json_i64(status, "code", &code);
         if (code < 400 || code > 599)
                 code = 400;
-        reason = reason ? reason : "";
+        (void)snprintf(cut, sizeof cut, "%s", reason ? reason : "");
         if (!why || !*why)
-                why = reason;
+                why = cut;
         (void)snprintf(text, sizeof text,
                        "admission webhook \"%.300s\" denied the request%s%.3600s", webhook,
                        *why ? ": " : " without explanation", why);
-        hfd_response_status(response, error_of((int)code), (int)code, reason, text, NULL);
+        hfd_response_status(response, error_of((int)code), (int)code, cut, text, NULL);
         add_details(response, hf__json_get(status, "details"));
 }
 
@@ -130,53 +131,4 @@ void hfd_refusal_busy(struct hfd_response *response, const char *webhook) {
 
 void hfd_refusal_timeout(struct hfd_response *response) {
         hfd_admission_turn_refuse(HF_E_TIMEOUT, response);
-}
-
-/* The texts are those of client-go, with which kube-apiserver calls webhooks. For the usual codes
- * client-go has fixed texts. For 403, and for other codes from 500 on, it shows what the server has
- * sent; here that is cut to 250 bytes. */
-void hfd_refusal_http_text(struct hf__strbuf *out, int code, const void *body, size_t n) {
-        static const struct {
-                int code;
-                const char *text;
-        } texts[] = {{400, "the server rejected our request for an unknown reason"},
-                     {401, "the server has asked for the client to provide credentials"},
-                     {404, "the server could not find the requested resource"},
-                     {405, "the server does not allow this method on the requested resource"},
-                     {406, "the server was unable to respond with a content type that the client "
-                           "supports"},
-                     {415, "the server was unable to respond with a content type that the client "
-                           "supports"},
-                     {422, "the server rejected our request due to an error in our request"},
-                     {429, "the server has received too many requests and has asked us to try "
-                           "again later"},
-                     {503, "the server is currently unable to handle the request"},
-                     {504, "the server was unable to return a response in the time allotted, but "
-                           "may still be processing the request"}};
-        const char *message = body;
-        char shown[300];
-
-        for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
-                if (texts[i].code == code) {
-                        hf__strbuf_puts(out, texts[i].text);
-                        return;
-                }
-        while (n > 0 && strchr(" \t\r\n", message[n - 1]))
-                n--;
-        (void)snprintf(shown, sizeof shown, "%.*s", (int)(n < 250 ? n : 250),
-                       n > 0 ? message : "unknown");
-        if (n == 0)
-                (void)strcpy(shown, "unknown");
-        if (code == 403) {
-                hf__strbuf_puts(out, shown);
-        } else if (code >= 500) {
-                hf__strbuf_puts(out, "an error on the server (");
-                hf__strbuf_json(out, shown, strlen(shown));
-                hf__strbuf_puts(out, ") has prevented the request from succeeding");
-        } else {
-                hf__strbuf_printf(out,
-                                  "the server responded with the status code %d but did not return "
-                                  "more information",
-                                  code);
-        }
 }

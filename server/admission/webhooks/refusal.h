@@ -26,5 +26,3 @@ void hfd_refusal_dry_run(struct hfd_response *response, const char *webhook);
 void hfd_refusal_busy(struct hfd_response *response, const char *webhook);
 /* 504: the deadline of the request has passed. */
 void hfd_refusal_timeout(struct hfd_response *response);
-/* The text of Kubernetes' client about a response with a code other than 2xx, and this body. */
-void hfd_refusal_http_text(struct hf__strbuf *out, int code, const void *body, size_t n);

@@ -20,6 +20,7 @@
 #include "server/admission/turn.h"
 #include "server/admission/webhooks/webhook_metrics.h"
 #include "server/outbound/outbound.h"
+#include "server/outbound/status_text.h"
 
 static hf_nsec now(const struct hfd_webhook_call *call) {
         return hf_now(hf_host_clock(call->webhooks->host));
@@ -72,7 +73,7 @@ static void fail_by_code(struct hfd_webhook_call *call, const struct hfd_outboun
         struct hf__strbuf why = {0};
 
         hf__strbuf_puts(&why, "failed to call webhook: ");
-        hfd_refusal_http_text(&why, result->code, result->body, result->n_body);
+        hfd_outbound_status_text(result->code, result->body, result->n_body, &why);
         if (why.error != 0)
                 fail_no_memory(call);
         else
@@ -108,6 +109,10 @@ static void on_result(void *ctx, const struct hfd_outbound_result *result) {
 
         if (result->end == HFD_OUTBOUND_ANSWERED) {
                 on_response(call, result);
+                return;
+        }
+        if (result->end == HFD_OUTBOUND_NO_MEMORY) {
+                fail_no_memory(call);
                 return;
         }
         (void)snprintf(why, sizeof why, "failed to call webhook: %.660s", result->text);

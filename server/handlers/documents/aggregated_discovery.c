@@ -12,13 +12,11 @@
 #include "server/handlers/documents/discovery.h"
 #include "server/resources/custom/served_rows.h"
 
-/* other: the row of the kind in the response; NULL = it is the kind of the resource. */
-static void put_response_kind(struct hf__strbuf *s, const struct hfd_resource *row,
-                              const struct hfd_resource *other) {
+/* row: whose kind is in the response. named: its group and version are written out. */
+static void put_response_kind(struct hf__strbuf *s, const struct hfd_resource *row, bool named) {
         hf__strbuf_printf(s,
                           "\"responseKind\":{\"group\":\"%s\",\"version\":\"%s\",\"kind\":\"%s\"}",
-                          other ? other->group : "", other ? other->version : "",
-                          other ? other->kind : row->kind);
+                          named ? row->group : "", named ? row->version : "", row->kind);
 }
 
 static void put_subresources(struct hf__strbuf *s, const struct hfd_resource *row) {
@@ -27,7 +25,8 @@ static void put_subresources(struct hf__strbuf *s, const struct hfd_resource *ro
         for (size_t i = 0; hfd_discovery_subresource(row, i, &sub); i++) {
                 hf__strbuf_printf(s, "%s{\"subresource\":\"%s\",",
                                   i == 0 ? ",\"subresources\":[" : ",", sub.name);
-                put_response_kind(s, row, sub.other || !row->custom ? sub.other : row);
+                put_response_kind(s, sub.other ? sub.other : row,
+                                  row->custom || hfd_discovery_is_foreign(row, &sub));
                 hf__strbuf_printf(s, ",\"verbs\":%s}", sub.verbs);
         }
         if (hfd_discovery_subresource(row, 0, &sub))
@@ -36,7 +35,7 @@ static void put_subresources(struct hf__strbuf *s, const struct hfd_resource *ro
 
 static void put_resource(struct hf__strbuf *s, const struct hfd_resource *row) {
         hf__strbuf_printf(s, "{\"resource\":\"%s\",", row->plural);
-        put_response_kind(s, row, row->custom ? row : NULL);
+        put_response_kind(s, row, row->custom != NULL);
         hf__strbuf_printf(s, ",\"scope\":\"%s\",\"singularResource\":\"%s\",\"verbs\":%s",
                           row->namespaced ? "Namespaced" : "Cluster", row->singular,
                           hfd_discovery_verbs(row));

@@ -119,12 +119,18 @@ static void put_groups(struct hf__strbuf *s, const struct hfd_served_rows *rows)
         hf__strbuf_puts(s, "]}");
 }
 
+bool hfd_discovery_is_foreign(const struct hfd_resource *row,
+                              const struct hfd_discovery_subresource *sub) {
+        return sub->other && (strcmp(sub->other->group, row->group) != 0 ||
+                              strcmp(sub->other->version, row->version) != 0);
+}
+
 /* Adds the metav1.APIResource of a subresource after that of its resource. */
 static void put_subresource(struct hf__strbuf *s, const struct hfd_resource *row,
                             const struct hfd_discovery_subresource *sub) {
         hf__strbuf_printf(s, ",{\"name\":\"%s/%s\",\"singularName\":\"\",\"namespaced\":%s",
                           row->plural, sub->name, row->namespaced ? "true" : "false");
-        if (sub->other)
+        if (hfd_discovery_is_foreign(row, sub))
                 hf__strbuf_printf(s, ",\"group\":\"%s\",\"version\":\"%s\"", sub->other->group,
                                   sub->other->version);
         hf__strbuf_printf(s, ",\"kind\":\"%s\",\"verbs\":%s}",

@@ -49,3 +49,7 @@ struct hfd_discovery_subresource {
 /* The resource's subresource number i, in alphabetical order. False: it has not so many. */
 bool hfd_discovery_subresource(const struct hfd_resource *row, size_t i,
                                struct hfd_discovery_subresource *ret_sub);
+/* Whether the subresource has a kind of another group or version than the resource. Only then does
+ * discovery name them: it does not for pods/binding. */
+bool hfd_discovery_is_foreign(const struct hfd_resource *row,
+                              const struct hfd_discovery_subresource *sub);

@@ -17,12 +17,10 @@
 #include "server/schema/bodies.h"
 #include "server/schema/common.h"
 
-/* Kubernetes also has definitions for scalars, such as Time and Quantity. Here they are written
- * where they are used, which tells a client the same. */
+/* Kubernetes also has definitions for other scalars than Quantity and IntOrString, such as Time.
+ * Here they are written where they are used, which tells a client the same. */
 bool hfd_openapi_has_reference(const struct hfd_schema *schema) {
-        return schema->definition &&
-               (schema->type == HFD_SCHEMA_STRUCT || schema->type == HFD_SCHEMA_ANY ||
-                schema->type == HFD_SCHEMA_EITHER);
+        return schema->definition && schema->type != HFD_SCHEMA_TEXT;
 }
 
 /* A linear search: the kinds of the table have some hundred definitions. With custom resources a
@@ -129,9 +127,8 @@ void hfd_openapi_put_definition_name(struct hf__strbuf *s, const struct hfd_reso
                 hf__strbuf_printf(s, "%sList", name);
 }
 
-/* Quantities and int-or-strings may be numbers as well, but OpenAPI v2 has no type for that. As in
- * Kubernetes' v2 they are strings, here in v3 too. Only an int-or-string has a format that tells a
- * client of the number. */
+/* Quantities and int-or-strings may be numbers as well, but OpenAPI v2 has no type for that: as in
+ * Kubernetes they are strings there. A format, or the definition's name, tells clients the rest. */
 const char *hfd_openapi_type(const struct hfd_schema *schema) {
         switch (schema->type) {
         case HFD_SCHEMA_STRUCT:

@@ -33,11 +33,10 @@ void hfd_definitions_add(struct hfd_definitions *definitions, const struct hfd_r
 /* Appends the name of the definition of a resource's kind, or of its list. */
 void hfd_openapi_put_definition_name(struct hf__strbuf *s, const struct hfd_resource *resource,
                                      bool is_list);
-/* The type and format of a schema in OpenAPI; NULL = it has none. */
+/* The type and format of a schema in OpenAPI v2; NULL = it has none. */
 const char *hfd_openapi_type(const struct hfd_schema *schema);
 const char *hfd_openapi_format(const struct hfd_schema *schema);
-/* Whether other schemas refer to this one by name: a STRUCT, ANY or EITHER with a
- * definition. */
+/* Whether other schemas refer to this one by name: it has a definition and is no TEXT. */
 bool hfd_openapi_has_reference(const struct hfd_schema *schema);
 /* "atomic", "set" or "map". */
 const char *hfd_openapi_list_type(const struct hfd_schema *list);

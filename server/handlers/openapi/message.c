@@ -220,7 +220,7 @@ static void put_value(struct writer *w, const struct hfd_message_field *field,
 
 static void put_field(struct writer *w, const struct hfd_message_field *field,
                       const struct hf__json *json) {
-        if (field->form == HFD_FORM_YAML || !hf__json_is_array(json)) {
+        if (field->form == HFD_FORM_YAML || field->whole || !hf__json_is_array(json)) {
                 put_value(w, field, json);
                 return;
         }

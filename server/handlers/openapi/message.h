@@ -36,14 +36,14 @@ enum hfd_message_when {
         HFD_WHEN_NUMBER
 };
 
-/* An array is written as a repeated field, once for each element. Only HFD_FORM_YAML takes the
- * whole array as one value. */
+/* An array is written as a repeated field, once for each element, but for HFD_FORM_YAML. */
 struct hfd_message_field {
         const char *name; /* of the member; in a oneof only HFD_WHEN_IN reads it */
         unsigned char number;
         unsigned char form; /* enum hfd_message_form */
         unsigned char when; /* enum hfd_message_when */
         bool split;         /* its value, an object, is large: it is read member by member */
+        bool whole;         /* an array is one value */
         const struct hfd_message *message; /* of HFD_FORM_MESSAGE */
 };
 

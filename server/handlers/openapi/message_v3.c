@@ -97,7 +97,7 @@ static const struct hfd_message_field schema_fields[] = {
         {"items", 30, .message = &items},
         {"properties", 31, .message = &properties},
         {"additionalProperties", 32, .message = &additional_properties},
-        {"default", 33, .message = &default_type},
+        {"default", 33, .message = &default_type, .whole = true},
         {"description", 34, HFD_FORM_TEXT},
         {"format", 35, HFD_FORM_TEXT},
 };

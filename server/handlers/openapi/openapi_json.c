@@ -104,10 +104,20 @@ static void put_properties(const struct writer *w, const struct hfd_schema *sche
                 hf__strbuf_puts(w->s, "],");
 }
 
+/* In v3 a quantity or an int-or-string has one of two types. */
+static void put_type(const struct writer *w, const struct hfd_schema *schema) {
+        if (!w->v2 && schema->type == HFD_SCHEMA_QUANTITY)
+                hf__strbuf_puts(w->s, "\"oneOf\":[{\"type\":\"string\"},{\"type\":\"number\"}],");
+        else if (!w->v2 && schema->type == HFD_SCHEMA_INT_OR_STRING)
+                hf__strbuf_puts(w->s, "\"oneOf\":[{\"type\":\"integer\"},{\"type\":\"string\"}],");
+        else
+                put_text(w->s, "type", hfd_openapi_type(schema));
+}
+
 /* The members of a schema that is not a reference. */
 static void put_members(const struct writer *w, const struct hfd_schema *schema,
                         const struct hfd_schema_field *field) {
-        put_text(w->s, "type", hfd_openapi_type(schema));
+        put_type(w, schema);
         put_text(w->s, "format", hfd_openapi_format(schema));
         /* In v2, properties would make kubectl refuse the fields that are unknown. */
         if (schema->type == HFD_SCHEMA_STRUCT && !(w->v2 && schema->preserve_unknown))

@@ -15,21 +15,28 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+static void put_ipv4(struct hfd_origin *origin, const void *address, in_port_t port) {
+        char text[INET6_ADDRSTRLEN] = "";
+
+        inet_ntop(AF_INET, address, text, sizeof text);
+        snprintf(origin->remote, sizeof origin->remote, "%s:%u", text, ntohs(port));
+}
+
 int hfd_origin_new(const struct sockaddr_storage *address, struct hfd_origin **ret_origin) {
         struct hfd_origin *origin = calloc(1, sizeof *origin);
+        const struct sockaddr_in *in = (const void *)address;
+        const struct sockaddr_in6 *in6 = (const void *)address;
         char text[INET6_ADDRSTRLEN] = "";
 
         if (!origin)
                 return -ENOMEM;
         atomic_init(&origin->refs, 1);
         if (address->ss_family == AF_INET) {
-                const struct sockaddr_in *in = (const void *)address;
-
-                inet_ntop(AF_INET, &in->sin_addr, text, sizeof text);
-                snprintf(origin->remote, sizeof origin->remote, "%s:%u", text, ntohs(in->sin_port));
+                put_ipv4(origin, &in->sin_addr, in->sin_port);
+        } else if (address->ss_family == AF_INET6 && IN6_IS_ADDR_V4MAPPED(&in6->sin6_addr)) {
+                /* an IPv4 client of a listener for both kinds of addresses */
+                put_ipv4(origin, in6->sin6_addr.s6_addr + 12, in6->sin6_port);
         } else if (address->ss_family == AF_INET6) {
-                const struct sockaddr_in6 *in6 = (const void *)address;
-
                 inet_ntop(AF_INET6, &in6->sin6_addr, text, sizeof text);
                 snprintf(origin->remote, sizeof origin->remote, "[%s]:%u", text,
                          ntohs(in6->sin6_port));

@@ -19,5 +19,6 @@ struct hfd_convert_params {
         void *ctx;
 };
 
-/* Calls done once, perhaps before this returns. */
+/* Calls done once, perhaps before this returns. For struct hfd_admission.convert_objects: deadline
+ * and owner are those of the request that is admitted. */
 void hfd_convert_params(struct hfd_registry *registry, const struct hfd_convert_params *convert);

@@ -20,6 +20,7 @@
 #include "base/strbuf.h"
 #include "server/registry/base/admit.h"
 #include "server/registry/base/large_work.h"
+#include "server/registry/convert/convert_params.h"
 #include "server/registry/list/table.h"
 #include "server/registry/write/body.h"
 #include "server/resources/meta.h"
@@ -224,6 +225,23 @@ static void on_mutated(struct hfd_admission *a, const struct hfd_response *refus
                 hfd_part_run(part, part->outer->n_body, validate_part);
 }
 
+/* For the params of a policy. What the request writes has a kind of one version, so it needs no
+ * such conversion. */
+static void convert_params(void *ctx, const struct hfd_resource *to,
+                           struct hfd_object *const *sources, size_t n, hfd_objects_converted *done,
+                           void *done_ctx) {
+        const struct hfd_part *part = ctx;
+        const struct hfd_convert_params convert = {.to = to,
+                                                   .sources = sources,
+                                                   .n = n,
+                                                   .deadline = part->outer->deadline,
+                                                   .owner = part->outer->owner,
+                                                   .done = done,
+                                                   .ctx = done_ctx};
+
+        hfd_convert_params(part->registry, &convert);
+}
+
 static struct hfd_admission_attributes attributes_of(const struct hfd_part *part,
                                                      const struct hf__json *old) {
         return hfd_admit_attributes(part->outer, old ? HFD_ADMIT_UPDATE : HFD_ADMIT_CREATE,
@@ -261,6 +279,7 @@ void hfd_part_admit(struct hfd_part *part, struct hf__json **object, const struc
         }
         *a = (struct hfd_admission){.notes = &part->outer->notes,
                                     .settle = settle_admission,
+                                    .convert_objects = convert_params,
                                     .make_options = make_options,
                                     .done = on_mutated,
                                     .ctx = part};

@@ -26,6 +26,10 @@
 static const struct hfd_schema_field fields_of_resources[] = {HFD_FIELD_API_VERSION, HFD_FIELD_KIND,
                                                               HFD_FIELD_METADATA};
 
+/* Without a definition: the document of a custom kind needs none, because it has the kind's own
+ * schema. */
+static const struct hfd_schema int_or_string = {.type = HFD_SCHEMA_INT_OR_STRING};
+
 void hfd_compile_fail(struct hfd_schema_compiler *compiler, int error) {
         assert(error != 0);
         if (compiler->error == 0)
@@ -230,7 +234,7 @@ static const struct hfd_schema *make_fields(struct hfd_schema_compiler *compiler
         struct hfd_schema schema;
 
         if (node->int_or_string)
-                return &hfd_schema_int_or_string;
+                return &int_or_string;
         memset(&schema, 0, sizeof schema);
         switch ((enum hfd_custom_type)node->type) {
         case HFD_CUSTOM_NONE: return &hfd_schema_any;
