@@ -209,10 +209,10 @@ static bool is_idle(struct hfd_flow_level *level) {
 /*
  * Removes the deleted levels that nothing can use any more: if the list has the last reference,
  * nobody can get another one, because only hfd_flow_levels_apply makes one from the list, under mu.
- * A deleted level that has no requests loses its share, even if the memo of a connection still
- * refers to it, or a request whose body has not arrived. If such a request enters it, its last
- * limit applies until the next period, which gives the level its share again. True: shares have
- * changed.
+ * A deleted level that has no requests loses its share, even if the memo of a connection
+ * (request_memo.h) still refers to it, or a request whose body has not arrived. If such a request
+ * enters it, its last limit applies until the next period, which gives the level its share again.
+ * True: shares have changed.
  */
 static bool reap_locked(struct hfd_flow_levels *levels) {
         bool changed = false;
@@ -291,9 +291,9 @@ static int put_locked(struct hfd_flow_levels *levels, const struct hfd_flow_leve
 }
 
 /* Levels that the new configuration does not have become quiescing: put_locked clears the mark for
- * all others. 0 or -errno; then the levels that put_locked did not reach are quiescing, too, unless
- * there was no memory for the list: nothing has changed then. The nominal limits fit the shares in
- * any case. */
+ * all others. 0 or -errno. If there is no memory for the list, nothing has changed. If put_locked
+ * fails, the levels that it has not finished are quiescing, too, and the nominal limits still fit
+ * the shares. */
 static int apply_locked(struct hfd_flow_levels *levels, const struct hfd_flow_level_spec *specs,
                         size_t n, struct hfd_flow_reports *reports) {
         hf_nsec now = hf_now(hf_host_clock(levels->host));

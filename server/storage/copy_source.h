@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Reads the source of a copy of a store: all keys below a prefix, in the order of their last
- * writes. It is read before the target is opened, so that a mistake about the source creates no
- * target. Blocks; logs nothing. Thread: any.
+ * Reads the source of a copy of a store: the keys below a prefix, in the order of their last
+ * writes. A few keys of the store's own are left out, such as its epoch. The source is read before
+ * the target is opened, so that a mistake about the source creates no target. Blocks; logs nothing.
+ * Thread: any.
  */
 #include "server/storage/patient.h"
 #include "server/storage/store.h"
@@ -22,9 +23,10 @@ struct hfd_copy_source {
 };
 
 /*
- * Reads the keys. 0, HF_E_NOT_FOUND (the store has no such keys), HF_E_INVALID (it is an incomplete
- * copy itself), HF_E_TOO_LARGE (the prefix), the error of a store that did not work for 20 s, or
- * -errno. hfd_copy_source_deinit frees them, also after a failure.
+ * Reads the keys. A list that fails because the store is unavailable is repeated for HFD_PATIENCE.
+ * 0, HF_E_NOT_FOUND (there are no such keys), HF_E_INVALID (the store is an incomplete copy
+ * itself), HF_E_TOO_LARGE (the prefix), the store's error, or -errno. hfd_copy_source_deinit frees
+ * the keys, also after a failure.
  */
 int hfd_copy_source_read(struct hfd_copy_source *source, struct hfd_store *store,
                          const char *prefix, struct hf_status *reterr_status);

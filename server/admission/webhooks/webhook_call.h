@@ -23,7 +23,7 @@ struct hfd_webhooks {
         const struct hf_host *host; /* borrowed */
         struct hfd_webhooks_config config;
         bool mutating;
-        atomic_bool any; /* the index has webhooks */
+        atomic_bool any; /* the index has webhooks; changes with the index */
         pthread_mutex_t mu;
         struct hfd_webhook_index *index; /* owned reference; guarded by mu; NULL = none yet */
 };
@@ -46,14 +46,16 @@ enum hfd_webhook_outcome {
 };
 
 struct hfd_webhook_call {
-        /* Filled by the caller, and borrowed until done. */
+        /* Filled by the caller, and borrowed until hfd_webhook_call_done; `object` only until
+         * `done` is called. */
         struct hfd_webhooks *webhooks;
         const struct hfd_webhook *hook;
         struct hfd_admission *a;       /* calls that run at the same time do not change it */
         const struct hfd_resource *as; /* the row that the webhook's rules have matched */
         const struct hf__json *object; /* in the version of `as`; NULL = none */
-        /* The values of the admission's own objects, for the matchConditions. The caller keeps them
-         * for all webhooks, and forgets them before the objects change, or are kept for long. */
+        /* The values of the admission's own objects, for the matchConditions. All webhooks of the
+         * request share them. The caller forgets them before it begins a call: the call may change
+         * the objects, or take long. */
         struct hfd_expression_objects *values;
         /* Owned; set by hfd_webhook_call_see. NULL = the old object as it is. */
         struct hf__json *old;
@@ -91,21 +93,24 @@ struct hfd_webhook_effort {
          * and conditions are left. */
         struct hfd_expression_allowance allowance;
         const struct hfd_work_task *task; /* the turn on the pool (turn.h); NULL = none */
-        uint64_t turn_left;               /* after which the turn ends */
+        uint64_t turn_left;               /* what the turn may still use; at 0 the turn ends */
 };
 /* The effort of a turn, or of another thread (task NULL). */
 struct hfd_webhook_effort hfd_webhook_effort(const struct hfd_work_task *task);
 /*
- * Whether the matchConditions of call->hook are true for the request, which the call describes.
- * HFD_MATCHER_ERROR: they cannot be evaluated, and the failurePolicy is Fail, or the reason is a
- * limit that Kubernetes does not have, or the request is over; response is the error. If the
- * allowance is spent, it is HFD_MATCHER_ERROR without a response: the caller continues with the
- * same call in a turn; its progress is kept.
+ * Whether the matchConditions of call->hook are true for the request that the call describes. If
+ * they cannot be evaluated, the failurePolicy decides: Ignore is HFD_MATCHER_NO, Fail is
+ * HFD_MATCHER_ERROR. Whatever the failurePolicy is, HFD_MATCHER_ERROR also means that a limit that
+ * Kubernetes does not have is exceeded, that memory ran out, or that the request is over. response
+ * is the error. Exception: if effort->allowance.spent is set, the result is HFD_MATCHER_ERROR
+ * without a response, and the caller continues with the same call in a turn; the call keeps its
+ * progress.
  */
 enum hfd_matcher_result hfd_webhook_call_conditions(struct hfd_webhook_call *call,
                                                     struct hfd_webhook_effort *effort,
                                                     struct hfd_response *response);
-/* Adds the warnings and annotations of the webhook's response to the admission. */
+/* Adds the warnings and annotations of the webhook's response to the notes of the admission. Calls
+ * that run at the same time share the notes: the caller holds a lock then. */
 void hfd_webhook_call_note(const struct hfd_webhook_call *call);
 /*
  * Counts the call in the metrics, and logs a failure; call it once. True: the request ends with

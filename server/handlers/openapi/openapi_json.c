@@ -114,7 +114,8 @@ static void put_type(const struct writer *w, const struct hfd_schema *schema) {
                 put_text(w->s, "type", hfd_openapi_type(schema));
 }
 
-/* The members of a schema that is not a reference. */
+/* Appends the members of a schema in full: of a definition, or where no reference is possible.
+ * field: as for put_schema. */
 static void put_members(const struct writer *w, const struct hfd_schema *schema,
                         const struct hfd_schema_field *field) {
         put_type(w, schema);
@@ -169,9 +170,10 @@ static void put_own_property(const struct writer *w, const struct hfd_schema *sc
         end_object(w->s);
 }
 
-/* The members of a custom resource's schema, with the three properties that the definition need not
- * name. If it names them, the server's own take their place, as in Kubernetes: a definition can
- * restrict metadata, but not describe it in another way. */
+/* The members of a custom resource's schema, with the three properties that its
+ * CustomResourceDefinition need not name. If the CustomResourceDefinition names them, the server's
+ * own take their place, as in Kubernetes: a CustomResourceDefinition can restrict metadata, but not
+ * describe it in another way. */
 static void put_custom_members(const struct writer *w, const struct hfd_custom_version *version,
                                const struct hf__json *props) {
         for (const struct hf__json *m = hf__json_first(props); m; m = hf__json_next(m))

@@ -12,9 +12,9 @@ bool hfd_custom_format_is_known(const char *format);
 bool hfd_custom_format_matches(const char *format, const char *text);
 
 /* ---- formats of the network (network_formats.c) ----
- * Other rules use those of IP addresses, too. As in Go, an IPv4 address within IPv6
- * ("::ffff:10.0.0.1") counts both as IPv4 and as IPv6, and the numbers of an IPv4 address may begin
- * with zeros. */
+ * Other rules use those of IP addresses, too. As in Kubernetes, an IPv4 address within IPv6
+ * ("::ffff:10.0.0.1") counts both as IPv4 and as IPv6, and the numbers of an IPv4 address that
+ * stands alone may begin with zeros. */
 bool hfd_is_request_uri(const char *text);
 bool hfd_is_email(const char *text);
 bool hfd_is_internet_host(const char *text);
