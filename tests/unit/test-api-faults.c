@@ -544,6 +544,26 @@ static void test_a_conflict_does_not_repeat_warnings(void **state) {
         api_response_deinit(&update.response);
 }
 
+/* As in Kubernetes, which reads DeleteOptions without strictness. */
+static void test_the_mistakes_of_delete_options_are_not_reported(void **state) {
+        struct faulty_api_fixture *f = *state;
+        static const char body[] = "{\"gracePeriodSeconds\":1,\"gracePeriodSeconds\":0}";
+        struct api_core_request delete = {
+                .request = {.verb = HFD_DELETE_OBJECT,
+                            .resource = hfd_resource_find("", "v1", "configmaps"),
+                            .ns = "default",
+                            .name = "a",
+                            .body = body,
+                            .n_body = sizeof body - 1}};
+
+        assert_int_equal(create(f, &api_configmaps, "default", "{\"metadata\":{\"name\":\"a\"}}",
+                                NULL),
+                         0);
+        assert_int_equal(api_core_request_run(f->registry, &delete), 0);
+        assert_string_equal(delete.warnings, "");
+        api_response_deinit(&delete.response);
+}
+
 #define OLD_PARAMS "{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\"}"
 #define NEW_PARAMS "{\"apiVersion\":\"v1\",\"kind\":\"Secret\"}"
 #define POLICY(params)                                                                             \
@@ -644,6 +664,7 @@ int main(void) {
                 FAULTY_API_TEST(test_a_stale_namespace_in_the_cache_decides_nothing),
                 FAULTY_API_TEST(test_a_namespace_that_was_recreated_is_used),
                 FAULTY_API_TEST(test_a_conflict_does_not_repeat_warnings),
+                FAULTY_API_TEST(test_the_mistakes_of_delete_options_are_not_reported),
                 FAULTY_API_TEST(test_stale_params_in_the_cache_refuse_nothing),
                 FAULTY_API_TEST(test_deletecollection_reports_unknown_outcomes),
                 cmocka_unit_test(test_a_503_says_whether_nothing_was_written),

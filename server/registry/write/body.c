@@ -31,10 +31,13 @@
 #define REASON_MAX 512 /* bytes of the reason why an object is refused */
 
 /* Where mistakes in the body are collected; NULL = the client does not want to know them. The
- * unknown fields of an applied configuration are always collected, because it must not have any. */
+ * unknown fields of an applied configuration are always collected, because it must not have any.
+ * As in Kubernetes those of DeleteOptions never are. */
 static struct hfd_strict *strict_of(struct hfd_write *w) {
         struct hfd_options *o = &w->request->options;
 
+        if (w->request->verb == HFD_DELETE_OBJECT)
+                return NULL;
         return o->field_validation == HFD_FIELDS_IGNORE && !w->accepts_config ? NULL : &o->strict;
 }
 
