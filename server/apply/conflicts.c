@@ -20,13 +20,20 @@
 #include "base/utf8.h"
 
 /* The first byte of a character in a string that Go has encoded as JSON. A NUL is the end, where
- * JSON has the closing quote. Go also escapes the three characters that have a meaning in HTML.
- * Control characters count as not escaped, unlike in Go. Names that clients send have none; a
- * subresource or an apiVersion may, and then the order differs from that of Kubernetes. */
+ * JSON has the closing quote. Go also escapes the three characters that have a meaning in HTML. (It
+ * escapes U+2028 and U+2029 as well, which count as not escaped here.) */
 static int byte_in_json(char c) {
         if (c == 0)
                 return '"';
-        return strchr("\"\\<>&", c) ? '\\' : (unsigned char)c;
+        return (unsigned char)c < ' ' || strchr("\"\\<>&", c) ? '\\' : (unsigned char)c;
+}
+
+/* The byte behind the backslash. A `u` is followed by the number of the character. */
+static int escape_of(char c) {
+        static const char plain[] = "\"\\\b\f\n\r\t", letters[] = "\"\\bfnrt";
+        const char *found = strchr(plain, c);
+
+        return found ? letters[found - plain] : 'u';
 }
 
 /* The order of two texts as JSON. */
@@ -36,14 +43,11 @@ static int order_in_json(const char *x, const char *y) {
                 y++;
         }
         int order = byte_in_json(*x) - byte_in_json(*y);
-        if (order != 0)
+        if (order != 0 || *x == *y)
                 return order;
-        /* Both texts end, or both have a backslash here. After the backslash a quote sorts first,
-         * then a backslash, then the `u` of an HTML character. The numbers that follow the `u` have
-         * the order of the characters. */
-        bool is_number[2] = {*x != '"' && *x != '\\', *y != '"' && *y != '\\'};
-        return is_number[0] != is_number[1] ? is_number[0] - is_number[1]
-                                            : (unsigned char)*x - (unsigned char)*y;
+        /* Both have a backslash here. */
+        order = escape_of(*x) - escape_of(*y);
+        return order != 0 ? order : (unsigned char)*x - (unsigned char)*y;
 }
 
 /* Kubernetes sorts managers by the JSON texts of their entries, without times and fields, and for

@@ -56,16 +56,21 @@ static struct hfd_settled_name *add_name(struct reader *r, const char *key) {
 }
 
 /* The entries of a set, after its opening brace; there is at least one. False also if the schema
- * makes a value with fields below atomic now: hfd_reconcile would change the set. */
+ * makes a value with fields below atomic now: hfd_reconcile would change the set. The server writes
+ * the entries in the order of their texts. So a text that occurs twice, which managers.c would
+ * join and hfd_settled_find would not, is not settled. */
 static bool read_names(struct reader *r, const struct hfd_schema *schema, unsigned depth) {
+        const char *before = NULL;
+
         if (depth >= HFD_SETTLED_DEPTH)
                 return false;
         do {
                 const char *key = read_string(r);
                 bool is_self = key && strcmp(key, ".") == 0;
                 if (!key || (!is_self && (key[0] != 'f' || key[1] != ':')) || !take_char(r, ':') ||
-                    !take_char(r, '{'))
+                    !take_char(r, '{') || (before && strcmp(before, key) >= 0))
                         return false;
+                before = key;
                 struct hfd_settled_name *name = add_name(r, key);
                 if (!take_char(r, '}')) {
                         const struct hfd_schema *below =

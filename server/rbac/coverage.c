@@ -376,15 +376,22 @@ static void check_rule(struct check *check, const struct hf__json *rule) {
                                                 count_members(rule, "resources")),
                                 n_names ? n_names : 1);
 
-        if ((n == 0 || check->all_resources) && (n_urls == 0 || check->all_urls))
+        bool of_resources = n > 0 && !check->all_resources,
+             of_urls = n_urls > 0 && !check->all_urls;
+
+        if (!of_resources && !of_urls)
                 return;
         n += bounded_product(n_urls, count_members(rule, "verbs"));
         if (n <= RIGHTS_MAX)
                 check->n_taken += n;
-        if (n > RIGHTS_MAX || check->n_taken > TAKEN_MAX)
-                note_missing(check, &(struct right){.verb = "*", .group = "*", .resource = "*"});
-        else
+        if (n <= RIGHTS_MAX && check->n_taken <= TAKEN_MAX) {
                 check_parts(check, rule);
+                return;
+        }
+        if (of_resources)
+                note_missing(check, &(struct right){.verb = "*", .group = "*", .resource = "*"});
+        if (of_urls)
+                note_missing(check, &(struct right){.verb = "*", .url = "*"});
 }
 
 int hfd_rbac_covers(const struct hfd_rbac_index *index, const struct hfd_subject *subject,

@@ -8,11 +8,14 @@
  */
 #include "server/resources/label_selector.h"
 
+#include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/json.h"
 #include "base/json_index.h"
 #include "base/strbuf.h"
+#include "base/text.h"
 
 /* Up to this number, searching the labels one after another is faster than making an index. */
 #define LABELS_FEW 32
@@ -104,6 +107,24 @@ static void put_separator(struct hf__strbuf *out, size_t n) {
                 hf__strbuf_putc(out, ',');
 }
 
+/* Appends the strings of a list, sorted. */
+static void print_values(const struct hf__json *list, struct hf__strbuf *out) {
+        const char **values = calloc(hf__json_count(list) + 1, sizeof *values);
+        size_t n = 0, before = out->n;
+
+        for (const struct hf__json *m = hf__json_first(list); m && values; m = hf__json_next(m))
+                values[n++] = hf__json_is_string(m) ? hf__json_text(m) : "";
+        if (values)
+                qsort(values, n, sizeof *values, hf__text_compare);
+        else
+                out->error = -ENOMEM;
+        for (size_t i = 0; i < n; i++) {
+                put_separator(out, before);
+                hf__strbuf_puts(out, values[i]);
+        }
+        free(values);
+}
+
 static void print_expression(const struct hf__json *expression, struct hf__strbuf *out) {
         const char *op = hf__json_string_or_empty(expression, "operator"),
                    *key = hf__json_string_or_empty(expression, "key");
@@ -113,32 +134,62 @@ static void print_expression(const struct hf__json *expression, struct hf__strbu
                 return;
         }
         hf__strbuf_printf(out, "%s %s (", key, strcmp(op, "In") == 0 ? "in" : "notin");
-        size_t n = out->n;
-        for (const struct hf__json *m = hf__json_first(hf__json_get(expression, "values")); m;
-             m = hf__json_next(m)) {
-                put_separator(out, n);
-                hf__strbuf_puts(out, hf__json_is_string(m) ? hf__json_text(m) : "");
-        }
+        print_values(hf__json_get(expression, "values"), out);
         hf__strbuf_putc(out, ')');
 }
 
-void hfd_labels_print(const struct hf__json *labels, struct hf__strbuf *out) {
-        size_t n = out->n;
+/* A label that is required, or an expression. */
+struct requirement {
+        const char *key;
+        const struct hf__json *json;
+        size_t i; /* in the order of the selector */
+        bool is_expression;
+};
 
-        for (const struct hf__json *m = hf__json_first(labels); m; m = hf__json_next(m)) {
-                put_separator(out, n);
-                hf__strbuf_printf(out, "%s=%s", hf__json_key(m),
-                                  hf__json_is_string(m) ? hf__json_text(m) : "");
+static int order_of_requirements(const void *a, const void *b) {
+        const struct requirement *x = a, *y = b;
+        int order = strcmp(x->key, y->key);
+
+        return order != 0 ? order : (x->i > y->i) - (x->i < y->i);
+}
+
+/* Appends the requirements sorted by their keys, as Go does: the order of labels means nothing. */
+static void print_sorted(const struct hf__json *labels, const struct hf__json *expressions,
+                         struct hf__strbuf *out) {
+        size_t n = 0, before = out->n;
+        struct requirement *all =
+                calloc(hf__json_count(labels) + hf__json_count(expressions) + 1, sizeof *all);
+
+        if (!all) {
+                out->error = -ENOMEM;
+                return;
         }
+        for (const struct hf__json *m = hf__json_first(labels); m; m = hf__json_next(m), n++)
+                all[n] = (struct requirement){.key = hf__json_key(m), .json = m, .i = n};
+        for (const struct hf__json *m = hf__json_first(expressions); m; m = hf__json_next(m), n++)
+                all[n] = (struct requirement){.key = hf__json_string_or_empty(m, "key"),
+                                              .json = m,
+                                              .i = n,
+                                              .is_expression = true};
+        qsort(all, n, sizeof *all, order_of_requirements);
+        for (size_t i = 0; i < n; i++) {
+                put_separator(out, before);
+                if (all[i].is_expression)
+                        print_expression(all[i].json, out);
+                else
+                        hf__strbuf_printf(out, "%s=%s", all[i].key,
+                                          hf__json_is_string(all[i].json)
+                                                  ? hf__json_text(all[i].json)
+                                                  : "");
+        }
+        free(all);
+}
+
+void hfd_labels_print(const struct hf__json *labels, struct hf__strbuf *out) {
+        print_sorted(labels, NULL, out);
 }
 
 void hfd_label_selector_print(const struct hf__json *selector, struct hf__strbuf *out) {
-        size_t n = out->n;
-
-        hfd_labels_print(hf__json_get(selector, "matchLabels"), out);
-        for (const struct hf__json *m = hf__json_first(hf__json_get(selector, "matchExpressions"));
-             m; m = hf__json_next(m)) {
-                put_separator(out, n);
-                print_expression(m, out);
-        }
+        print_sorted(hf__json_get(selector, "matchLabels"),
+                     hf__json_get(selector, "matchExpressions"), out);
 }

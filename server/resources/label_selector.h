@@ -28,7 +28,7 @@ bool hfd_label_selector_selects(const struct hf__json *selector, const struct hf
 bool hfd_labels_contain(const struct hf__json *labels, const struct hf__json *wanted);
 /* Whether the selector has no requirement. */
 bool hfd_label_selector_is_empty(const struct hf__json *selector);
-/* Appends "a=b,c in (d,e),!f"; nothing for an empty selector. */
+/* Appends "a=b,c in (d,e),!f", sorted by the keys; nothing for an empty selector. */
 void hfd_label_selector_print(const struct hf__json *selector, struct hf__strbuf *out);
-/* Appends the selector of a map of labels: "a=b,c=d". */
+/* Appends the selector of a map of labels: "a=b,c=d", sorted likewise. */
 void hfd_labels_print(const struct hf__json *labels, struct hf__strbuf *out);

@@ -246,7 +246,8 @@ def test_an_account_keeps_the_names_of_its_secrets(api):
 @pytest.mark.parametrize("path, body, code", [
     (CORE + "/limitranges", {"spec": {"limits": []}}, 201), (CORE + "/services", service(), 201), (CORE + "/endpoints", {}, 201),
     ("/apis/rbac.authorization.k8s.io/v1/namespaces/default/roles", {"rules": []}, 201),
-    ("/apis/rbac.authorization.k8s.io/v1/clusterroles", {"rules": []}, 201), (CORE + "/configmaps", {}, 404), (APPS + "/deployments", workload(), 404)])
+    ("/apis/rbac.authorization.k8s.io/v1/clusterroles", {"rules": []}, 201), ("/apis/node.k8s.io/v1/runtimeclasses", {"handler": "h"}, 201),
+    (CORE + "/configmaps", {}, 404), (APPS + "/deployments", workload(), 404)])
 def test_a_put_creates_what_kubernetes_creates(api, path, body, code):
     name = f"put-{next(NUMBERS)}"
     assert api.ask("PUT", f"{path}/{name}", {"metadata": {"name": name}, **body}).code == code

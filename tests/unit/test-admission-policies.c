@@ -482,6 +482,30 @@ static void assert_too_dear(void (*validate)(const struct hf__json *object,
         hf__json_free(object);
 }
 
+/* As in Kubernetes, the spaces around the expression do not count. */
+static void test_the_length_of_an_annotation_is_measured_without_spaces(void **state) {
+        static struct hfd_causes causes;
+        char spaces[5200], text[6000];
+
+        (void)state;
+        memset(spaces, ' ', sizeof spaces);
+        for (int trailing = 0; trailing < 2; trailing++) {
+                (void)snprintf(text, sizeof text,
+                               "{\"metadata\":{\"name\":\"a\"},\"spec\":{\"matchConstraints\":{"
+                               "\"matchPolicy\":\"Exact\",\"resourceRules\":[{\"apiGroups\":["
+                               "\"\"],\"apiVersions\":[\"v1\"],\"operations\":[\"*\"],"
+                               "\"resources\":[\"pods\"]}]},\"failurePolicy\":\"Fail\","
+                               "\"auditAnnotations\":[{\"key\":\"k\",\"valueExpression\":"
+                               "\"%.*s'a'%.*s\"}]}}",
+                               trailing ? 1 : 5200, spaces, trailing ? 5200 : 1, spaces);
+                struct hf__json *policy = parse(text);
+                hfd_causes_init(&causes);
+                hfd_validating_policy_validate(policy, NULL, &causes);
+                assert_int_equal(causes.n, 0);
+                hf__json_free(policy);
+        }
+}
+
 static void test_the_expressions_of_an_object_share_a_limit(void **state) {
         struct hf__strbuf text = {0};
 
@@ -678,6 +702,7 @@ int main(void) {
                 cmocka_unit_test(test_the_mutations_of_a_request_share_a_limit),
                 cmocka_unit_test(test_a_change_that_is_nested_too_deeply_is_a_limit),
                 cmocka_unit_test(test_the_patches_of_a_request_share_their_steps),
+                cmocka_unit_test(test_the_length_of_an_annotation_is_measured_without_spaces),
                 cmocka_unit_test(test_the_expressions_of_an_object_share_a_limit),
                 cmocka_unit_test(test_types_are_checked_with_the_schemas_of_kinds),
                 cmocka_unit_test(test_types_of_params_are_checked_too),

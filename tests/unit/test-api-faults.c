@@ -21,6 +21,7 @@
 #include "faulty_api_fixture.h"
 #include "patience.h"
 #include "server/handlers/protobuf_body.h"
+#include "server/registry/base/registry_state.h"
 #include "server/registry/loopback.h"
 #include "server/resources/response.h"
 #include "server/resources/rows/resource_table.h"
@@ -544,6 +545,76 @@ static void test_a_conflict_does_not_repeat_warnings(void **state) {
         api_response_deinit(&update.response);
 }
 
+/* As in Kubernetes, which reads DeleteOptions without strictness. */
+static void test_the_mistakes_of_delete_options_are_not_reported(void **state) {
+        struct faulty_api_fixture *f = *state;
+        static const char body[] = "{\"gracePeriodSeconds\":1,\"gracePeriodSeconds\":0}";
+        struct api_core_request delete = {
+                .request = {.verb = HFD_DELETE_OBJECT,
+                            .resource = hfd_resource_find("", "v1", "configmaps"),
+                            .ns = "default",
+                            .name = "a",
+                            .body = body,
+                            .n_body = sizeof body - 1}};
+
+        assert_int_equal(create(f, &api_configmaps, "default", "{\"metadata\":{\"name\":\"a\"}}",
+                                NULL),
+                         0);
+        assert_int_equal(api_core_request_run(f->registry, &delete), 0);
+        assert_string_equal(delete.warnings, "");
+        api_response_deinit(&delete.response);
+}
+
+#define ACCOUNT_POD(account)                                                                       \
+        "{\"kind\":\"Pod\",\"apiVersion\":\"v1\",\"metadata\":{\"name\":\"p\",\"namespace\":"      \
+        "\"default\",\"uid\":\"u\"},\"spec\":{\"serviceAccountName\":\"" account                   \
+        "\",\"containers\":[{\"name\":\"c\",\"image\":\"i\"}]}}"
+
+/* The cache has a pod whose account may not use the Secret; the store has a newer one of the same
+ * name, whose account may. */
+static void test_an_old_pod_does_not_refuse_ephemeral_containers(void **state) {
+        static const struct hf_resource pods = {"", "v1", "pods"},
+                                        accounts = {"", "v1", "serviceaccounts"};
+        static const char body[] =
+                "{\"spec\":{\"ephemeralContainers\":[{\"name\":\"e\",\"image\":\"i\",\"env\":[{"
+                "\"name\":\"E\",\"valueFrom\":{\"secretKeyRef\":{\"name\":\"s\",\"key\":\"k\"}}"
+                "}]}]}}";
+        struct faulty_api_fixture *f = *state;
+        struct api_core_request patch = {
+                .request = {.verb = HFD_PATCH,
+                            .patch = HFD_PATCH_STRATEGIC,
+                            .subresource = HFD_SUB_EPHEMERAL_CONTAINERS,
+                            .resource = hfd_resource_find("", "v1", "pods"),
+                            .ns = "default",
+                            .name = "p",
+                            .body = body,
+                            .n_body = sizeof body - 1}};
+        struct hf_request get = {.size = sizeof get,
+                                 .verb = HF_VERB_GET,
+                                 .resource = pods,
+                                 .ns = "default",
+                                 .name = "p"};
+
+        assert_int_equal(create(f, &accounts, "default",
+                                "{\"metadata\":{\"name\":\"bound\",\"annotations\":{"
+                                "\"kubernetes.io/enforce-mountable-secrets\":\"true\"}}}",
+                                NULL),
+                         0);
+        assert_int_equal(create(f, &accounts, "default", "{\"metadata\":{\"name\":\"free\"}}",
+                                NULL),
+                         0);
+        faulty_api_fixture_put(f, "/registry/pods/default/p", ACCOUNT_POD("bound"));
+        assert_int_equal(hf_client_do(f->client, &get, f->token, NULL, NULL, NULL), 0);
+        f->registry->assigns_accounts = true;
+        assert_int_equal(api_core_request_run(f->registry, &patch), HF_E_FORBIDDEN);
+        api_response_deinit(&patch.response);
+        faulty_store_drop_events(&f->store, true);
+        faulty_api_fixture_put(f, "/registry/pods/default/p", ACCOUNT_POD("free"));
+        patch.request.deadline = 0;
+        assert_int_equal(api_core_request_run(f->registry, &patch), 0);
+        api_response_deinit(&patch.response);
+}
+
 #define OLD_PARAMS "{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\"}"
 #define NEW_PARAMS "{\"apiVersion\":\"v1\",\"kind\":\"Secret\"}"
 #define POLICY(params)                                                                             \
@@ -644,6 +715,8 @@ int main(void) {
                 FAULTY_API_TEST(test_a_stale_namespace_in_the_cache_decides_nothing),
                 FAULTY_API_TEST(test_a_namespace_that_was_recreated_is_used),
                 FAULTY_API_TEST(test_a_conflict_does_not_repeat_warnings),
+                FAULTY_API_TEST(test_the_mistakes_of_delete_options_are_not_reported),
+                FAULTY_API_TEST(test_an_old_pod_does_not_refuse_ephemeral_containers),
                 FAULTY_API_TEST(test_stale_params_in_the_cache_refuse_nothing),
                 FAULTY_API_TEST(test_deletecollection_reports_unknown_outcomes),
                 cmocka_unit_test(test_a_503_says_whether_nothing_was_written),

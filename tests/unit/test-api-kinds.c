@@ -399,6 +399,21 @@ static void test_unknown_fields_are_refused_in_strict_mode(void **state) {
         "\"strategy\":\"OldestEmulationVersion\""
 #define INVALID(what) "LeaseCandidate.coordination.k8s.io \"c\" is invalid: " what
 
+/* As in Kubernetes, where few kinds allow it. */
+static void test_an_update_creates_a_lease_candidate_or_a_runtime_class(void **state) {
+        static const struct hf_resource classes = {"node.k8s.io", "v1", "runtimeclasses"};
+        struct api_fixture *f = *state;
+
+        assert_int_equal(update(f, candidates, "c", CANDIDATE("c", GOOD_SPEC)), 0);
+        assert_int_equal(f->last.status.http_code, 201);
+        assert_int_equal(api_fixture_request(f, HF_VERB_UPDATE, classes, NULL, "r", NULL,
+                                             "{\"metadata\":{\"name\":\"r\"},\"handler\":\"h\"}"),
+                         0);
+        assert_int_equal(f->last.status.http_code, 201);
+        assert_int_equal(update(f, secrets, "s", "{\"metadata\":{\"name\":\"s\"}}"),
+                         HF_E_NOT_FOUND);
+}
+
 static void test_a_lease_candidate_keeps_the_name_of_its_lease(void **state) {
         struct api_fixture *f = *state;
 
@@ -516,6 +531,7 @@ int main(void) {
                 API_TEST(test_a_cluster_scoped_object_loses_its_namespace),
                 API_TEST(test_roles_are_validated),
                 API_TEST(test_bindings_are_validated_and_defaulted),
+                API_TEST(test_an_update_creates_a_lease_candidate_or_a_runtime_class),
                 API_TEST(test_a_lease_candidate_keeps_the_name_of_its_lease),
                 API_TEST(test_lease_candidates_are_validated),
                 API_TEST(test_lease_strategies_are_validated_as_in_kubernetes),

@@ -300,7 +300,10 @@ static void test_conflicts_are_listed_by_manager(void **state) {
 
 /* Their names are sorted as JSON of Go, which ends them with a quote. */
 static void test_conflicting_managers_have_the_order_of_kubernetes(void **state) {
-        static const char *const names[] = {"m b", "m!", "m", "m#", "m[", "m<", "ma"};
+        static const char *const names[] = {"m b", "m!",    "m",  "m#", "m[",
+                                            "m\n", "m\x01", "m<", "ma"};
+        static const char *const shown[] = {"m b",  "m!",       "m",  "m#", "m[",
+                                            "m\\n", "m\\u0001", "m<", "ma"};
         enum { N = sizeof names / sizeof names[0] };
         const char *at;
 
@@ -310,7 +313,7 @@ static void test_conflicting_managers_have_the_order_of_kubernetes(void **state)
         at = failure.message.data;
         for (size_t i = 0; i < N; i++) {
                 char name[16];
-                (void)snprintf(name, sizeof name, "\"%s\":", names[i]);
+                (void)snprintf(name, sizeof name, "\"%s\":", shown[i]);
                 at = strstr(at, name);
                 if (!at)
                         fail_msg("%s is not in its place: %s", name, failure.message.data);

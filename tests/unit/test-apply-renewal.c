@@ -338,6 +338,31 @@ static void test_a_broken_text_is_no_settled_list(void **state) {
         }
 }
 
+/* Another program may store a name twice: its entries are joined when the list is parsed, while a
+ * settled one has each entry once. */
+static void test_a_list_with_a_name_twice_is_not_settled(void **state) {
+        static const char *const sets[] = {"\"f:data\":{\"f:a\":{}},\"f:data\":{\"f:b\":{}}",
+                                           "\"f:data\":{\"f:a\":{},\"f:a\":{}}",
+                                           "\"f:data\":{\"f:a\":{},\".\":{}}",
+                                           "\"f:data\":{\".\":{},\"f:a\":{},\"f:b\":{}}"};
+        struct hf__arena scratch;
+        struct hfd_settled settled;
+        char text[300];
+
+        for (size_t i = 0; i < sizeof sets / sizeof sets[0]; i++) {
+                (void)snprintf(text, sizeof text,
+                               "[{\"manager\":\"m\",\"operation\":\"Update\",\"apiVersion\":"
+                               "\"v1\",\"time\":\"t\",\"fieldsType\":\"FieldsV1\","
+                               "\"fieldsV1\":{%s}}]",
+                               sets[i]);
+                hf__arena_init(&scratch);
+                assert_int_equal(hfd_settled_read(&scratch, apply_fixture_thing, text, strlen(text),
+                                                  &settled),
+                                 i == 3);
+                hf__arena_deinit(&scratch);
+        }
+}
+
 /* No manager owns the generation. */
 static void test_fields_without_owners(void **state) {
         const struct hfd_writer writer = writer_of("m1");
@@ -401,6 +426,7 @@ int main(void) {
                 cmocka_unit_test(test_what_is_recognized),
                 cmocka_unit_test(test_a_list_that_stays_text_has_the_same_effect),
                 cmocka_unit_test(test_a_broken_text_is_no_settled_list),
+                cmocka_unit_test(test_a_list_with_a_name_twice_is_not_settled),
                 cmocka_unit_test(test_fields_without_owners),
                 cmocka_unit_test(test_random_updates),
         };

@@ -18,6 +18,7 @@
 #include "server/controllers/context/reconcile_loop.h"
 #include "server/controllers/garbage/garbage_collector.h"
 #include "server/controllers/garbage/gc_core.h"
+#include "server/controllers/garbage/gc_graph.h"
 #include "server/controllers/kinds/gc_filter.h"
 
 static void expect_text(struct hf__json *json, const char *text) {
@@ -266,6 +267,35 @@ static void test_objects_that_are_not_served_are_tried_again(void **state) {
         gc_free_set();
 }
 
+/* An object that is not in the graph is never collected, so no deleted dependent may bring it to a
+ * worker. */
+static void test_an_owner_outside_the_graph_is_not_enqueued(void **state) {
+        struct hf__json *dependent =
+                gc_parsed("{\"metadata\":{\"ownerReferences\":[{\"apiVersion\":\"v1\",\"kind\":"
+                          "\"ConfigMap\",\"name\":\"c\",\"uid\":\"u\"},{\"apiVersion\":"
+                          "\"example.com/v1\",\"kind\":\"A\",\"name\":\"a\",\"uid\":\"v\"}]}}");
+        struct hf_host host = {.size = sizeof host};
+        struct hf_workqueue *queue;
+        struct hf_cancel *token;
+        struct hfd_gc_graph graph;
+        const char *key;
+
+        (void)state;
+        gc_make_set();
+        assert_int_equal(hfd_gc_graph_init(&graph, gc_set, &gc_configmaps), 0);
+        assert_int_equal(hf_workqueue_new(&host, "q", &queue), 0);
+        assert_int_equal(hfd_gc_graph_enqueue_owners(&graph, dependent, "default", queue), 0);
+        assert_int_equal(hf_cancel_new(NULL, hf_clock_system(), &token), 0);
+        assert_int_equal(hf_workqueue_take(queue, token, &key), 0);
+        assert_string_equal(key, "1:default/a");
+        hf_workqueue_done(queue, key);
+        hf_workqueue_free(queue);
+        hf_cancel_unref(token);
+        hfd_gc_graph_done(&graph);
+        gc_free_set();
+        hf__json_free(dependent);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_an_existing_owner_keeps_its_dependents),
@@ -275,6 +305,7 @@ int main(void) {
                 cmocka_unit_test(test_objects_with_owners_or_deletion_marks_are_collected),
                 cmocka_unit_test(test_string_lists_have_no_duplicates),
                 cmocka_unit_test(test_objects_that_are_not_served_are_tried_again),
+                cmocka_unit_test(test_an_owner_outside_the_graph_is_not_enqueued),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -695,6 +695,9 @@ static void test_lists_have_no_element_twice(void **state) {
         "{'type':'object','x-kubernetes-embedded-resource':true,"                                  \
         "'x-kubernetes-preserve-unknown-fields':true}"
 
+#define X_50  "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
+#define X_300 X_50 X_50 X_50 X_50 X_50 X_50
+
 static const struct row embedded[] = {
         {EMBEDDED, "{'apiVersion':'v1','kind':'Pod'}", ""},
         {EMBEDDED, "{'apiVersion':'apps/v1','kind':'Pod','metadata':{'name':'a:b'}}", ""},
@@ -709,6 +712,12 @@ static const struct row embedded[] = {
          "'abc-123', regex used for validation is '[a-z]([-a-z0-9]*[a-z0-9])?')"},
         {EMBEDDED, "{'apiVersion':'v1','kind':'Pod','metadata':{'name':'a/b'}}",
          "spec.metadata.name: Invalid value: \"a/b\": may not contain '/'"},
+        /* The name is no part of a key, so it may be long. */
+        {EMBEDDED, "{'apiVersion':'v1','kind':'Pod','metadata':{'name':''}}", ""},
+        {EMBEDDED, "{'apiVersion':'v1','kind':'Pod','metadata':{'name':'" X_300 "'}}", ""},
+        {EMBEDDED, "{'apiVersion':'v1','kind':'Pod','metadata':{'generateName':'" X_300 "'}}", ""},
+        {EMBEDDED, "{'apiVersion':'v1','kind':'Pod','metadata':{'generateName':'a/'}}",
+         "spec.metadata.generateName: Invalid value: \"a/\": may not contain '/'"},
 };
 
 static void test_embedded_resources(void **state) {

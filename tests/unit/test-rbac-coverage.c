@@ -115,6 +115,51 @@ static void put_texts(struct hf__strbuf *out, size_t n) {
         hf__strbuf_putc(out, ']');
 }
 
+/* A rule with n verbs for n resources and n URLs; without a number, it has none. The caller frees
+ * it. */
+static struct hf__json *large_rule(size_t n_resources, size_t n_urls) {
+        struct hf__strbuf text = {0};
+
+        hf__strbuf_puts(&text, "[{'verbs':");
+        put_texts(&text, 2000);
+        hf__strbuf_puts(&text, ",'apiGroups':['a'],'resources':");
+        put_texts(&text, n_resources);
+        hf__strbuf_puts(&text, ",'nonResourceURLs':");
+        put_texts(&text, n_urls);
+        hf__strbuf_puts(&text, "}]");
+        struct hf__json *rules = rbac_fixture_json(text.data);
+        hf__strbuf_done(&text);
+        return rules;
+}
+
+/* "most" has all rights to resources, but not to URLs. */
+static void test_of_a_rule_with_very_many_rights_the_missing_part_is_named(void **state) {
+        static const char resources[] = "{APIGroups:[\"*\"], Resources:[\"*\"], Verbs:[\"*\"]}",
+                          urls[] = "{NonResourceURLs:[\"*\"], Verbs:[\"*\"]}";
+        static const struct {
+                const char *user;
+                size_t n_resources, n_urls;
+                const char *missing;
+        } cases[] = {{"most", 1, 2000, urls},
+                     {"alice", 0, 2000, urls},
+                     {"alice", 2000, 0, resources}};
+        struct hfd_rbac_index *index = rbac_fixture_index(objects, N(objects));
+
+        for (size_t i = 0; i < N(cases); i++) {
+                struct hf__json *rules = large_rule(cases[i].n_resources, cases[i].n_urls);
+                struct hf__strbuf missing = {0};
+                bool covered;
+                assert_int_equal(hfd_rbac_covers(index, rbac_fixture_subject(cases[i].user), "",
+                                                 rules, &covered, &missing),
+                                 0);
+                assert_false(covered);
+                assert_string_equal(missing.data, cases[i].missing);
+                hf__strbuf_done(&missing);
+                hf__json_free(rules);
+        }
+        hfd_rbac_index_unref(index);
+}
+
 /* 2000 x 2000 x 2000 rights would be checked for hours. */
 static void test_a_rule_with_very_many_rights_is_not_taken_apart(void **state) {
         struct hfd_rbac_index *index = rbac_fixture_index(objects, N(objects));
@@ -219,6 +264,7 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_what_a_user_does_not_hold_is_missing),
                 cmocka_unit_test(test_a_rule_with_very_many_rights_is_not_taken_apart),
+                cmocka_unit_test(test_of_a_rule_with_very_many_rights_the_missing_part_is_named),
                 cmocka_unit_test(test_very_many_rules_give_a_short_message),
                 cmocka_unit_test(test_very_many_held_rules_are_not_compared_with_each_right),
         };

@@ -9,6 +9,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include <cmocka.h>
 
@@ -17,6 +18,7 @@
 #include "base/json.h"
 #include "base/strbuf.h"
 #include "base/time_format.h"
+#include "server/registry/list/cells/policy_cells.h"
 #include "server/registry/list/cells/workload_cells.h"
 
 #define NOW "2026-11-29T12:00:00Z"
@@ -207,6 +209,29 @@ static void test_addresses_of_a_load_balancer_are_sorted_and_shown_once(void **s
         expect_cell("{}", "@ingress:address", "\"\"");
 }
 
+/* As in Kubernetes, whatever order the object has. */
+static void test_selectors_are_sorted(void **state) {
+        static const char labels[] = "\"matchLabels\":{\"z\":\"1\",\"b\":\"2\"}";
+        char object[400];
+        struct hf__strbuf cell = {0};
+        struct hf__json *json = NULL;
+
+        (void)snprintf(object, sizeof object,
+                       "{\"spec\":{\"selector\":{%s,\"matchExpressions\":[{\"key\":\"y\","
+                       "\"operator\":\"Exists\"},{\"key\":\"a\",\"operator\":\"In\","
+                       "\"values\":[\"d\",\"c\"]}]}}}",
+                       labels);
+        expect_cell(object, "@selector:spec.selector", "\"a in (c,d),b=2,y,z=1\"");
+        (void)snprintf(object, sizeof object, "{\"spec\":{\"paramRef\":{\"selector\":{%s}}}}",
+                       labels);
+        assert_int_equal(hf__json_parse(object, strlen(object), &json, NULL), 0);
+        hfd_policy_put_param_ref(&cell, json);
+        assert_string_equal(cell.data, "\"&LabelSelector{MatchLabels:map[string]string{b: 2,z: 1,},"
+                                       "MatchExpressions:[]LabelSelectorRequirement{},}\"");
+        hf__strbuf_done(&cell);
+        hf__json_free(json);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_the_first_container_with_a_reason_gives_the_status),
@@ -219,6 +244,7 @@ int main(void) {
                 cmocka_unit_test(test_a_deleted_job_is_terminating_until_it_has_ended),
                 cmocka_unit_test(test_roles_of_a_node_are_sorted_and_shown_once),
                 cmocka_unit_test(test_addresses_of_a_load_balancer_are_sorted_and_shown_once),
+                cmocka_unit_test(test_selectors_are_sorted),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

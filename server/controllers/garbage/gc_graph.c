@@ -21,7 +21,7 @@
  * else needs the kind. One more element each, because calloc(0) may return NULL. */
 int hfd_gc_graph_init(struct hfd_gc_graph *graph, struct hfd_kind_set *set,
                       const struct hfd_kind *without) {
-        *graph = (struct hfd_gc_graph){.set = set};
+        *graph = (struct hfd_gc_graph){.set = set, .without = without};
         graph->members = calloc(set->n + 1, sizeof *graph->members);
         graph->informers = calloc(set->n + 1, sizeof(struct hf_informer *));
         if (!graph->members || !graph->informers) {
@@ -193,7 +193,8 @@ int hfd_gc_graph_enqueue_dependents(const struct hfd_gc_graph *graph, const char
 }
 
 /* A reference cannot name an owner in another namespace, so a namespaced owner is looked for in the
- * namespace of the dependent. The worker finds out whether the object exists and has the uid. */
+ * namespace of the dependent. The worker finds out whether the object exists and has the uid. It
+ * must not get an owner that is not in the graph: it would collect it. */
 int hfd_gc_graph_enqueue_owners(const struct hfd_gc_graph *graph, const struct hf__json *object,
                                 const char *ns, struct hf_workqueue *queue) {
         char key[HFD_GC_KEY_MAX];
@@ -206,7 +207,7 @@ int hfd_gc_graph_enqueue_owners(const struct hfd_gc_graph *graph, const struct h
                 const struct hfd_kind *kind =
                         hfd_kind_set_find_by_name(graph->set, hf__json_string(m, "apiVersion"),
                                                   hf__json_string(m, "kind"));
-                if (!kind || !name || strlen(name) > HF_NAME_MAX)
+                if (!kind || kind == graph->without || !name || strlen(name) > HF_NAME_MAX)
                         continue;
                 hfd_gc_graph_key(kind, kind->row.namespaced ? ns : NULL, name, key);
                 r = hf_workqueue_add(queue, key);

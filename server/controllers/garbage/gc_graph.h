@@ -24,6 +24,7 @@ struct hf__json;
 
 struct hfd_gc_graph {
         struct hfd_kind_set *set;        /* borrowed */
+        const struct hfd_kind *without;  /* borrowed; of the set, not in the graph; NULL = none */
         const struct hfd_kind **members; /* owned; the kinds in the graph, n */
         struct hf_informer **informers;  /* owned; of members, in the same order */
         size_t n;

@@ -22,8 +22,8 @@
 #include "server/registry/base/large_work.h"
 #include "server/registry/convert/convert_params.h"
 #include "server/registry/list/table.h"
+#include "server/registry/write/apply_body.h"
 #include "server/registry/write/body.h"
-#include "server/resources/meta.h"
 #include "server/schema/decode.h"
 
 #define CONFLICTS_MAX 5 /* conflicts after which a part tries again; as in Kubernetes */
@@ -303,35 +303,24 @@ bool hfd_part_may_retry(struct hfd_part *part, const struct hfd_response *respon
         return true;
 }
 
-/* Parses the body of a create or an update. False: response is filled. */
+/* Reads the body as that of any other write. False: response is filled. */
 static bool read_body(struct hfd_part *part, struct hfd_response *response) {
-        const struct hfd_request *outer = part->outer;
-        const struct hfd_resource *kind = outer->resource;
-        char reason[400];
+        struct hfd_write reading = {.request = part->outer};
+        bool good = hfd_write_body_read(&reading, response);
 
-        if (!hfd_write_body_parse(outer, kind->kind, &part->body, response) ||
-            !hfd_meta_accept_type(kind, part->body, response))
-                return false;
-        int r = hfd_schema_decode(kind->schema, part->body, NULL, reason, sizeof reason);
-        if (r == 0)
-                return hfd_meta_accept(kind, outer->ns, outer->name, part->body, response);
-        if (r == -ENOMEM)
-                hfd_response_no_memory(response);
-        else
-                hfd_response_bad_request(response,
-                                         "%s in version \"%s\" cannot be handled as a %s: %s",
-                                         kind->kind, kind->version, kind->kind, reason);
-        return false;
+        if (good && part->outer->verb == HFD_PATCH && part->outer->patch == HFD_PATCH_APPLY)
+                good = hfd_write_apply_body_is_strict(&reading, response);
+        part->body = reading.body;
+        part->strict_of_body = reading.strict_of_body;
+        return good;
 }
 
-/* Reads the body, and begins the work of the subresource. Only a scale has other verbs than create,
- * and reads the body of a patch itself. */
+/* Reads the body, and begins the work of the subresource. */
 static void begin_part(struct hfd_part *part) {
         const struct hfd_request *outer = part->outer;
         struct hfd_response response = {0};
 
-        if ((outer->verb == HFD_CREATE || outer->verb == HFD_UPDATE) &&
-            !read_body(part, &response)) {
+        if (outer->verb != HFD_GET && !read_body(part, &response)) {
                 hfd_part_finish(part, &response);
                 hfd_response_done(&response);
         } else if (outer->subresource == HFD_SUB_SCALE) {

@@ -29,11 +29,12 @@ struct hf__json;
 struct hfd_part {
         struct hfd_request inner; /* first member: its done casts it back to the part */
         struct hfd_registry *registry;
-        hfd_part_serve_fn serve;    /* of inner */
-        struct hfd_request *outer;  /* borrowed until its done is called */
-        struct hf__json *body;      /* owned; of the outer request; NULL = none */
-        struct hf__buf *inner_body; /* owned; NULL = none */
-        unsigned n_conflicts;       /* how often the object changed between get and write */
+        hfd_part_serve_fn serve;               /* of inner */
+        struct hfd_request *outer;             /* borrowed until its done is called */
+        struct hf__json *body;                 /* owned; of the outer request; NULL = none */
+        struct hfd_strict_mark strict_of_body; /* as in struct hfd_write */
+        struct hf__buf *inner_body;            /* owned; NULL = none */
+        unsigned n_conflicts; /* how often the object changed between get and write */
         /* The object of the last response. */
         struct hf__buf *got; /* owned; NULL = none */
         int got_code;

@@ -24,8 +24,6 @@
 #include "server/registry/parts/part.h"
 #include "server/registry/write/body.h"
 #include "server/resources/label_selector.h"
-#include "server/resources/meta.h"
-#include "server/schema/decode.h"
 
 /* 0 if there is no number at the path, or if path is NULL. */
 static int64_t number_at(const struct hf__json *object, const char *path) {
@@ -199,7 +197,6 @@ static bool patch_scale(struct hfd_part *part, struct hf__json **scale) {
         const struct hfd_resource *kind = part->outer->resource;
         struct hfd_patch_outcome outcome = {0};
         struct hfd_response response = {0};
-        char reason[400];
         int r;
 
         if (part->outer->patch == HFD_PATCH_JSON)
@@ -210,19 +207,19 @@ static bool patch_scale(struct hfd_part *part, struct hf__json **scale) {
                 r = hfd_strategic_patch_apply(kind, scale, part->body, &outcome);
         if (r == 0 && !hf__json_is_object(*scale))
                 r = hfd_patch_refuse(&outcome, "the result of the patch is not an object");
+        struct hfd_write reading = {.request = part->outer,
+                                    .body = part->body,
+                                    .strict_of_body = part->strict_of_body};
         if (r == 0) {
-                r = hfd_schema_decode(kind->schema, *scale, NULL, reason, sizeof reason);
-                if (r == HF_E_INVALID)
-                        r = hfd_patch_refuse(&outcome, "%s", reason);
-        }
-        if (r == 0)
-                return true;
-        if (r == -ENOMEM)
+                if (hfd_write_body_decode(&reading, *scale, &response))
+                        return true;
+        } else if (r == -ENOMEM) {
                 hfd_response_no_memory(&response);
-        else if (outcome.malformed)
+        } else if (outcome.malformed) {
                 hfd_response_bad_request(&response, "%s", outcome.why);
-        else
+        } else {
                 hfd_response_status(&response, HF_E_INVALID, 422, "Invalid", outcome.why, NULL);
+        }
         hfd_part_finish(part, &response);
         hfd_response_done(&response);
         return false;
@@ -348,34 +345,9 @@ static void get_object(struct hfd_part *part) {
 
 /* ---- all verbs ---- */
 
-/* Parses the body of a patch. False: the part has ended. */
-static bool read_patch(struct hfd_part *part) {
-        const struct hfd_request *outer = part->outer;
-        struct hfd_response response = {0};
-        size_t offset;
-        int r = hf__json_parse(outer->body ? outer->body : "", outer->n_body, &part->body, &offset);
-
-        if (r == 0 && (outer->patch == HFD_PATCH_JSON
-                               ? hf__json_is_array(part->body) &&
-                                         hf__json_count(part->body) <= HFD_PATCH_OPS_MAX
-                               : hf__json_is_object(part->body)))
-                return true;
-        if (r == -ENOMEM)
-                hfd_response_no_memory(&response);
-        else
-                hfd_response_bad_request(&response, "error decoding patch");
-        hfd_part_finish(part, &response);
-        hfd_response_done(&response);
-        return false;
-}
-
 void hfd_scale_serve(struct hfd_part *part) {
-        const struct hfd_request *outer = part->outer;
-
-        if (outer->verb == HFD_GET)
+        if (part->outer->verb == HFD_GET)
                 hfd_part_send(part, HFD_GET, NULL, on_object);
-        else if (outer->verb == HFD_UPDATE)
-                get_object(part);
-        else if (read_patch(part))
+        else
                 get_object(part);
 }

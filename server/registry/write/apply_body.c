@@ -91,8 +91,8 @@ static bool refuse_unknown(struct hfd_write *w, struct hfd_response *response) {
 /*
  * Decodes the configuration. Its unknown fields are not collected together with its duplicate ones,
  * because the number of mistakes is limited: duplicate fields, which only fieldValidation=Strict
- * refuses (patches/apply.c), could reach the limit alone and hide the unknown ones. False: response
- * is filled.
+ * refuses (patches/apply.c), could reach the limit alone and hide the unknown ones. The path of a
+ * part names the object (parts/), so its configuration need not. False: response is filled.
  */
 static bool accept_config(struct hfd_write *w, struct hfd_response *response) {
         struct hfd_strict *strict = &w->request->options.strict, of_body = *strict;
@@ -101,7 +101,10 @@ static bool accept_config(struct hfd_write *w, struct hfd_response *response) {
         *strict = (struct hfd_strict){0};
         w->strict_of_body = hfd_strict_mark(strict);
         w->accepts_config = true;
-        bool accepted = hfd_write_body_accept(w, w->body, response) && refuse_unknown(w, response);
+        bool is_part = w->request->part_of && w->request->part_of != w->request->resource;
+        bool accepted =
+                (is_part ? hfd_write_body_decode : hfd_write_body_accept)(w, w->body, response) &&
+                refuse_unknown(w, response);
         w->accepts_config = false;
         hf__strbuf_done(&strict->lines);
         *strict = of_body;
@@ -129,5 +132,21 @@ bool hfd_write_apply_body_accept(struct hfd_write *w, struct hfd_response *respo
         if (remove_other_parts(w->request, w->body) == 0)
                 return true;
         hfd_response_no_memory(response);
+        return false;
+}
+
+bool hfd_write_apply_body_is_strict(const struct hfd_write *w, struct hfd_response *response) {
+        const struct hfd_options *o = &w->request->options;
+        struct hf__strbuf message = {0};
+
+        if (w->strict_of_body.n == 0 || o->field_validation != HFD_FIELDS_STRICT)
+                return true;
+        hf__strbuf_puts(&message, "error strict decoding YAML: error converting YAML to JSON: ");
+        hf__strbuf_add(&message, o->strict.lines.data, w->strict_of_body.n_bytes);
+        if (message.error != 0)
+                hfd_response_no_memory(response);
+        else
+                hfd_response_status(response, HF_E_INVALID, 400, "BadRequest", message.data, NULL);
+        hf__strbuf_done(&message);
         return false;
 }

@@ -8,3 +8,6 @@
  * request to the subresource of w does not write. False: response is filled.
  */
 bool hfd_write_apply_body_accept(struct hfd_write *w, struct hfd_response *response);
+/* Whether the configuration that was read has no duplicate fields, or may have them: only
+ * fieldValidation=Strict refuses them. False: response is filled. */
+bool hfd_write_apply_body_is_strict(const struct hfd_write *w, struct hfd_response *response);

@@ -31,10 +31,13 @@
 #define REASON_MAX 512 /* bytes of the reason why an object is refused */
 
 /* Where mistakes in the body are collected; NULL = the client does not want to know them. The
- * unknown fields of an applied configuration are always collected, because it must not have any. */
+ * unknown fields of an applied configuration are always collected, because it must not have any.
+ * As in Kubernetes those of DeleteOptions never are. */
 static struct hfd_strict *strict_of(struct hfd_write *w) {
         struct hfd_options *o = &w->request->options;
 
+        if (w->request->verb == HFD_DELETE_OBJECT)
+                return NULL;
         return o->field_validation == HFD_FIELDS_IGNORE && !w->accepts_config ? NULL : &o->strict;
 }
 
@@ -196,7 +199,7 @@ static int decode_and_prune(const struct hfd_resource *resource, decode_fn decod
         return r;
 }
 
-bool hfd_write_body_accept(struct hfd_write *w, struct hf__json *object,
+bool hfd_write_body_decode(struct hfd_write *w, struct hf__json *object,
                            struct hfd_response *response) {
         const struct hfd_resource *resource = w->request->resource;
         struct hfd_options *o = &w->request->options;
@@ -218,11 +221,18 @@ bool hfd_write_body_accept(struct hfd_write *w, struct hf__json *object,
                 return refuse_mistakes(w, object, response);
         if (r == 0 && resource->normalize)
                 r = resource->normalize(object);
-        if (r != 0) {
-                hfd_response_no_memory(response);
-                return false;
-        }
-        return hfd_meta_accept(resource, w->request->ns, w->request->name, object, response);
+        if (r == 0)
+                return true;
+        hfd_response_no_memory(response);
+        return false;
+}
+
+bool hfd_write_body_accept(struct hfd_write *w, struct hf__json *object,
+                           struct hfd_response *response) {
+        const struct hfd_request *request = w->request;
+
+        return hfd_write_body_decode(w, object, response) &&
+               hfd_meta_accept(request->resource, request->ns, request->name, object, response);
 }
 
 /* Fills response with a 500 for an object that admission has made unusable. Returns false. */

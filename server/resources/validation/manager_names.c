@@ -3,7 +3,8 @@
  * Validates names of field managers, as Kubernetes does.
  *
  * Invariant: a name that a client can bring into managedFields is short, because every conflict
- * with its manager repeats it, and every read returns it.
+ * with its manager repeats it, and every read returns it. An apiVersion has no limit but that of
+ * the object, as in Kubernetes; messages cut it (apply/conflicts.c).
  */
 #include "server/resources/validation/manager_names.h"
 

@@ -53,11 +53,18 @@ static const char *broken_name_rule(const struct hfd_resource *resource, const c
         return hfd_is_dns_subdomain(name) ? NULL : hfd_dns_subdomain_rule;
 }
 
+/* The most bytes of a name. A resource without a plural is that of an object in another one, whose
+ * name is no part of a key; Kubernetes has no limit for it. */
+static size_t max_name(const struct hfd_resource *resource) {
+        if (resource->name_is_label)
+                return HFD_DNS_LABEL_MAX - (size_t)resource->n_name_reserved;
+        return resource->plural ? HFD_DNS_SUBDOMAIN_MAX : SIZE_MAX;
+}
+
 /* field: the path of the name. shown: what the cause shows in its place. */
 static void validate_name_text(const struct hfd_resource *resource, const char *name,
                                const char *field, const char *shown, struct hfd_causes *causes) {
-        size_t max = resource->name_is_label ? HFD_DNS_LABEL_MAX - (size_t)resource->n_name_reserved
-                                             : HFD_DNS_SUBDOMAIN_MAX;
+        size_t max = max_name(resource);
         char length_rule[64];
         const char *rule = length_rule;
 
@@ -78,9 +85,10 @@ static void validate_prefix(const struct hfd_resource *resource, const char *pre
         size_t n = strlen(prefix);
 
         (void)snprintf(name, sizeof name, "%s", prefix);
-        if (!resource->name_is_segment && n > 1 && n < sizeof name && name[n - 1] == '-')
+        if (n > 1 && n < sizeof name && name[n - 1] == '-')
                 memcpy(name + n - 2, "a", 2);
-        validate_name_text(resource, name, "metadata.generateName", prefix, causes);
+        validate_name_text(resource, resource->name_is_segment ? prefix : name,
+                           "metadata.generateName", prefix, causes);
 }
 
 static void validate_name(const struct hfd_resource *resource, const struct hf__json *object,

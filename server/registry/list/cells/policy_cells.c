@@ -6,6 +6,8 @@
  */
 #include "server/registry/list/cells/policy_cells.h"
 
+#include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/json.h"
@@ -32,13 +34,34 @@ void hfd_policy_put_param_kind(struct hf__strbuf *s, const struct hf__json *poli
         hf__strbuf_done(&text);
 }
 
+static int order_of_keys(const void *a, const void *b) {
+        const struct hf__json *const *x = a, *const *y = b;
+
+        return strcmp(hf__json_key(*x), hf__json_key(*y));
+}
+
+/* Prints the labels of a map, sorted. */
+static void print_labels(struct hf__strbuf *out, const struct hf__json *labels) {
+        size_t n = 0;
+        const struct hf__json **sorted = calloc(hf__json_count(labels) + 1, sizeof *sorted);
+
+        if (!sorted) {
+                out->error = -ENOMEM;
+                return;
+        }
+        for (const struct hf__json *m = hf__json_first(labels); m; m = hf__json_next(m))
+                sorted[n++] = m;
+        qsort(sorted, n, sizeof(struct hf__json *), order_of_keys);
+        for (size_t i = 0; i < n; i++)
+                hf__strbuf_printf(out, "%s: %s,", hf__json_key(sorted[i]),
+                                  hf__json_is_string(sorted[i]) ? hf__json_text(sorted[i]) : "");
+        free(sorted);
+}
+
 /* Prints the selector like String() of Go's metav1.LabelSelector. */
 static void print_selector(struct hf__strbuf *out, const struct hf__json *selector) {
         hf__strbuf_puts(out, "&LabelSelector{MatchLabels:map[string]string{");
-        for (const struct hf__json *m = hf__json_first(hf__json_get(selector, "matchLabels")); m;
-             m = hf__json_next(m))
-                hf__strbuf_printf(out, "%s: %s,", hf__json_key(m),
-                                  hf__json_is_string(m) ? hf__json_text(m) : "");
+        print_labels(out, hf__json_get(selector, "matchLabels"));
         hf__strbuf_puts(out, "},MatchExpressions:[]LabelSelectorRequirement{");
         for (const struct hf__json *m = hf__json_first(hf__json_get(selector, "matchExpressions"));
              m; m = hf__json_next(m)) {

@@ -140,6 +140,15 @@ static void await_account(struct hfd_write *w, const char *name) {
 
 /* ---- the pod ---- */
 
+/* Responds 403; or, if current is not fresh, refetches it: there may be another pod of this name,
+ * or the pod may have other ephemeral containers. */
+static void refuse(struct hfd_write *w, const char *why) {
+        if (w->fresh)
+                hfd_write_reply_forbidden(w, why);
+        else
+                hfd_write_refetch(w);
+}
+
 /* The account of the pod; the caller frees it. NULL: the response was sent, or another attempt was
  * started. */
 static struct hf__json *account_of(struct hfd_write *w) {
@@ -152,7 +161,7 @@ static struct hf__json *account_of(struct hfd_write *w) {
                 (void)snprintf(why, sizeof why,
                                "no service account specified for pod %.253s/%.253s", w->request->ns,
                                hfd_write_name(w));
-                hfd_write_reply_forbidden(w, why);
+                refuse(w, why);
                 return NULL;
         }
         r = find_account(w, name, &account);
@@ -163,14 +172,15 @@ static struct hf__json *account_of(struct hfd_write *w) {
                                "error looking up service account %.253s/%.253s: serviceaccount "
                                "\"%.253s\" not found",
                                w->request->ns, name, name);
-                hfd_write_reply_forbidden(w, why);
+                refuse(w, why);
         } else if (r != 0) {
                 hfd_write_reply_store_error(w, r, NULL);
         }
         return account;
 }
 
-/* Whether the account allows the Secrets that the pod names. False: the response was sent. */
+/* Whether the account allows the Secrets that the pod names. False: the response was sent, or
+ * another attempt was started. */
 static bool check_secrets(struct hfd_write *w, const struct hf__json *account) {
         struct hf__strbuf why = {0};
         int r = 0;
@@ -180,7 +190,7 @@ static bool check_secrets(struct hfd_write *w, const struct hf__json *account) {
                                 : hfd_pod_check_ephemeral_secrets)(hf__json_get(w->object, "spec"),
                                                                    account, &why);
         if (r == HF_E_FORBIDDEN)
-                hfd_write_reply_forbidden(w, why.data);
+                refuse(w, why.data);
         else if (r != 0)
                 hfd_write_reply_store_error(w, r, NULL);
         hf__strbuf_done(&why);

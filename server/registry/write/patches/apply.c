@@ -18,6 +18,7 @@
 #include "base/time_format.h"
 #include "server/apply/apply.h"
 #include "server/registry/write/admit.h"
+#include "server/registry/write/apply_body.h"
 #include "server/registry/write/body.h"
 #include "server/registry/write/reply.h"
 #include "server/resources/validation/manager_names.h"
@@ -107,24 +108,6 @@ static void reply_failed(struct hfd_write *w, int r, struct hfd_apply_failure *f
         hfd_write_reply(w, &response);
 }
 
-/* Refuses a configuration with duplicate fields, for fieldValidation=Strict. False: response is
- * filled. */
-static bool refuse_duplicates(const struct hfd_write *w, struct hfd_response *response) {
-        const struct hfd_options *o = &w->request->options;
-        struct hf__strbuf message = {0};
-
-        if (w->strict_of_body.n == 0 || o->field_validation != HFD_FIELDS_STRICT)
-                return true;
-        hf__strbuf_puts(&message, "error strict decoding YAML: error converting YAML to JSON: ");
-        hf__strbuf_add(&message, o->strict.lines.data, w->strict_of_body.n_bytes);
-        if (message.error != 0)
-                hfd_response_no_memory(response);
-        else
-                hfd_response_status(response, HF_E_INVALID, 400, "BadRequest", message.data, NULL);
-        hf__strbuf_done(&message);
-        return false;
-}
-
 /* ---- apply ---- */
 
 bool hfd_write_apply(struct hfd_write *w, const struct hf__json *old) {
@@ -144,7 +127,7 @@ bool hfd_write_apply(struct hfd_write *w, const struct hf__json *old) {
         }
         hf__json_free(w->object);
         w->object = object;
-        if (!refuse_duplicates(w, &response)) {
+        if (!hfd_write_apply_body_is_strict(w, &response)) {
                 hfd_write_reply(w, &response);
                 return false;
         }

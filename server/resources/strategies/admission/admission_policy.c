@@ -306,6 +306,7 @@ static void validate_annotation(struct validation *v, const struct hf__json *jso
         const char *name = hf__json_string_or_empty(hf__json_get(v->object, "metadata"), "name");
         const char *text = hf__json_string_or_empty(json, "valueExpression");
         const char *start = text + strspn(text, spaces);
+        size_t n = strlen(start); /* without the spaces around it, as Kubernetes measures it */
         const char *key = hf__json_string_or_empty(json, "key");
         char qualified[600];
         char path[PATH_MAX_BYTES];
@@ -317,9 +318,11 @@ static void validate_annotation(struct validation *v, const struct hf__json *jso
         else if (!hfd_is_qualified_name(qualified))
                 hfd_cause_invalid_text(v->causes, path, qualified, hfd_qualified_name_rule);
         hfd_rule_path(path, field, "valueExpression");
-        if (is_blank(text))
+        while (n > 0 && strchr(spaces, start[n - 1]))
+                n--;
+        if (n == 0)
                 hfd_cause_required(v->causes, path, "valueExpression is not specified");
-        else if (strlen(start) > VALUE_EXPRESSION_MAX)
+        else if (n > VALUE_EXPRESSION_MAX)
                 hfd_cause_required(v->causes, path, "must not exceed 5120 bytes in length");
         else
                 check_expression(v, start, text, HFD_EXPRESSION_AUTHORIZER,

@@ -119,6 +119,10 @@ static struct hf__cel_value key_of_map(struct hf__cel_run *run, const struct hf_
                 return scalar_key(run, member_of(element, declared->keys[0]));
         for (size_t i = 0; i < declared->n_keys; i++) {
                 key = scalar_key(run, member_of(element, declared->keys[i]));
+                if (key.kind == HF__CEL_ERROR) {
+                        hf__strbuf_done(&text);
+                        return key;
+                }
                 hf__strbuf_printf(&text, "%u:%u:", key.kind, key.n);
                 if (key.kind == HF__CEL_STRING || key.kind == HF__CEL_BYTES)
                         hf__strbuf_add(&text, key.as.text, key.n);

@@ -113,8 +113,8 @@ static void add_causes(const struct hfd_check_report *report, const struct hfd_p
 }
 
 /* Checks metadata that has the form of ObjectMeta, by the rules for all kinds. They require a name,
- * so an absent one is replaced in a copy, as in Kubernetes. A namespace is not required, so it is
- * checked only if there is one. place: of metadata. 0 or -ENOMEM. */
+ * so one that is absent or empty is replaced in a copy, as in Kubernetes. A namespace is not
+ * required, so it is checked only if there is one. place: of metadata. 0 or -ENOMEM. */
 static int check_meta(const struct hfd_check_report *report, const struct hfd_place *place,
                       const struct hf__json *metadata) {
         const struct hfd_resource resource = {.group = "embedded",
@@ -129,7 +129,7 @@ static int check_meta(const struct hfd_check_report *report, const struct hfd_pl
         int r = found && object ? hf__json_set(object, "metadata", hf__json_dup(metadata))
                                 : -ENOMEM;
 
-        if (r == 0 && !hf__json_get(metadata, "name"))
+        if (r == 0 && !*hf__json_string_or_empty(metadata, "name"))
                 r = hf__json_set_string(object, "metadata.name", "fakename");
         if (r == 0) {
                 hfd_causes_init(found);

@@ -46,25 +46,35 @@ static bool begins_with_date(const char *text) {
 
 static bool is_date(const char *text) { return begins_with_date(text) && text[10] == '\0'; }
 
-/* "2006-01-02T15:04:05.999Z" or with an offset, "+01:00". Kubernetes accepts any character as the
- * point before the fraction. Here it is one byte, and + and - always begin the offset. */
+/* Whether the n bytes are "Z" or an offset, "+01:00". */
+static bool is_zone(const char *text, size_t n) {
+        if (n == 1)
+                return *text == 'Z' || *text == 'z';
+        return n == 6 && (*text == '+' || *text == '-') && digits(text + 1, 2) >= 0 &&
+               text[3] == ':' && digits(text + 4, 2) >= 0;
+}
+
+/* "2006-01-02T15:04:05.999Z" or with an offset, "+01:00". As in Kubernetes any character but a line
+ * feed is the point before the fraction, and nothing counts from a second T on. */
 static bool is_date_time(const char *text) {
-        if (!begins_with_date(text) || (text[10] != 'T' && text[10] != 't') ||
-            strnlen(text + 11, 9) < 9)
+        if (!begins_with_date(text) || (text[10] != 'T' && text[10] != 't'))
                 return false;
-        const char *time = text + 11;
+        const char *time = text + 11, *end = time + strcspn(time, "Tt");
+        if (end - time < 9)
+                return false;
         int hour = digits(time, 2), minute = digits(time + 3, 2), second = digits(time + 6, 2);
         if (hour < 0 || hour > 23 || minute < 0 || minute > 59 || second < 0 || second > 59 ||
             time[2] != ':' || time[5] != ':')
                 return false;
         time += 8;
-        if (time[0] && isdigit((unsigned char)time[1]) && !(time[0] == '+' || time[0] == '-'))
-                for (time++; isdigit((unsigned char)*time);)
-                        time++;
-        if (strcasecmp(time, "z") == 0)
+        if (is_zone(time, (size_t)(end - time)))
                 return true;
-        return strlen(time) == 6 && (*time == '+' || *time == '-') && digits(time + 1, 2) >= 0 &&
-               time[3] == ':' && digits(time + 4, 2) >= 0;
+        if (*time == '\n')
+                return false;
+        for (time++; time < end && ((unsigned char)*time & 0xc0) == 0x80;)
+                time++; /* the further bytes of the character */
+        size_t n_digits = strspn(time, "0123456789");
+        return n_digits > 0 && is_zone(time + n_digits, (size_t)(end - time) - n_digits);
 }
 
 /* Go's time.ParseDuration: "1h30m", "-1.5s", "0". */

@@ -62,7 +62,8 @@ static void check_validations(struct hfd_structure *structure, const struct hf__
         hfd_structure_check_pattern(structure, props, path);
 }
 
-/* Adds a cause for each keyword that a value validation must not have. */
+/* Adds a cause for each keyword that a value validation must not have. As in Kubernetes, a flag
+ * that is false counts as absent, and so does `additionalProperties: false`. */
 static void forbid_keywords(struct hfd_structure *structure, const struct hf__json *props,
                             const struct hfd_structure_path *path) {
         static const struct {

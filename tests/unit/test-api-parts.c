@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The bodies of scales, bindings and evictions: their mistakes, and what is made of them. */
+#undef NDEBUG
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "api_core_request.h"
+#include "api_fixture.h"
+#include "server/registry/base/options.h"
+#include "server/resources/rows/resource_table.h"
+#include "server/resources/workloads/workloads.h"
+
+static const struct hf_resource pods = {"", "v1", "pods"},
+                                deployments = {"apps", "v1", "deployments"};
+
+#define CONTAINERS "\"containers\":[{\"name\":\"c\",\"image\":\"i\"}]"
+
+static void create_objects(struct api_fixture *f) {
+        api_fixture_make(f, pods, "default",
+                         "{\"metadata\":{\"name\":\"p\"},\"spec\":{" CONTAINERS "}}");
+        api_fixture_make(f, deployments, "default",
+                         "{\"metadata\":{\"name\":\"d\"},\"spec\":{\"selector\":{\"matchLabels\":{"
+                         "\"z\":\"1\",\"b\":\"2\"}},\"template\":{\"metadata\":{\"labels\":{"
+                         "\"z\":\"1\",\"b\":\"2\"}},\"spec\":{" CONTAINERS "}}}}");
+        assert_int_equal(api_fixture_get(f, pods, "default", "p"), 0);
+        assert_int_equal(api_fixture_get(f, deployments, "default", "d"), 0);
+}
+
+/* Sends a request to a part, as handlers/rest/rest.c makes it. Returns the HTTP code.
+ * *ret_warnings: the mistakes in the body, valid until the next call. */
+static int ask(struct api_fixture *f, enum hfd_verb verb, enum hfd_patch patch,
+               enum hfd_subresource part, const char *query, const char *body,
+               const char **ret_warnings) {
+        static struct api_core_request request;
+        const struct hf_resource of = part == HFD_SUB_SCALE ? deployments : pods;
+        struct hfd_response answer = {0};
+
+        request = (struct api_core_request){.request = {.verb = verb,
+                                                        .patch = patch,
+                                                        .subresource = part,
+                                                        .resource = hfd_resource_of_part(part),
+                                                        .ns = "default",
+                                                        .body = body,
+                                                        .n_body = strlen(body)}};
+        request.request.part_of = hfd_resource_find(of.group, of.version, of.plural);
+        (void)snprintf(request.request.name, sizeof request.request.name, "%s",
+                       part == HFD_SUB_SCALE ? "d" : "p");
+        assert_true(hfd_options_parse(&request.request, query, &answer));
+        (void)api_core_request_run(f->registry, &request);
+        (void)api_fixture_set_last(f, &request.response);
+        if (ret_warnings)
+                *ret_warnings = request.warnings;
+        return f->last.status.http_code;
+}
+
+static void expect_replicas(struct api_fixture *f, const char *replicas) {
+        char member[40];
+
+        assert_int_equal(api_fixture_get(f, deployments, "default", "d"), 0);
+        (void)snprintf(member, sizeof member, "\"replicas\":%s", replicas);
+        assert_non_null(strstr(f->last.body, member));
+}
+
+static void test_the_last_of_duplicate_fields_counts_in_a_part(void **state) {
+        struct api_fixture *f = *state;
+        const char *warnings;
+
+        create_objects(f);
+        assert_int_equal(ask(f, HFD_UPDATE, 0, HFD_SUB_SCALE, "",
+                             "{\"metadata\":{\"name\":\"d\"},\"spec\":{\"replicas\":2,"
+                             "\"replicas\":3},\"more\":1}",
+                             &warnings),
+                         200);
+        assert_string_equal(warnings, "duplicate field \"spec.replicas\"\nunknown field \"more\"");
+        expect_replicas(f, "3");
+        assert_int_equal(ask(f, HFD_PATCH, HFD_PATCH_MERGE, HFD_SUB_SCALE, "",
+                             "{\"spec\":{\"replicas\":4},\"spec\":{\"replicas\":5,\"x\":1}}",
+                             &warnings),
+                         200);
+        assert_string_equal(warnings, "duplicate field \"spec\"\nunknown field \"spec.x\"");
+        expect_replicas(f, "5");
+        assert_int_equal(ask(f, HFD_CREATE, 0, HFD_SUB_BINDING, "",
+                             "{\"metadata\":{\"name\":\"p\"},\"target\":{\"name\":\"a\","
+                             "\"name\":\"b\"}}",
+                             &warnings),
+                         201);
+        assert_string_equal(warnings, "duplicate field \"target.name\"");
+        assert_int_equal(api_fixture_get(f, pods, "default", "p"), 0);
+        assert_string_equal(api_fixture_text_at(f, "spec.nodeName"), "b");
+        assert_int_equal(ask(f, HFD_CREATE, 0, HFD_SUB_EVICTION, "",
+                             "{\"metadata\":{\"name\":\"p\"},\"deleteOptions\":{"
+                             "\"preconditions\":{\"uid\":\"other\"}},\"deleteOptions\":{}}",
+                             &warnings),
+                         201);
+        assert_string_equal(warnings, "duplicate field \"deleteOptions\"");
+        assert_int_equal(api_fixture_get(f, pods, "default", "p"), HF_E_NOT_FOUND);
+}
+
+static void test_a_part_with_mistakes_is_refused_in_strict_mode(void **state) {
+        struct api_fixture *f = *state;
+
+        create_objects(f);
+        assert_int_equal(ask(f, HFD_UPDATE, 0, HFD_SUB_SCALE, "fieldValidation=Strict",
+                             "{\"metadata\":{\"name\":\"d\"},\"spec\":{\"replicas\":2,"
+                             "\"replicas\":3},\"more\":1}",
+                             NULL),
+                         400);
+        api_fixture_expect_failure(f, 400, "BadRequest",
+                                   "Scale in version \"v1\" cannot be handled as a Scale: strict "
+                                   "decoding error: duplicate field \"spec.replicas\", unknown "
+                                   "field \"more\"");
+        assert_int_equal(ask(f, HFD_PATCH, HFD_PATCH_MERGE, HFD_SUB_SCALE, "fieldValidation=Strict",
+                             "{\"spec\":{\"replicas\":4},\"spec\":{\"replicas\":5}}", NULL),
+                         422);
+        assert_non_null(
+                strstr(f->last.status.message, "strict decoding error: duplicate field \"spec\""));
+        assert_int_equal(ask(f, HFD_PATCH, HFD_PATCH_APPLY, HFD_SUB_SCALE,
+                             "fieldManager=m&force=true",
+                             "{\"apiVersion\":\"autoscaling/v1\",\"kind\":\"Scale\",\"spec\":{"
+                             "\"replicas\":5,\"more\":1}}",
+                             NULL),
+                         500);
+        assert_non_null(strstr(f->last.status.message, ".spec.more: field not declared in schema"));
+        assert_int_equal(ask(f, HFD_PATCH, HFD_PATCH_APPLY, HFD_SUB_SCALE,
+                             "fieldManager=m&force=true&fieldValidation=Strict",
+                             "{\"apiVersion\":\"autoscaling/v1\",\"kind\":\"Scale\",\"spec\":{"
+                             "\"replicas\":5,\"replicas\":6}}",
+                             NULL),
+                         400);
+        assert_non_null(strstr(f->last.status.message, "duplicate field \"spec.replicas\""));
+        expect_replicas(f, "1");
+        assert_int_equal(ask(f, HFD_CREATE, 0, HFD_SUB_EVICTION, "fieldValidation=Strict",
+                             "{\"metadata\":{\"name\":\"p\"},\"deleteOption\":{}}", NULL),
+                         400);
+        assert_int_equal(api_fixture_get(f, pods, "default", "p"), 0);
+}
+
+static void test_the_body_of_a_part_is_utf8(void **state) {
+        struct api_fixture *f = *state;
+
+        create_objects(f);
+        assert_int_equal(ask(f, HFD_PATCH, HFD_PATCH_MERGE, HFD_SUB_SCALE, "",
+                             "{\"metadata\":{\"annotations\":{\"a\":\"\xff\"}}}", NULL),
+                         400);
+        assert_int_equal(ask(f, HFD_CREATE, 0, HFD_SUB_BINDING, "",
+                             "{\"metadata\":{\"annotations\":{\"a\":\"\xff\"}},\"target\":{"
+                             "\"name\":\"a\"}}",
+                             NULL),
+                         400);
+}
+
+static void test_the_selector_of_a_scale_is_sorted(void **state) {
+        struct api_fixture *f = *state;
+
+        create_objects(f);
+        assert_int_equal(ask(f, HFD_GET, 0, HFD_SUB_SCALE, "", "", NULL), 200);
+        assert_string_equal(api_fixture_text_at(f, "status.selector"), "b=2,z=1");
+}
+
+int main(void) {
+        hfd_resources_add_workloads();
+        const struct CMUnitTest tests[] = {
+                API_TEST(test_the_last_of_duplicate_fields_counts_in_a_part),
+                API_TEST(test_a_part_with_mistakes_is_refused_in_strict_mode),
+                API_TEST(test_the_body_of_a_part_is_utf8),
+                API_TEST(test_the_selector_of_a_scale_is_sorted),
+        };
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
