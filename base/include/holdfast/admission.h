@@ -31,10 +31,10 @@
 extern "C" {
 #endif
 
-/* One write. Everything is borrowed for the call. No text is NULL, unless its comment says so. */
+/* One write. Everything is borrowed for the call. No text is NULL, unless its comment says so. A
+ * plug-in reads no member beyond `size`. */
 struct hf_admission_request {
-        /* sizeof(struct hf_admission_request) of the server; read no member beyond it. */
-        size_t size;
+        size_t size;           /* sizeof(struct hf_admission_request) of the server */
         const char *operation; /* "CREATE", "UPDATE" or "DELETE" */
         const char *group;     /* "" = the core group */
         const char *version;   /* the version of the object */
