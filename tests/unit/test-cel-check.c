@@ -63,6 +63,9 @@ static void test_refuses_what_does_not_fit(void **state) {
                                        "'(int, int, int)'"},
                 {"[?1]", "? 1:3: expected type 'optional_type(int)' but found 'int'"},
                 {"s.matches('(')", "? 1:11: invalid matches argument"},
+                /* Only a limit that Kubernetes does not have refuses it. */
+                {"s.matches('((a?){1000}){1}((b?){1000}){1}((c?){1000}){1}')",
+                 "? 1:11: invalid matches argument: error parsing regexp: expression too large"},
                 {"timestamp('x')", "? 1:11: invalid timestamp argument"},
                 {"duration('1')", "? 1:10: invalid duration argument"},
         };

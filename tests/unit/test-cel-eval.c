@@ -134,6 +134,16 @@ static void test_optional_values(void **state) {
                 {"m.?a.optFlatMap(v, m.?b)", "= optional.none()"},
                 {"dyn(m.?a).optMap(v, v + 1)", "= optional(2)"},
                 {"dyn(i).optMap(v, v + 1)", "! no such overload"},
+                {"[?dyn(s)]",
+                 "! cannot initialize optional list element from non-optional value hello"},
+                {"{?'a': dyn(i)}",
+                 "! cannot initialize optional entry 'a' from non-optional value 7"},
+                {"{?1: dyn(true)}",
+                 "! cannot initialize optional entry '1' from non-optional value true"},
+                {"[?dyn(1.5)]",
+                 "! cannot initialize optional list element from non-optional value 1.5"},
+                {"[?dyn(l)]",
+                 "! cannot initialize optional list element from non-optional value list"},
         };
 
         CEL_CHECK(cases);
