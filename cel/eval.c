@@ -18,6 +18,7 @@
 #include "base/strbuf.h"
 #include "cel/charge.h"
 #include "cel/fold.h"
+#include "cel/functions/tables.h"
 #include "cel/library.h"
 #include "cel/values/number_text.h"
 
@@ -74,8 +75,9 @@ static struct hf__cel_value eval_select(struct hf__cel_run *run, const struct hf
                 operand = *operand.as.optional;
                 optional = true;
         }
-        if (optional && operand.kind != HF__CEL_MAP && operand.kind != HF__CEL_OBJECT)
-                return no_overload();
+        /* As in cel-go, a value of another kind just has no such field. */
+        if (operand.kind == HF__CEL_LIST)
+                return hf__cel_error_text("unsupported index type 'string' in list");
         value = find_field(run, operand, node, &found);
         if (hf__cel_is_error(value))
                 return value;
@@ -173,6 +175,9 @@ static struct hf__cel_value not_taken(struct hf__cel_run *run, const char *funct
         char types[300] = "";
         size_t at = 0;
 
+        /* What is no container has no elements, and a list none at what is no number. */
+        if (strcmp(function, "_[_]") == 0 || strcmp(function, "_[?_]") == 0)
+                return hf__cel_index_any(run, args, function[2] == '?');
         if (strchr("_@-!", *function)) /* an operator: _+_, @in, -_, !_ */
                 return no_overload();
         for (size_t i = 0; i < sizeof plain / sizeof plain[0]; i++)
