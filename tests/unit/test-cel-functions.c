@@ -233,6 +233,9 @@ static void test_a_literal_format_is_checked_before_it_is_evaluated(void **state
 static void test_lists_and_sets(void **state) {
         static const struct cel_case cases[] = {
                 {"[1, 1, 2].isSorted() && !['b', 'a'].isSorted()", "= true"},
+                {"[1.5, 0.0 / 0.0, 1.0].isSorted() && ![2.5, 1.5, 0.0 / 0.0].isSorted()", "= true"},
+                {"dyn([2, 'a', 1]).isSorted()", "= true"},
+                {"dyn([1, null]).isSorted()", "! no such overload"},
                 {"l.sum() + l.min() + l.max()", "= 10"},
                 {"[].sum() == 0", "= true"},
                 {"[0.5, 0.5].sum()", "= double 1"},
