@@ -131,11 +131,11 @@ static void check_pair(struct hf__cel_checker *c, struct hf__cel_node *node) {
 /* A call like sets.contains(a, b) was parsed as a call of a member of `sets`. Turns it into a call
  * of the function with this long name. Returns the number of overloads; 0: there are none, and
  * nothing has changed. This comes before the members, because CEL prefers the longest name that is
- * declared. */
+ * declared; as in cel-go also if `sets` is a local variable. */
 static size_t resolve_qualified(struct hf__cel_checker *c, struct hf__cel_node *node,
                                 const struct hf__cel_overload *const **ret_overloads) {
         char name[HF__CEL_NAME_MAX_BYTES];
-        size_t n = hf__cel_check_chain(c, node->as.call.args[0], name);
+        size_t n = hf__cel_check_chain(node->as.call.args[0], name);
         size_t n_function = strlen(node->as.call.function);
 
         if (n == 0 || n + 1 + n_function >= sizeof name)
@@ -153,6 +153,7 @@ static size_t resolve_qualified(struct hf__cel_checker *c, struct hf__cel_node *
 }
 
 void hf__cel_check_call(struct hf__cel_checker *c, struct hf__cel_node *node) {
+        const char *function = node->as.call.function;
         const struct hf__cel_overload *const *overloads;
         size_t n = 0;
 
@@ -169,13 +170,14 @@ void hf__cel_check_call(struct hf__cel_checker *c, struct hf__cel_node *node) {
         for (uint32_t i = 0; i < node->as.call.n_args; i++)
                 hf__cel_check_node(c, node->as.call.args[i]);
         if (n == 0)
-                n = hf__cel_library_find(c->declarations->functions, node->as.call.function,
-                                         &overloads);
+                n = hf__cel_library_find(c->declarations->functions,
+                                         function + (function[0] == '.' ? 1 : 0), &overloads);
         if (n == 0) {
-                hf__cel_check_undeclared(c, node->at, node->as.call.function);
+                hf__cel_check_undeclared(c, node->at, function);
                 node->type = hf__cel_check_error_type();
                 return;
         }
+        node->as.call.function = overloads[0]->name;
         check_function(c, node, overloads, n);
         /* The overloads of orValue and or have given the type. From here on they are operators, so
          * that the evaluator can leave the argument out. */

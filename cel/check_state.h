@@ -49,10 +49,9 @@ hf__cel_check_overloads(struct hf__cel_checker *c, bool member, uint32_t n_args,
                         const struct hf__cel_overload *const *overloads, size_t n,
                         const struct hf__cel_type *const *types,
                         const struct hf__cel_overload **matching, uint16_t *ret_n);
-/* Writes the name of a chain of fields, "a.b.c", with a NUL, and returns its length. 0: the node is
- * not such a chain, or the chain begins with a local variable or is too long. */
-size_t hf__cel_check_chain(const struct hf__cel_checker *c, const struct hf__cel_node *node,
-                           char out[HF__CEL_NAME_MAX_BYTES]);
+/* Writes the name of a chain of fields, "a.b.c", with a NUL but without a leading dot, and returns
+ * its length. 0: the node is not such a chain, or the chain is too long. */
+size_t hf__cel_check_chain(const struct hf__cel_node *node, char out[HF__CEL_NAME_MAX_BYTES]);
 
 /* Adds the issue that a name is not declared. */
 void hf__cel_check_undeclared(struct hf__cel_checker *c, uint32_t at, const char *name);

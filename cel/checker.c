@@ -93,45 +93,48 @@ static int find_local(const struct hf__cel_checker *c, const char *name) {
         return -1;
 }
 
-/* With a leading dot a name means the root container, which is the only one here. No local has such
- * a name, so the dot reaches a variable that a macro hides. */
+/* With a leading dot a name means the root container, which is the only one here. As in cel-go 0.26
+ * the dot does not reach past a local variable. */
 static void check_name(struct hf__cel_checker *c, struct hf__cel_node *node) {
         const char *name = node->as.name.name.text;
-        int local = find_local(c, name);
+        const char *plain = name + (name[0] == '.' ? 1 : 0);
+        int local = find_local(c, plain);
 
         node->type = hf__cel_check_error_type();
         if (local >= 0) {
                 node->as.name.scope = HF__CEL_SCOPE_LOCAL;
                 node->as.name.slot = (uint32_t)local;
                 node->type = c->locals[local].type;
-        } else if (!resolve_global(c, node, name[0] == '.' ? name + 1 : name)) {
+        } else if (!resolve_global(c, node, plain)) {
                 hf__cel_check_undeclared(c, node->at, name);
         }
 }
 
-size_t hf__cel_check_chain(const struct hf__cel_checker *c, const struct hf__cel_node *node,
-                           char out[HF__CEL_NAME_MAX_BYTES]) {
+size_t hf__cel_check_chain(const struct hf__cel_node *node, char out[HF__CEL_NAME_MAX_BYTES]) {
         const struct hf__cel_name *name;
+        const char *text;
+        size_t n_text;
         size_t n = 0;
 
         if (node->kind == HF__CEL_NODE_NAME) {
                 name = &node->as.name.name;
-                if (find_local(c, name->text) >= 0)
-                        return 0;
         } else if (node->kind == HF__CEL_NODE_SELECT && !node->optional) {
                 name = &node->as.select.field;
-                n = hf__cel_check_chain(c, node->as.select.operand, out);
+                n = hf__cel_check_chain(node->as.select.operand, out);
                 if (n == 0)
                         return 0;
                 out[n++] = '.';
         } else {
                 return 0;
         }
+        /* The names of a chain have no dot but the leading one of the first. */
+        text = name->text + (n == 0 && name->text[0] == '.' ? 1 : 0);
+        n_text = strlen(text);
         /* No declared name is that long, so the chain is no name but fields of a value. */
-        if (n + name->n + 1 >= HF__CEL_NAME_MAX_BYTES)
+        if (n + n_text + 1 >= HF__CEL_NAME_MAX_BYTES)
                 return 0;
-        memcpy(out + n, name->text, name->n + 1);
-        return n + name->n;
+        memcpy(out + n, text, n_text + 1);
+        return n + n_text;
 }
 
 /* A type that inference has not determined becomes dyn when a field is selected: then the
@@ -172,8 +175,8 @@ static const struct hf__cel_type *field_type(struct hf__cel_checker *c,
 static void check_select(struct hf__cel_checker *c, struct hf__cel_node *node) {
         char name[HF__CEL_NAME_MAX_BYTES];
 
-        if (node->kind == HF__CEL_NODE_SELECT && hf__cel_check_chain(c, node, name) > 0 &&
-            resolve_global(c, node, name[0] == '.' ? name + 1 : name))
+        if (node->kind == HF__CEL_NODE_SELECT && hf__cel_check_chain(node, name) > 0 &&
+            resolve_global(c, node, name))
                 return;
         hf__cel_check_node(c, node->as.select.operand);
         node->type = field_type(c, node);

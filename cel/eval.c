@@ -11,12 +11,16 @@
 #include "cel/eval.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "base/strbuf.h"
 #include "cel/charge.h"
 #include "cel/fold.h"
+#include "cel/functions/tables.h"
 #include "cel/library.h"
+#include "cel/values/number_text.h"
 
 /* The costs of cel-go for constructing values. They do not depend on the number of elements, which
  * are charged as they are evaluated. */
@@ -71,8 +75,9 @@ static struct hf__cel_value eval_select(struct hf__cel_run *run, const struct hf
                 operand = *operand.as.optional;
                 optional = true;
         }
-        if (optional && operand.kind != HF__CEL_MAP && operand.kind != HF__CEL_OBJECT)
-                return no_overload();
+        /* As in cel-go, a value of another kind just has no such field. */
+        if (operand.kind == HF__CEL_LIST)
+                return hf__cel_error_text("unsupported index type 'string' in list");
         value = find_field(run, operand, node, &found);
         if (hf__cel_is_error(value))
                 return value;
@@ -170,6 +175,9 @@ static struct hf__cel_value not_taken(struct hf__cel_run *run, const char *funct
         char types[300] = "";
         size_t at = 0;
 
+        /* What is no container has no elements, and a list none at what is no number. */
+        if (strcmp(function, "_[_]") == 0 || strcmp(function, "_[?_]") == 0)
+                return hf__cel_index_any(run, args, function[2] == '?');
         if (strchr("_@-!", *function)) /* an operator: _+_, @in, -_, !_ */
                 return no_overload();
         for (size_t i = 0; i < sizeof plain / sizeof plain[0]; i++)
@@ -226,14 +234,49 @@ static struct hf__cel_value eval_call(struct hf__cel_run *run, const struct hf__
         return eval_function(run, node);
 }
 
+/* Writes a value for a message as cel-go does, but of one without a short text only its type. */
+static void print_value(struct hf__strbuf *out, struct hf__cel_value value) {
+        switch (value.kind) {
+        case HF__CEL_STRING:
+                hf__strbuf_add(out, value.as.text, value.n > 200 ? 200 : value.n);
+                break;
+        case HF__CEL_INT: hf__strbuf_printf(out, "%lld", (long long)value.as.i); break;
+        case HF__CEL_UINT: hf__strbuf_u64(out, value.as.u); break;
+        case HF__CEL_DOUBLE: hf__cel_double_print(out, value.as.d); break;
+        case HF__CEL_BOOL: hf__strbuf_puts(out, value.as.boolean ? "true" : "false"); break;
+        default: hf__strbuf_puts(out, hf__cel_type_name(hf__cel_value_type(value))); break;
+        }
+}
+
+/* The error that what is marked with ? is not an optional. key: of the entry of a map; NULL: it is
+ * the element of a list. */
+static struct hf__cel_value not_optional(struct hf__cel_run *run, const struct hf__cel_value *key,
+                                         struct hf__cel_value value) {
+        struct hf__strbuf text = {.max = 500};
+        struct hf__cel_value error;
+
+        hf__strbuf_puts(&text, key ? "cannot initialize optional entry '"
+                                   : "cannot initialize optional list element");
+        if (key)
+                print_value(&text, *key);
+        hf__strbuf_puts(&text, key ? "' from non-optional value " : " from non-optional value ");
+        print_value(&text, value);
+        if (text.error != 0)
+                run->failed = -ENOMEM;
+        error = text.error == 0 ? hf__cel_errorf(run, "%s", text.data) : hf__cel_failure(run);
+        hf__strbuf_done(&text);
+        return error;
+}
+
 /* Replaces the optional *value by the value that it holds. False: it holds none. An error stays as
- * it is, and another value that is not an optional becomes an error; the result is then true. */
-static bool unwrap_optional(struct hf__cel_run *run, struct hf__cel_value *value) {
+ * it is, and another value that is not an optional becomes an error; the result is then true. key:
+ * see not_optional. */
+static bool unwrap_optional(struct hf__cel_run *run, const struct hf__cel_value *key,
+                            struct hf__cel_value *value) {
         if (hf__cel_is_error(*value))
                 return true;
         if (value->kind != HF__CEL_OPTIONAL) {
-                *value = hf__cel_errorf(run, "cannot initialize optional list element from "
-                                             "non-optional value");
+                *value = not_optional(run, key, *value);
                 return true;
         }
         if (!value->as.optional)
@@ -253,7 +296,7 @@ static struct hf__cel_value eval_list(struct hf__cel_run *run, const struct hf__
                 struct hf__cel_value value = hf__cel_eval_node(run, node->as.list.items[i]);
 
                 if (node->as.list.optional && node->as.list.optional[i] &&
-                    !unwrap_optional(run, &value))
+                    !unwrap_optional(run, NULL, &value))
                         continue;
                 if (hf__cel_is_error(value))
                         return value;
@@ -286,7 +329,7 @@ static struct hf__cel_value eval_map(struct hf__cel_run *run, const struct hf__c
                 if (hf__cel_is_error(entries[n].key))
                         return entries[n].key;
                 value = hf__cel_eval_node(run, pair->value);
-                if (pair->optional && !unwrap_optional(run, &value))
+                if (pair->optional && !unwrap_optional(run, &entries[n].key, &value))
                         continue;
                 if (hf__cel_is_error(value))
                         return value;

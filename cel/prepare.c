@@ -98,7 +98,8 @@ static void prepare_map(struct preparer *p, struct hf__cel_node *node) {
                 fold_node(p, node);
 }
 
-/* A literal pattern is compiled once. If it is invalid or too large, the expression is refused. A
+/* A literal pattern is compiled once. If it is invalid, the expression is refused with the message
+ * of Kubernetes; if only a limit refuses it that Kubernetes does not have, the issue says so. A
  * pattern that the evaluation computes is compiled when it is wanted
  * (functions/computed_pattern.c). */
 static void prepare_pattern(struct preparer *p, struct hf__cel_node *node) {
@@ -106,7 +107,7 @@ static void prepare_pattern(struct preparer *p, struct hf__cel_node *node) {
         const struct hf__cel_regex *regex;
         char message[400] = "the pattern is too long";
         uint64_t work = 0;
-        int r = HF_E_INVALID;
+        int r = HF_E_TOO_LARGE;
 
         if (p->full || !is_const(pattern) || pattern->as.constant.kind != HF__CEL_STRING)
                 return;
@@ -117,8 +118,9 @@ static void prepare_pattern(struct preparer *p, struct hf__cel_node *node) {
         if (r < 0)
                 p->r = r;
         else if (r > 0)
-                hf__cel_issues_add(p->issues, pattern->at, "invalid %s argument",
-                                   node->as.call.function);
+                hf__cel_issues_add(p->issues, pattern->at, "invalid %s argument%s%s",
+                                   node->as.call.function, r == HF_E_TOO_LARGE ? ": " : "",
+                                   r == HF_E_TOO_LARGE ? message : "");
         else
                 node->as.call.prepared = regex;
         p->work += work;

@@ -124,7 +124,8 @@ static struct hf__cel_value add_text(struct hf__cel_run *run, const struct hf__c
                                               : hf__cel_bytes(text, length);
 }
 
-/* If one list is empty, the other one itself is the result, without a copy. */
+/* If one list is empty, the other one itself is the result, without a copy; but the sum of an empty
+ * list of the type set or map is of that type. */
 static struct hf__cel_value add_list(struct hf__cel_run *run, const struct hf__cel_value *args,
                                      unsigned n) {
         const struct hf__cel_list *a = args[0].as.list;
@@ -132,7 +133,7 @@ static struct hf__cel_value add_list(struct hf__cel_run *run, const struct hf__c
         struct hf__cel_value *items;
         struct hf__cel_value list;
 
-        if (a->n == 0)
+        if (a->n == 0 && !a->key)
                 return args[1];
         if (b->n == 0)
                 return args[0];
@@ -188,13 +189,10 @@ static struct hf__cel_value add_time(struct hf__cel_run *run, const struct hf__c
 
 static struct hf__cel_value subtract_duration(struct hf__cel_run *run,
                                               const struct hf__cel_value *args, unsigned n) {
-        struct hf__cel_value later;
-
-        if (args[1].as.i != INT64_MIN)
-                return hf__cel_timestamp_add(args[0], -args[1].as.i);
-        /* -INT64_MIN would overflow, so 2^63 nanoseconds are added in two parts. */
-        later = hf__cel_timestamp_add(args[0], INT64_MAX);
-        return hf__cel_is_error(later) ? later : hf__cel_timestamp_add(later, 1);
+        /* As in cel-go, which adds the negated duration. */
+        if (args[1].as.i == INT64_MIN)
+                return int_overflow();
+        return hf__cel_timestamp_add(args[0], -args[1].as.i);
 }
 
 static struct hf__cel_value subtract_times(struct hf__cel_run *run,

@@ -9,23 +9,37 @@
 #include "cel/functions/tables.h"
 #include "cel/values/timestamp.h"
 
-/* Neighbours with equal values are sorted. Two neighbours that cannot be compared are an error,
- * unless an earlier pair is in the wrong order: that pair ends the search with false, as in
- * Kubernetes. */
+static bool has_order(struct hf__cel_value value) {
+        switch (value.kind) {
+        case HF__CEL_BOOL:
+        case HF__CEL_STRING:
+        case HF__CEL_BYTES:
+        case HF__CEL_TIMESTAMP:
+        case HF__CEL_DURATION: return true;
+        default: return hf__cel_is_number(value);
+        }
+}
+
+/* Neighbours with equal values are sorted. As in Kubernetes, so are those whose types have an order
+ * but that have none with each other: a NaN, or a text beside a number. */
 static struct hf__cel_value is_sorted(struct hf__cel_run *run, const struct hf__cel_value *args,
                                       unsigned n) {
         const struct hf__cel_list *list = args[0].as.list;
 
-        for (size_t i = 1; i < list->n; i++) {
+        for (size_t i = 0; i < list->n; i++) {
+                struct hf__cel_value item = hf__cel_list_at(list, i);
                 struct hf__cel_value error;
                 int order;
 
-                if (!hf__cel_order(run, hf__cel_list_at(list, i - 1), hf__cel_list_at(list, i),
-                                   &order, &error))
-                        return error;
+                if (hf__cel_is_error(item))
+                        return item;
+                if (!has_order(item))
+                        return hf__cel_error_text("no such overload");
                 /* After a failure the order is not known. The evaluator looks at run->failed, so
                  * the result does not count. */
-                if (order > 0 || run->failed != 0)
+                if (i > 0 &&
+                    hf__cel_order(run, hf__cel_list_at(list, i - 1), item, &order, &error) &&
+                    (order > 0 || run->failed != 0))
                         return hf__cel_bool(false);
         }
         return hf__cel_bool(true);
@@ -88,17 +102,6 @@ static struct hf__cel_value sum_doubles(struct hf__cel_run *run, const struct hf
 static struct hf__cel_value sum_durations(struct hf__cel_run *run, const struct hf__cel_value *args,
                                           unsigned n) {
         return sum_of_list(args[0].as.list, hf__cel_duration(0));
-}
-
-static bool has_order(struct hf__cel_value value) {
-        switch (value.kind) {
-        case HF__CEL_BOOL:
-        case HF__CEL_STRING:
-        case HF__CEL_BYTES:
-        case HF__CEL_TIMESTAMP:
-        case HF__CEL_DURATION: return true;
-        default: return hf__cel_is_number(value);
-        }
 }
 
 /* Of equal elements the first one is the result. An element whose type has an order, but that has

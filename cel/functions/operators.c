@@ -8,7 +8,9 @@
  */
 #include <math.h>
 
+#include "base/strbuf.h"
 #include "cel/functions/tables.h"
+#include "cel/values/number_text.h"
 
 /* Four functions and not one with a parameter: the table calls functions by one signature, and the
  * evaluator does not tell them which row has led to the call. */
@@ -72,7 +74,27 @@ static bool as_index(struct hf__cel_value value, int64_t *ret_index) {
         return false;
 }
 
-/* Finds an element of a list or map. *ret_found: there is one. Otherwise the result is an error. */
+/* The error that a value is no index of a list. */
+static struct hf__cel_value bad_index(struct hf__cel_run *run, struct hf__cel_value key) {
+        if (key.kind == HF__CEL_DOUBLE) {
+                struct hf__strbuf text = {.max = 400};
+                struct hf__cel_value error;
+
+                hf__cel_double_print(&text, key.as.d);
+                error = hf__cel_errorf(run, "unsupported index value %s in list",
+                                       text.error == 0 ? text.data : "");
+                hf__strbuf_done(&text);
+                return error;
+        }
+        if (key.kind == HF__CEL_UINT)
+                return hf__cel_errorf(run, "unsupported index value %llu in list",
+                                      (unsigned long long)key.as.u);
+        return hf__cel_errorf(run, "unsupported index type '%.60s' in list",
+                              hf__cel_type_name(hf__cel_value_type(key)));
+}
+
+/* Finds an element of a list or map; another value has none. *ret_found: there is one. Otherwise
+ * the result is an error. */
 static struct hf__cel_value find_in_container(struct hf__cel_run *run,
                                               struct hf__cel_value container,
                                               struct hf__cel_value key, bool *ret_found) {
@@ -87,11 +109,12 @@ static struct hf__cel_value find_in_container(struct hf__cel_run *run,
                         return hf__cel_list_at(list, (size_t)i);
                 *ret_found = false;
                 if (!as_index(key, &i))
-                        return hf__cel_error_text("unsupported index value in list");
+                        return bad_index(run, key);
                 return hf__cel_errorf(run, "index out of bounds: %lld", (long long)i);
         }
         /* A double can find an int, so it is looked up, although no key is a double. */
-        if (key.kind == HF__CEL_BOOL || key.kind == HF__CEL_STRING || hf__cel_is_number(key)) {
+        if ((container.kind == HF__CEL_MAP || container.kind == HF__CEL_OBJECT) &&
+            (key.kind == HF__CEL_BOOL || key.kind == HF__CEL_STRING || hf__cel_is_number(key))) {
                 if (hf__cel_map_find(container.as.map, key, &value))
                         return value;
         }
@@ -122,6 +145,7 @@ static struct hf__cel_value optional_at(struct hf__cel_run *run, const struct hf
                                         unsigned n) {
         struct hf__cel_value container = args[0];
         struct hf__cel_value value;
+        int64_t i;
         bool found;
 
         if (container.kind == HF__CEL_OPTIONAL) {
@@ -129,11 +153,18 @@ static struct hf__cel_value optional_at(struct hf__cel_run *run, const struct hf
                         return container;
                 container = *container.as.optional;
         }
-        if (container.kind != HF__CEL_LIST && container.kind != HF__CEL_MAP &&
-            container.kind != HF__CEL_OBJECT)
-                return hf__cel_error_text("no such overload");
         value = find_in_container(run, container, args[1], &found);
+        if (container.kind == HF__CEL_LIST && !as_index(args[1], &i))
+                return value;
         return found ? hf__cel_optional_of(run, value) : hf__cel_optional_none();
+}
+
+struct hf__cel_value hf__cel_index_any(struct hf__cel_run *run, const struct hf__cel_value *args,
+                                       bool optional) {
+        if (!hf__cel_spend(run, 1))
+                return hf__cel_failure(run);
+        return optional || args[0].kind == HF__CEL_OPTIONAL ? optional_at(run, args, 2)
+                                                            : call_at(run, args, 2);
 }
 
 /* Elements are compared as by ==, so a number is found among numbers of other types. Building a

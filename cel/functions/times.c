@@ -7,11 +7,13 @@
  */
 #include <string.h>
 
+#include "base/quote.h"
 #include "cel/functions/tables.h"
 #include "cel/values/declarations.h"
 #include "cel/values/timestamp.h"
 
-#define OFFSET_MAX (100 * 3600) /* seconds; no zone is that far from UTC, and no sum overflows */
+#define MINUTE     INT64_C(60000000000) /* nanoseconds */
+#define QUOTED_MAX 400                  /* bytes of a text that a message shows, in quotes */
 
 static bool is_named(struct hf__cel_value text, const char *name) {
         return text.n == strlen(name) && memcmp(text.as.text, name, text.n) == 0;
@@ -35,40 +37,49 @@ static struct hf__cel_value named_offset(struct hf__cel_run *run, struct hf__cel
                               text);
 }
 
-/* Reads a whole number as Go's Atoi does, but only of at most nine bytes. An error value: the text
- * is longer, or not a number. */
+/* Reads a whole number as Go's Atoi does, with its messages. */
 static struct hf__cel_value take_whole(struct hf__cel_run *run, const char *text, size_t n) {
-        size_t at = n > 0 && (text[0] == '-' || text[0] == '+') ? 1 : 0;
+        bool negative = n > 0 && text[0] == '-';
+        size_t at = negative || (n > 0 && text[0] == '+') ? 1 : 0;
+        bool valid = at < n;
+        bool fits = true;
         int64_t number = 0;
-        /* The limit keeps the number from overflowing. Longer texts need not be read: OFFSET_MAX
-         * refuses far smaller numbers. */
-        bool valid = at < n && n < 10;
+        char quoted[QUOTED_MAX];
 
+        if (!hf__cel_work(run, n / 16))
+                return hf__cel_failure(run);
         for (size_t i = at; valid && i < n; i++) {
-                valid = text[i] >= '0' && text[i] <= '9';
-                number = number * 10 + (text[i] - '0');
+                int64_t digit = text[i] - '0';
+
+                valid = digit >= 0 && digit <= 9;
+                fits = fits && !__builtin_mul_overflow(number, INT64_C(10), &number) &&
+                       !__builtin_add_overflow(number, negative ? -digit : digit, &number);
         }
-        if (!valid)
-                return hf__cel_errorf(run, "strconv.Atoi: parsing \"%.*s\": invalid syntax",
-                                      (int)(n > 100 ? 100 : n), text);
-        return hf__cel_int(text[0] == '-' ? -number : number);
+        if (valid && fits)
+                return hf__cel_int(number);
+        hf__quote_bytes(text, n, quoted, sizeof quoted);
+        return hf__cel_errorf(run, "strconv.Atoi: parsing %s: %s", quoted,
+                              valid ? "value out of range" : "invalid syntax");
 }
 
-/* Reads the offset of a zone such as "+02:30". */
+/* Reads the offset of a zone such as "+02:30". cel-go has no limit for it, so sums and products
+ * wrap as in Go. The nanoseconds fit into 64 bits, so the offset is at most 293 years. */
 static struct hf__cel_value fixed_offset(struct hf__cel_run *run, struct hf__cel_value zone,
                                          const char *colon, int64_t *ret_offset) {
         size_t n = (size_t)(colon - zone.as.text);
         struct hf__cel_value hours = take_whole(run, zone.as.text, n);
         struct hf__cel_value minutes = take_whole(run, colon + 1, zone.n - n - 1);
+        uint64_t sum;
+        int64_t nanoseconds;
 
         if (hf__cel_is_error(hours) || hf__cel_is_error(minutes))
                 return hf__cel_is_error(hours) ? hours : minutes;
         /* The sign stands before the hours and counts for both. It is read from the text, because
          * the hours of "-00:30" are 0. */
-        *ret_offset = hours.as.i * 60 + (zone.as.text[0] == '-' ? -minutes.as.i : minutes.as.i);
-        *ret_offset *= 60;
-        if (*ret_offset <= -OFFSET_MAX || *ret_offset >= OFFSET_MAX)
-                return hf__cel_errorf(run, "unknown time zone %.*s", (int)zone.n, zone.as.text);
+        sum = (uint64_t)hours.as.i * 60;
+        sum += zone.as.text[0] == '-' ? 0 - (uint64_t)minutes.as.i : (uint64_t)minutes.as.i;
+        nanoseconds = (int64_t)(sum * (uint64_t)MINUTE);
+        *ret_offset = nanoseconds / 1000000000;
         return hf__cel_null();
 }
 

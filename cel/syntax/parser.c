@@ -316,28 +316,49 @@ static struct hf__cel_node *parse_literal(struct parser *p, uint32_t at, bool ne
         return node;
 }
 
-/* Parses a name, and the arguments of the call if they follow it. */
-static struct hf__cel_node *parse_name(struct parser *p, bool leading_dot) {
+/* Reports that no name follows a dot. As ANTLR decides, the message shows what stands from the dot
+ * on, but of a word directly behind it only the word. */
+static void *refuse_after_dot(struct parser *p, uint32_t dot) {
+        const struct hf__cel_token *t = p->token;
+        uint32_t n = t->at + t->n - dot;
+
+        if (t->kind == HF__CEL_TOKEN_WORD && t->at == dot + 1 && !is_sign(p, "in"))
+                return refuse_token(p, "mismatched", "IDENTIFIER");
+        if (!p->failed)
+                hf__cel_issues_add(p->issues, t->at,
+                                   "Syntax error: no viable alternative at input '%.*s'",
+                                   n > 200 ? 200 : (int)n, p->text + dot);
+        p->failed = true;
+        return NULL;
+}
+
+/* Parses a name, and the arguments of the call if they follow it. dot: the token of a dot in front
+ * of the name, or NULL. */
+static struct hf__cel_node *parse_name(struct parser *p, const struct hf__cel_token *dot) {
         const struct hf__cel_token *t = p->token;
         struct hf__cel_name name;
         struct hf__cel_node *node;
         uint32_t open;
 
         if (t->kind != HF__CEL_TOKEN_NAME)
-                return refuse_token(p, "mismatched", "IDENTIFIER");
+                return refuse_after_dot(p, dot->at);
         name = token_name(p, t);
         if (!name.text)
                 return NULL;
         /* The grammar allows reserved words as fields (a.package) but not as names. Parsing goes
          * on, so that further mistakes are reported at once. */
         if (hf__cel_name_is_reserved(name.text))
-                hf__cel_issues_add(p->issues, t->at, "reserved identifier: %s", name.text);
-        if (leading_dot) {
-                name.text = hf__arena_text(p->arena, p->text + t->at - 1, t->n + 1);
-                /* There is white space between the dot and the name, so the byte before the name is
-                 * no dot. */
-                if (!name.text || name.text[0] != '.')
-                        return refuse_token(p, "mismatched", "IDENTIFIER");
+                hf__cel_issues_add(p->issues, dot ? dot->at : t->at, "reserved identifier: %s",
+                                   name.text);
+        if (dot) {
+                /* White space may stand between the dot and the name. */
+                char *text = hf__arena_alloc(p->arena, name.n + 2);
+
+                if (!text)
+                        return out_of_memory(p);
+                text[0] = '.';
+                memcpy(text + 1, name.text, name.n + 1);
+                name.text = text;
                 name.n++;
         }
         p->token++;
@@ -347,8 +368,10 @@ static struct hf__cel_node *parse_name(struct parser *p, bool leading_dot) {
 
                 if (!parse_args(p, &args))
                         return NULL;
-                node = new_call(p, name.text + (leading_dot ? 1 : 0), open, false, args);
-                if (node)
+                node = new_call(p, name.text, open, false, args);
+                /* A name with a leading dot is no macro, because macros are found by their names.
+                 */
+                if (node && !dot)
                         hf__cel_macro_expand(node, p->issues);
                 return node;
         }
@@ -381,13 +404,13 @@ static struct hf__cel_node *parse_primary(struct parser *p) {
         case HF__CEL_TOKEN_FLOAT:
         case HF__CEL_TOKEN_STRING:
         case HF__CEL_TOKEN_BYTES: return parse_literal(p, at, false);
-        case HF__CEL_TOKEN_NAME: return parse_name(p, false);
+        case HF__CEL_TOKEN_NAME: return parse_name(p, NULL);
         default: break;
         }
         if (is_sign(p, "true") || is_sign(p, "false") || is_sign(p, "null"))
                 return parse_word(p);
         if (accept_sign(p, "."))
-                return parse_name(p, true);
+                return parse_name(p, p->token - 1);
         if (accept_sign(p, "["))
                 return parse_list(p, at);
         if (accept_sign(p, "{"))
@@ -412,14 +435,9 @@ static struct hf__cel_node *parse_member(struct parser *p, struct hf__cel_node *
         struct hf__cel_name name;
         uint32_t open = t[0].n > 0 ? t[1].at : 0; /* after the END token there is none */
 
-        if (t->kind != HF__CEL_TOKEN_NAME && t->kind != HF__CEL_TOKEN_QUOTED_NAME) {
-                if (!p->failed)
-                        hf__cel_issues_add(p->issues, t->at,
-                                           "Syntax error: no viable alternative at input '.%.*s'",
-                                           t->n > 200 ? 200 : (int)t->n, p->text + t->at);
-                p->failed = true;
-                return NULL;
-        }
+        if (t->kind != HF__CEL_TOKEN_NAME && t->kind != HF__CEL_TOKEN_QUOTED_NAME)
+                return optional ? refuse_token(p, "mismatched", "{IDENTIFIER, ESC_IDENTIFIER}")
+                                : refuse_after_dot(p, dot);
         name = token_name(p, p->token++);
         if (!name.text)
                 return NULL;

@@ -323,25 +323,23 @@ struct hf__cel_value hf__cel_join_maps(struct hf__cel_run *run, const struct hf_
         }
 }
 
-/* Makes a map from the key of each element, which keys->key returns, to the element; if `indexes`,
- * to the place of the element. Of elements with the same key the first counts. An error: an element
- * has no valid key, or the run has failed. */
+/* Makes a map from the key of each element, which keys->key returns, to the place of the element.
+ * Of elements with the same key the last counts; if `first`, the first. An error: an element has no
+ * valid key, or the run has failed. */
 static struct hf__cel_value by_key(struct hf__cel_run *run, const struct hf__cel_list *keys,
-                                   const struct hf__cel_list *list, bool indexes) {
+                                   const struct hf__cel_list *list, bool first) {
         struct hf__cel_entry *entries = hf__cel_alloc(run, list->n * sizeof *entries);
         const struct hf__cel_map *map;
 
-        /* If several entries have the same key, the last one counts, so the entries are stored in
-         * reverse order. */
+        /* If several entries have the same key, the last one counts, so for the first element the
+         * entries are stored in reverse order. */
         for (size_t i = 0; entries && i < list->n; i++) {
-                struct hf__cel_entry *entry = &entries[list->n - 1 - i];
+                struct hf__cel_entry *entry = &entries[first ? list->n - 1 - i : i];
 
-                entry->value = hf__cel_list_at(list, i);
-                entry->key = keys->key(run, keys, entry->value);
+                entry->value = hf__cel_int((int64_t)i);
+                entry->key = keys->key(run, keys, hf__cel_list_at(list, i));
                 if (hf__cel_is_error(entry->key))
                         return entry->key;
-                if (indexes)
-                        entry->value = hf__cel_int((int64_t)i);
         }
         map = entries ? index_entries(run, entries, list->n, NULL) : NULL;
         return map ? hf__cel_map_value(map) : hf__cel_failure(run);
@@ -352,7 +350,7 @@ static struct hf__cel_value by_key(struct hf__cel_run *run, const struct hf__cel
  * follow in the order of b. */
 struct hf__cel_value hf__cel_union(struct hf__cel_run *run, const struct hf__cel_list *a,
                                    const struct hf__cel_list *b) {
-        struct hf__cel_value in_a = by_key(run, a, a, true);
+        struct hf__cel_value in_a = by_key(run, a, a, false);
         struct hf__cel_value in_b = hf__cel_is_error(in_a) ? in_a : by_key(run, a, b, true);
         struct hf__cel_list *list = hf__cel_alloc(run, sizeof *list);
         struct hf__cel_value *items = hf__cel_alloc(run, (a->n + b->n) * sizeof *items);
@@ -423,16 +421,26 @@ struct hf__cel_value hf__cel_optional_none(void) {
 static bool values_equal(struct hf__cel_run *run, struct hf__cel_value a, struct hf__cel_value b,
                          unsigned depth);
 
-static bool maps_equal(struct hf__cel_run *run, const struct hf__cel_map *a,
-                       const struct hf__cel_map *b, unsigned depth);
-
-/* Compares lists with keys, whose order does not count. */
+/* Compares lists of n elements, of which a has keys. As in Kubernetes, each element of b must be in
+ * a; so a = [1, 2] equals b = [1, 1], if b is a plain list. */
 static bool sets_equal(struct hf__cel_run *run, const struct hf__cel_list *a,
                        const struct hf__cel_list *b, unsigned depth) {
         struct hf__cel_value in_a = by_key(run, a, a, false);
-        struct hf__cel_value in_b = hf__cel_is_error(in_a) ? in_a : by_key(run, a, b, false);
 
-        return !hf__cel_is_error(in_b) && maps_equal(run, in_a.as.map, in_b.as.map, depth);
+        if (hf__cel_is_error(in_a))
+                return false;
+        for (size_t i = 0; i < b->n; i++) {
+                struct hf__cel_value element = hf__cel_list_at(b, i);
+                struct hf__cel_value key = a->key(run, a, element);
+                struct hf__cel_value place;
+
+                /* A look-up may compare the whole key, and keys are chosen by clients. */
+                if (hf__cel_is_error(key) || !hf__cel_work(run, 1 + key.n / 16) ||
+                    !hf__cel_map_find(in_a.as.map, key, &place) ||
+                    !values_equal(run, hf__cel_list_at(a, (size_t)place.as.i), element, depth))
+                        return false;
+        }
+        return true;
 }
 
 /* The order of a list with keys does not count in Kubernetes, even if the right side is a

@@ -62,13 +62,8 @@ struct hf__cel_value hf__cel_timestamp_difference(struct hf__cel_value a, struct
         int64_t seconds = a.as.i - b.as.i;
         int64_t nanoseconds = (int64_t)a.n - (int64_t)b.n;
 
-        /* If the seconds are negative, both parts become negative, so that the product overflows
-         * only if the sum does. If they are positive and the nanoseconds negative, the product may
-         * overflow although the sum would not: that is an error in cel-go too. */
-        if (seconds < 0 && nanoseconds > 0) {
-                seconds++;
-                nanoseconds -= NANOSECONDS;
-        }
+        /* If the two parts have different signs, the product may overflow although the sum would
+         * not: that is an error in cel-go, too. */
         if (__builtin_mul_overflow(seconds, NANOSECONDS, &seconds) ||
             __builtin_add_overflow(seconds, nanoseconds, &seconds))
                 return hf__cel_error_text("integer overflow");
@@ -269,13 +264,13 @@ static uint64_t take_unit(const char **text, const char *end) {
         return 0;
 }
 
-/* A number with its unit, as nanoseconds. The fraction is multiplied as a double, as in Go's
- * time.ParseDuration, so both round in the same way, at least for fractions of up to 15 digits,
- * which a double holds exactly. */
+/* A number with its unit, as nanoseconds. As in Go's time.ParseDuration the digits of the fraction
+ * are a whole number, and it becomes a double to be multiplied, so both round in the same way. */
 static bool take_part(const char **text, const char *end, uint64_t *ret_nanoseconds) {
         uint64_t whole = 0;
-        double fraction = 0;
+        uint64_t fraction = 0;
         double scale = 1;
+        bool full = false;
         unsigned digits = 0;
         uint64_t unit;
 
@@ -283,18 +278,22 @@ static bool take_part(const char **text, const char *end, uint64_t *ret_nanoseco
                 if (__builtin_mul_overflow(whole, 10, &whole) ||
                     __builtin_add_overflow(whole, (uint64_t)(**text - '0'), &whole))
                         return false;
-        /* Digits beyond the 17th are dropped: of any unit they are far less than a nanosecond. */
         if (take_char(text, end, '.'))
-                for (; *text < end && **text >= '0' && **text <= '9'; (*text)++, digits++)
-                        if (scale < 1e17) {
-                                fraction = fraction * 10 + (**text - '0');
-                                scale *= 10;
-                        }
+                for (; *text < end && **text >= '0' && **text <= '9'; (*text)++, digits++) {
+                        uint64_t digit = (uint64_t)(**text - '0');
+
+                        /* Go drops the digits from the first one with which the number would exceed
+                         * 2^63: of any unit they are far less than a nanosecond. */
+                        full = full || fraction > INT64_MAX / 10 ||
+                               fraction * 10 + digit > (uint64_t)INT64_MAX + 1;
+                        fraction = full ? fraction : fraction * 10 + digit;
+                        scale = full ? scale : scale * 10;
+                }
         unit = digits > 0 ? take_unit(text, end) : 0;
         if (unit == 0 || __builtin_mul_overflow(whole, unit, ret_nanoseconds))
                 return false;
         return !__builtin_add_overflow(*ret_nanoseconds,
-                                       (uint64_t)(fraction * ((double)unit / scale)),
+                                       (uint64_t)((double)fraction * ((double)unit / scale)),
                                        ret_nanoseconds);
 }
 

@@ -63,8 +63,43 @@ static void test_refuses_what_does_not_fit(void **state) {
                                        "'(int, int, int)'"},
                 {"[?1]", "? 1:3: expected type 'optional_type(int)' but found 'int'"},
                 {"s.matches('(')", "? 1:11: invalid matches argument"},
+                /* Only a limit that Kubernetes does not have refuses it. */
+                {"s.matches('((a?){1000}){1}((b?){1000}){1}((c?){1000}){1}')",
+                 "? 1:11: invalid matches argument: error parsing regexp: expression too large"},
                 {"timestamp('x')", "? 1:11: invalid timestamp argument"},
                 {"duration('1')", "? 1:10: invalid duration argument"},
+        };
+
+        CEL_CHECK(cases);
+}
+
+/* As in cel-go 0.26 it does not reach past the variable of a macro. */
+static void test_a_leading_dot_changes_nothing_but_macros(void **state) {
+        static const struct cel_case cases[] = {
+                {".sets.contains(l, [1]) && .  sets . contains(l, [2])", "= true"},
+                {"l.all(y, .sets.contains(l, [y]))", "= true"},
+                {". i + .int('1') + . size(l)", "= 11"},
+                {". google . protobuf.Timestamp == type(timestamp(0))", "= true"},
+                {"l.map(y, .y + . y)", "= [2, 4, 6]"},
+                {"l.map(int, .int)", "= [1, 2, 3]"},
+                {"[m].map(y, .y.a)", "= [1]"},
+                {".has(m.a)", "? 1:5: undeclared reference to '.has' (in container '')"},
+                {".nope(1)", "? 1:6: undeclared reference to '.nope' (in container '')"},
+                {". nope", "? 1:3: undeclared reference to '.nope' (in container '')"},
+                {".dyn(i).startsWith('a')", "! no such overload"},
+                {".split(i)", "? 1:7: found no matching overload for 'split' applied to '(int)'"},
+        };
+
+        CEL_CHECK(cases);
+}
+
+/* Local variables have no dots in their names. */
+static void test_a_name_with_dots_is_found_before_the_variable_of_a_macro(void **state) {
+        static const struct cel_case cases[] = {
+                {"l.all(sets, sets.contains([sets], [sets]))", "= true"},
+                {"[{'protobuf': {'Timestamp': 1}}].map(google, google.protobuf.Timestamp)",
+                 "= [type(google.protobuf.Timestamp)]"},
+                {"[{'protobuf': {'Any': 1}}].map(google, google.protobuf.Any)", "= [1]"},
         };
 
         CEL_CHECK(cases);
@@ -88,6 +123,8 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_accepts_what_fits),
                 cmocka_unit_test(test_refuses_what_does_not_fit),
+                cmocka_unit_test(test_a_leading_dot_changes_nothing_but_macros),
+                cmocka_unit_test(test_a_name_with_dots_is_found_before_the_variable_of_a_macro),
                 cmocka_unit_test(test_literals_do_not_mix_types_where_kubernetes_forbids_it),
         };
 

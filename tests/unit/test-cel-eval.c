@@ -134,6 +134,27 @@ static void test_optional_values(void **state) {
                 {"m.?a.optFlatMap(v, m.?b)", "= optional.none()"},
                 {"dyn(m.?a).optMap(v, v + 1)", "= optional(2)"},
                 {"dyn(i).optMap(v, v + 1)", "! no such overload"},
+                /* What is no container has no fields and no elements. */
+                {"dyn(i).?a.orValue(1) + dyn(s)[?0].orValue(2)", "= 3"},
+                {"x.?a.b.?c", "= optional.none()"},
+                {"dyn(optional.of(1)).a", "= optional.none()"},
+                {"has(dyn(i).?a.b) || has(dyn(i).a)", "= false"},
+                {"dyn(s)[0]", "! no such key: 0"},
+                {"dyn(l).?a", "! unsupported index type 'string' in list"},
+                {"has(dyn(l).a)", "! unsupported index type 'string' in list"},
+                {"dyn(l)[?'a']", "! unsupported index type 'string' in list"},
+                {"dyn(l)[1.5]", "! unsupported index value 1.5 in list"},
+                {"dyn(optional.of(l))['a']", "! unsupported index type 'string' in list"},
+                {"[?dyn(s)]",
+                 "! cannot initialize optional list element from non-optional value hello"},
+                {"{?'a': dyn(i)}",
+                 "! cannot initialize optional entry 'a' from non-optional value 7"},
+                {"{?1: dyn(true)}",
+                 "! cannot initialize optional entry '1' from non-optional value true"},
+                {"[?dyn(1.5)]",
+                 "! cannot initialize optional list element from non-optional value 1.5"},
+                {"[?dyn(l)]",
+                 "! cannot initialize optional list element from non-optional value list"},
         };
 
         CEL_CHECK(cases);

@@ -571,6 +571,18 @@ static void test_lists_compare_by_their_types(void **state) {
                               "(oldSelf + self).size() == 2\"}"),
                  "{\"f\":[{\"k\":\"a\",\"v\":5},{\"k\":\"b\",\"v\":2}]}",
                  "{\"f\":[{\"k\":\"a\",\"v\":1}]}", ""},
+                /* The sum of an empty list is of its type. */
+                {FIELD(SET, "{\"rule\":\"self + ['x', 'y', 'x'] == ['y', 'x']\"}"), "{\"f\":[]}",
+                 NULL, ""},
+                {FIELD(KEYED, "{\"rule\":\"self + oldSelf == [oldSelf[1], oldSelf[0]]\"}"),
+                 "{\"f\":[]}", "{\"f\":[{\"k\":\"b\",\"v\":2},{\"k\":\"a\",\"v\":1}]}", ""},
+                /* A plain list equals a set of the same size that has its elements. */
+                {FIELD(SET, "{\"rule\":\"self == ['a', 'a'] && self != ['a', 'c']\"}"),
+                 "{\"f\":[\"a\",\"b\"]}", NULL, ""},
+                /* If a key occurs twice, the last element with it counts. */
+                {FIELD(KEYED, "{\"rule\":\"self == [self[1], self[1]] && "
+                              "(self + [self[0]])[1].v == 1\"}"),
+                 "{\"f\":[{\"k\":\"a\",\"v\":1},{\"k\":\"a\",\"v\":2}]}", NULL, ""},
         };
 
         CHECK_OBJECTS(cases);
