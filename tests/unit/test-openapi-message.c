@@ -15,7 +15,7 @@
 #include "base/json.h"
 #include "base/strbuf.h"
 #include "failing_memory.h"
-#include "server/handlers/openapi/message.h"
+#include "server/handlers/openapi/message/message.h"
 #include "server/handlers/openapi/openapi.h"
 #include "server/resources/custom/served_rows.h"
 #include "server/resources/rows/resource_table.h"

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "base/strbuf.h"
-#include "server/handlers/openapi/message.h"
+#include "server/handlers/openapi/message/message.h"
 #include "server/handlers/openapi/paths.h"
 #include "server/resources/custom/served_rows.h"
 

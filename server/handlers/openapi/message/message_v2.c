@@ -11,7 +11,7 @@
  * Invariant: the name of a field is that of the member of the JSON form; its number is that of
  * OpenAPIv2.proto, which never changes.
  */
-#include "server/handlers/openapi/message.h"
+#include "server/handlers/openapi/message/message.h"
 
 static const struct hfd_message schema; /* a schema contains schemas */
 

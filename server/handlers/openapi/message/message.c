@@ -7,7 +7,7 @@
  * writes, and takes the lengths from there. So nested messages need no buffers of their own, except
  * those of fields with `split` (put_object_text).
  */
-#include "server/handlers/openapi/message.h"
+#include "server/handlers/openapi/message/message.h"
 
 #include <assert.h>
 #include <errno.h>

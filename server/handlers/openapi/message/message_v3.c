@@ -9,7 +9,7 @@
  * Invariant: the name of a field is that of the member of the JSON form; its number is that of
  * OpenAPIv3.proto, which never changes.
  */
-#include "server/handlers/openapi/message.h"
+#include "server/handlers/openapi/message/message.h"
 
 /* A schema contains schemas, so the tables refer to each other in a circle. */
 static const struct hfd_message schema, schema_or_reference;
