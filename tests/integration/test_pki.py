@@ -107,6 +107,7 @@ def test_mistakes_of_pki_are_one_clear_line(cluster):
     assert not none.exists()
     refused(pki("join", x, none), 1, none)
     refused(pki("join", x, "-", input="hello"), 1, "standard input", "no certificate")
+    refused(pki("join", x, "-", input="hello\0"), 1, "standard input", "NUL")
     refused(pki("join", x, "-", input="x" * (1 << 20) + "y"), 1, "standard input", "more than 1048576 bytes")
     refused(run("pki"), 2, "init, show, export or join")
     refused(pki("join", x), 2, "needs FILE")
