@@ -169,7 +169,7 @@ def test_a_kubeconfig_that_could_not_be_written_is_tried_again(cluster):
     there.chmod(0o777)
     written = a.kubeconfig.stat().st_mtime_ns
     a.send(signal.SIGHUP)
-    wait_until("the reload to fail", lambda: "keeping the previous certificates" in a.log_text())
+    wait_until("the reload to fail", lambda: "keeping the previous kubeconfig" in a.log_text())
     there.chmod(0o755)
     wait_until("it to be written", lambda: a.kubeconfig.stat().st_mtime_ns != written)
     assert others(a) == {"holdfast-b": b.url}
