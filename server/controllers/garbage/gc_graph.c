@@ -21,7 +21,7 @@
  * else needs the kind. One more element each, because calloc(0) may return NULL. */
 int hfd_gc_graph_init(struct hfd_gc_graph *graph, struct hfd_kind_set *set,
                       const struct hfd_kind *without) {
-        *graph = (struct hfd_gc_graph){.set = set};
+        *graph = (struct hfd_gc_graph){.set = set, .without = without};
         graph->members = calloc(set->n + 1, sizeof *graph->members);
         graph->informers = calloc(set->n + 1, sizeof(struct hf_informer *));
         if (!graph->members || !graph->informers) {
@@ -64,7 +64,8 @@ const struct hfd_kind *hfd_gc_graph_kind(const struct hfd_gc_graph *graph, const
         if (*end != ':') /* the key is not from hfd_gc_graph_key */
                 return NULL;
         *ret_rest = end + 1;
-        return hfd_kind_set_find_by_id(graph->set, id);
+        const struct hfd_kind *kind = hfd_kind_set_find_by_id(graph->set, id);
+        return kind != graph->without ? kind : NULL;
 }
 
 /* ---- dependents ---- */
@@ -206,7 +207,7 @@ int hfd_gc_graph_enqueue_owners(const struct hfd_gc_graph *graph, const struct h
                 const struct hfd_kind *kind =
                         hfd_kind_set_find_by_name(graph->set, hf__json_string(m, "apiVersion"),
                                                   hf__json_string(m, "kind"));
-                if (!kind || !name || strlen(name) > HF_NAME_MAX)
+                if (!kind || kind == graph->without || !name || strlen(name) > HF_NAME_MAX)
                         continue;
                 hfd_gc_graph_key(kind, kind->row.namespaced ? ns : NULL, name, key);
                 r = hf_workqueue_add(queue, key);
