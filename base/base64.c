@@ -99,13 +99,14 @@ static bool scan_padded(const char *text, size_t n, bool (*is_skipped)(char c), 
 
 int hf__base64_decode(const char *text, size_t n, char **ret_data, size_t *ret_n) {
         /* 3 for a last group that is incomplete, which n / 4 leaves out; 1 for the NUL */
-        char *data = malloc(n / 4 * 3 + 4);
-        size_t n_data;
+        size_t space = n / 4 * 3 + 4, n_data;
+        char *data = malloc(space);
 
         assert(text || n == 0);
         if (!data)
                 return -ENOMEM;
         if (!scan_padded(text, n, is_blank, data, &n_data)) {
+                explicit_bzero(data, space); /* it may be most of a key */
                 free(data);
                 return HF_E_INVALID;
         }

@@ -7,6 +7,7 @@
  */
 #include <holdfast/error.h>
 
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -37,7 +38,7 @@ const char *hf_strerror(int error) {
         if (error >= 0)
                 return error < _HF_E_MAX ? texts[error] : "unknown error";
         /* Unlike strerror, this is thread-safe and ignores the locale. */
-        const char *text = strerrordesc_np(-error);
+        const char *text = error > INT_MIN ? strerrordesc_np(-error) : NULL;
         return text ? text : "unknown system error";
 }
 

@@ -247,12 +247,15 @@ static void put_number(struct hf__strbuf *out, double value) {
 
 /* Writes one line. bound: the value of a bucket's `le` label; NULL = the sample is not a bucket. */
 static void put_sample(struct hf__strbuf *out, const char *name, const char *suffix,
-                       const char *labels, const char *bound, double value) {
+                       const char *labels, const double *bound, double value) {
         hf__strbuf_printf(out, "%s%s", name, suffix);
         if (labels[0] != '\0' || bound) {
                 hf__strbuf_printf(out, "{%s", labels);
-                if (bound)
-                        hf__strbuf_printf(out, "%sle=\"%s\"", labels[0] != '\0' ? "," : "", bound);
+                if (bound) {
+                        hf__strbuf_printf(out, "%sle=\"", labels[0] != '\0' ? "," : "");
+                        put_number(out, *bound);
+                        hf__strbuf_putc(out, '"');
+                }
                 hf__strbuf_putc(out, '}');
         }
         hf__strbuf_putc(out, ' ');
@@ -263,18 +266,13 @@ static void put_sample(struct hf__strbuf *out, const char *name, const char *suf
 /* Writes a histogram. The exposition format requires cumulative buckets, so this adds the counts
  * up. */
 static void put_histogram(struct hf__strbuf *out, const char *name, struct hf_metric *metric) {
+        static const double infinity = INFINITY;
         uint64_t count = 0;
 
         for (size_t i = 0; i <= N_BOUNDS; i++) {
-                char bound[32] = "+Inf";
-                if (i < N_BOUNDS) {
-                        struct hf__strbuf text = {0};
-                        put_number(&text, bucket_bounds[i]);
-                        (void)snprintf(bound, sizeof bound, "%s", text.data ? text.data : "");
-                        hf__strbuf_done(&text);
-                }
                 count += load_relaxed(&metric->counts[i]);
-                put_sample(out, name, "_bucket", metric->labels, bound, (double)count);
+                put_sample(out, name, "_bucket", metric->labels,
+                           i < N_BOUNDS ? &bucket_bounds[i] : &infinity, (double)count);
         }
         put_sample(out, name, "_sum", metric->labels, NULL,
                    from_bits(load_relaxed(&metric->value)));

@@ -88,7 +88,8 @@ static bool is_name(const char *text) {
         if (n == 0 || n > HF_NAME_MAX || strcmp(text, ".") == 0 || strcmp(text, "..") == 0)
                 return false;
         for (const char *c = text; *c; c++)
-                if (*c <= ' ' || *c == 0x7f || *c == '/' || *c == '%' || *c == '"')
+                if ((unsigned char)*c <= ' ' || (unsigned char)*c >= 0x7f || *c == '/' ||
+                    *c == '%' || *c == '"')
                         return false;
         return true;
 }
@@ -235,9 +236,15 @@ static int add_json(struct place *place, const char *text, size_t n,
         return r;
 }
 
-int hf__manifest_read_text(struct hf__steps *steps, const struct hf__manifest_kinds *kinds,
-                           const char *source, const char *text, size_t n,
-                           struct hf_status *reterr_status) {
+int hf__manifest_fail_in_one_line(int r, struct hf_status *reterr_status) {
+        if (r != 0 && reterr_status)
+                make_one_line(reterr_status->message);
+        return r;
+}
+
+static int read_text(struct hf__steps *steps, const struct hf__manifest_kinds *kinds,
+                     const char *source, const char *text, size_t n,
+                     struct hf_status *reterr_status) {
         struct place place = {.steps = steps,
                               .kinds = kinds,
                               .source = source,
@@ -245,6 +252,8 @@ int hf__manifest_read_text(struct hf__steps *steps, const struct hf__manifest_ki
                               .line = 1};
         size_t begin = 0;
 
+        if (n == 0)
+                return 0; /* text may be NULL */
         if (!hf__utf8_valid(text, n) || memchr(text, '\0', n))
                 return hf_fail(reterr_status, HF_E_INVALID, "%s: it is not text in UTF-8", source);
         while (begin < n && strchr(" \t\r\n", text[begin]))
@@ -254,4 +263,12 @@ int hf__manifest_read_text(struct hf__steps *steps, const struct hf__manifest_ki
         if (begin < n && text[begin] == '{')
                 return add_json(&place, text, n, reterr_status);
         return add_yaml(&place, text, n, reterr_status);
+}
+
+int hf__manifest_read_text(struct hf__steps *steps, const struct hf__manifest_kinds *kinds,
+                           const char *source, const char *text, size_t n,
+                           struct hf_status *reterr_status) {
+        int r = read_text(steps, kinds, source, text, n, reterr_status);
+
+        return hf__manifest_fail_in_one_line(r, reterr_status);
 }

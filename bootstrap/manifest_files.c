@@ -112,8 +112,8 @@ int hf__manifest_read_directory(struct hf__steps *steps, const struct hf__manife
 
         if (n < 0) {
                 r = -errno;
-                return hf_fail(reterr_status, r, "%s: cannot read the directory: %s", path,
-                               hf_strerror(r));
+                (void)hf_fail(reterr_status, r, "%s: cannot read the directory: %s", path,
+                              hf_strerror(r));
         }
         /* The count is known here, so too many files are rejected before any is read. */
         if (n > MAX_FILES)
@@ -125,5 +125,5 @@ int hf__manifest_read_directory(struct hf__steps *steps, const struct hf__manife
                 free(entries[i]);
         }
         free(entries);
-        return r;
+        return hf__manifest_fail_in_one_line(r, reterr_status);
 }

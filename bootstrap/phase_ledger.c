@@ -242,12 +242,16 @@ int hf__phase_ledger_complete(struct hf__phase_run *run, struct hf_status *why) 
  * that cannot be read or that a newer program wrote, so that such a ledger is left alone. */
 static bool lacks_phase(const struct hf__phase_run *run, const char *text, size_t n) {
         char key[64];
-        int n_key = snprintf(key, sizeof key, "\"%s.completed\"", run->phase->name);
+        int n_key = snprintf(key, sizeof key, "\"%s.completed\":\"", run->phase->name);
         struct hf__ledger ledger = {0};
         struct hf__json *object = NULL;
 
-        /* Usually the search succeeds, and no parsing is needed. */
-        if (memmem(text, n, key, (size_t)n_key) || hf__json_parse(text, n, &object, NULL) != 0)
+        /* Usually the search finds a value, and no parsing is needed. An empty one does not count
+         * (hf__ledger_read). */
+        const char *found = memmem(text, n, key, (size_t)n_key);
+        const char *value = found ? found + n_key : NULL;
+        if ((value && value < text + n && *value != '"') ||
+            hf__json_parse(text, n, &object, NULL) != 0)
                 return false;
         int r = hf__ledger_read(object, run->bootstrap->phase_names, run->bootstrap->n_phases,
                                 &ledger, NULL);

@@ -403,9 +403,10 @@ void hf__kubeconfig_done(struct hf__kubeconfig *config) {
         free(config->other_servers);
         free(config->server);
         free(config->server_name);
-        free(config->ca_pem);
-        free(config->cert_pem);
         free(config->token_file);
+        /* A file of certificates may contain the key too. */
+        hf__wipe_free(config->ca_pem);
+        hf__wipe_free(config->cert_pem);
         hf__wipe_free(config->key_pem);
         hf__wipe_free(config->bearer_token);
         *config = (struct hf__kubeconfig){0};

@@ -23,5 +23,5 @@ int hf__kubeconfig_parse(const char *text, size_t n, const char *dir, const char
  * the results above, or HF_E_NOT_FOUND: path is NULL, and there is no such file or setting. */
 int hf__kubeconfig_load(const char *path, struct hf__kubeconfig *ret_config,
                         struct hf_status *reterr_status);
-/* Frees all texts, and wipes the key and the token. Accepts a zeroed struct. */
+/* Frees all texts, and wipes the PEM texts and the token. Accepts a zeroed struct. */
 void hf__kubeconfig_done(struct hf__kubeconfig *config);

@@ -128,6 +128,25 @@ static int create_owned(const struct owned *owned) {
         return r;
 }
 
+/* If the body has owner references, adds the owner to them: they replace those of the object, which
+ * would lose its controller. Other bodies leave the references alone. */
+static int keep_owner(const struct owned *owned, struct hf__strbuf *text) {
+        struct hf__json *body = NULL;
+        char *with_owner = NULL;
+
+        int r = hf__json_parse(text->data, text->n, &body, NULL);
+        bool has_references = hf__json_path(body, "metadata.ownerReferences");
+        hf__json_free(body);
+        if (r == 0 && has_references)
+                r = hf_owner_set(text->data, text->n, owned->owner, owned->n_owner, &with_owner);
+        if (r != 0 || !with_owner)
+                return r;
+        hf__strbuf_done(text);
+        hf__strbuf_puts(text, with_owner);
+        free(with_owner);
+        return text->error;
+}
+
 /* Merges the body into the object. The body names the uid, so another object is not changed. */
 static int update_owned(const struct owned *owned, const struct hf__json *object,
                         enum hf_upsert_result *ret_result) {
@@ -136,6 +155,8 @@ static int update_owned(const struct owned *owned, const struct hf__json *object
         const char *uid = hf__json_string(object, "metadata.uid");
 
         int r = body_with(owned, "metadata.uid", uid ? uid : "", &text);
+        if (r == 0)
+                r = keep_owner(owned, &text);
         if (r == 0) {
                 request.body = text.data;
                 request.n_body = text.n;

@@ -182,12 +182,13 @@ static int put_binary(struct converter *c, const yaml_event_t *event) {
         int r = hf__base64_decode((const char *)event->data.scalar.value, event->data.scalar.length,
                                   &data, &n);
 
-        if (r == HF_E_INVALID)
-                return hf_fail(c->reterr_status, r, "!!binary value contains invalid base64 data");
-        if (r == 0)
-                hf__strbuf_json(c->out, data, n);
+        if (r != 0)
+                return hf_fail(c->reterr_status, r, "%s",
+                               r == HF_E_INVALID ? "!!binary value contains invalid base64 data"
+                                                 : hf_strerror(r));
+        hf__strbuf_json(c->out, data, n);
         free(data);
-        return r;
+        return 0;
 }
 
 /* Writes a scalar whose text decides its type. A key is resolved too, and written as a string. */

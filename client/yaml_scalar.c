@@ -66,7 +66,7 @@ static int find_base(const char *digits, const char **ret_digits) {
 
 /* False: it is not an integer, or not one of 64 bits. */
 static bool resolve_integer(const char *text, char json[HF__YAML_SCALAR_MAX]) {
-        bool negative = *text == '-';
+        bool negative = *text == '-', positive = *text == '+';
         const char *digits;
         char *end;
 
@@ -77,7 +77,9 @@ static bool resolve_integer(const char *text, char json[HF__YAML_SCALAR_MAX]) {
                 return false;
         errno = 0;
         uint64_t value = strtoull(digits, &end, base);
-        if (*end || errno != 0 || (negative && value > (uint64_t)INT64_MAX + 1))
+        /* A sign makes it a signed integer, as in Go. */
+        if (*end || errno != 0 || (negative && value > (uint64_t)INT64_MAX + 1) ||
+            (positive && value > (uint64_t)INT64_MAX))
                 return false;
         (void)snprintf(json, HF__YAML_SCALAR_MAX, "%s%" PRIu64, negative && value > 0 ? "-" : "",
                        value);

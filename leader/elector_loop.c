@@ -283,11 +283,25 @@ static void look_at_term(struct hf_elector *elector) {
 
 /* ---- steps ---- */
 
+/* Reports a requested stop before any other event. If the loop was blocked, hf_electors_stop may
+ * have returned meanwhile, and the reply that begins a term may wait in the mailbox. */
+static void look_for_stop(struct hf_elector *elector) {
+        struct hf__core_event event = {.type = HF__EV_STOP};
+
+        if (elector->stop_sent || !atomic_load(&elector->electors->stop_requested))
+                return;
+        end_stale_term(elector);
+        look_at_term(elector);
+        elector->stop_sent = true;
+        take_step(elector, &event);
+}
+
 /* Reports the return of the controllers before any other event: if the loop runs late, the stop
  * grace may be over, and the step for the other event would take the controllers for stuck. Only
  * HF__EV_STALE_TERM comes earlier (end_stale_term), because a release must not rely on what was
  * known of the Lease before that event. */
 static void step_core(struct hf_elector *elector, struct hf__core_event *event) {
+        look_for_stop(elector);
         look_at_term(elector);
         take_step(elector, event);
 }
@@ -404,10 +418,7 @@ static void iterate_elector(struct hf_elector *elector) {
         if (atomic_exchange(&elector->event_lost, false))
                 step_core_simple(elector, HF__EV_WATCH_LOST);
         end_stale_term(elector);
-        if (atomic_load(&elector->electors->stop_requested) && !elector->stop_sent) {
-                elector->stop_sent = true;
-                step_core_simple(elector, HF__EV_STOP);
-        }
+        look_for_stop(elector);
         if (hf_now(clock_of(elector)) >= elector->wake_at)
                 step_core_simple(elector, HF__EV_TICK);
         look_at_term(elector);

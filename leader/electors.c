@@ -15,8 +15,8 @@
  *
  * Invariants:
  *  - After hf_electors_stop has returned, no controller begins: a stop waits for a start that is
- *    under way, and a start after a stop is refused. The exception is HUNG: if the loop goes on
- *    later, a term may begin before the loop sees the stop, and is drained at once.
+ *    under way, and a start after a stop is refused. If the loop goes on after HUNG, it sees the
+ *    stop before anything that could begin a term.
  *  - A stop always ends, because each stage has a time limit. First the loop drains, joins and
  *    releases every elector, then the controllers of class HF_EVERY_INSTANCE are drained and
  *    joined, then the loop's thread is joined.

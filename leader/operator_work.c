@@ -61,8 +61,12 @@ int hf_operator_upsert(struct hf_operator_work *work, struct hf_resource resourc
                                hf_term_abort(work->term), NULL, &work->status);
 }
 
+static const char *group_of(const struct hf_resource *resource) {
+        return resource->group ? resource->group : "";
+}
+
 static bool is_same(const struct hf_resource *a, const struct hf_resource *b) {
-        return strcmp(a->group, b->group) == 0 && strcmp(a->version, b->version) == 0 &&
+        return strcmp(group_of(a), group_of(b)) == 0 && strcmp(a->version, b->version) == 0 &&
                strcmp(a->plural, b->plural) == 0;
 }
 

@@ -399,10 +399,13 @@ static int check_config(const struct hf_shards_config *config,
                 if (!controller.name || !controller.run)
                         wrong = "a controller has no name or no run function";
         }
-        if (!wrong)
-                return 0;
-        return hf_fail(reterr_status, HF_E_INVALID, "shards %.100s: %s",
-                       elector->name ? elector->name : "", wrong);
+        if (wrong)
+                return hf_fail(reterr_status, HF_E_INVALID, "shards %.100s: %s",
+                               elector->name ? elector->name : "", wrong);
+        /* The electors check this too, but the core of the shards is made before them. */
+        struct hf_leader_timing timing = elector->timing;
+        hf_leader_timing_defaults(&timing);
+        return hf_leader_timing_check(&timing, reterr_status);
 }
 
 /* Gives the shards to the electors, which own them also after a failure. */

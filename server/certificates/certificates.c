@@ -95,6 +95,9 @@ int hfd_certificates_read(struct hfd_server *server, struct hf_status *reterr_st
                 r = hfd_flag_check_pair(&cert, set.cert, &key, set.key, reterr_status);
         if (r == 0)
                 r = read_or_copy(&client_ca, set.pki.ca_pem, &set.client_ca, reterr_status);
+        /* A reload: the HTTP server first, because it checks the set once more. */
+        if (r == 0 && server->http)
+                r = hfd_http_reload(server->http, set.cert, set.key, set.client_ca, reterr_status);
         if (r == 0 &&
             hfd_cluster_ca_publish(server->cluster_ca, &set.pki, set.cert, set.client_ca) != 0)
                 r = hf_fail(reterr_status, -ENOMEM, "out of memory");

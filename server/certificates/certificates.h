@@ -9,14 +9,15 @@
 struct hfd_server;
 
 /*
- * Reads the files and replaces server->pki, server_cert_pem, server_key_pem and client_ca_pem. On
- * an error nothing changes. Generates certificates that are missing and, in --cert-dir, again those
- * that expire soon. Blocks on files, and up to 30 s on the lock of --cert-dir, or until the stop
- * token fires.
- * 0, -errno, HF_E_CANCELED, or another error of hfd_pki_load_or_make or hfd_flag_read_pem. The
- * message names the file, where there is one, except when memory runs out. It also names the flag,
- * if the user must correct something (hfd_flag_is_mistake). Thread: that of hfd_assembly_make,
- * before the sequence thread starts; later the reload's thread only.
+ * Reads the files and replaces server->pki, server_cert_pem, server_key_pem and client_ca_pem, and
+ * what server->http uses, if it exists already. On an error nothing changes, but if memory has run
+ * out, server->http may use the new set already. Generates certificates that are missing and, in
+ * --cert-dir, again those that expire soon. Blocks on files, and up to 30 s on the lock of
+ * --cert-dir, or until the stop token fires. 0, -errno, HF_E_CANCELED, or another error of
+ * hfd_pki_load_or_make or hfd_flag_read_pem. The message names the file, where there is one, except
+ * when memory runs out. It also names the flag, if the user must correct something
+ * (hfd_flag_is_mistake). Thread: that of hfd_assembly_make, before the sequence thread starts;
+ * later the reload's thread only.
  */
 int hfd_certificates_read(struct hfd_server *server, struct hf_status *reterr_status);
 /* Reads the keys of the tokens of service accounts, and makes server->service_accounts use them. On

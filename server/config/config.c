@@ -45,7 +45,9 @@ static int set_from_environment(char **text, const char *variable, const char *f
                 return set_text(text, fallback);
         char first[PATH_MAX];
         size_t n = strcspn(value, ":");
-        if (n == 0 || n >= sizeof first)
+        if (n == 0)
+                return -EINVAL;
+        if (n >= sizeof first)
                 return -ENAMETOOLONG;
         memcpy(first, value, n);
         first[n] = '\0';

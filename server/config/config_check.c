@@ -193,6 +193,8 @@ static bool is_algorithm_list(const char *text) {
                 size_t n = strcspn(text, ",");
                 if (n != 5 || (memcmp(text, "RS256", 5) != 0 && memcmp(text, "ES256", 5) != 0))
                         return false;
+                if (text[n] == ',' && text[n + 1] == '\0')
+                        return false; /* as in Go, an empty item follows */
                 text += n + (text[n] == ',');
         }
         return true;

@@ -235,7 +235,7 @@ static int find_command(struct arguments *arguments, struct hfd_config *config,
                         return 0;
                 }
         }
-        return r;
+        return config->command == HFD_COMMAND_VERSION ? 0 : r;
 }
 
 /* Refuses a command line that lacks what its command needs, or has a URL in place of a file. */

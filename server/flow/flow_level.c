@@ -332,15 +332,6 @@ bool hfd_flow_level_leave(struct hfd_flow_place *place, hf_nsec now) {
         return state == HFD_SEATS_WAITING;
 }
 
-bool hfd_flow_level_executes(struct hfd_flow_place *place) {
-        if (!place->level)
-                return false;
-        pthread_mutex_lock(&place->level->mu);
-        bool executes = place->seats.state == HFD_SEATS_EXECUTING;
-        pthread_mutex_unlock(&place->level->mu);
-        return executes;
-}
-
 unsigned hfd_flow_level_refuse(struct hfd_flow_level *level, hf_nsec now) {
         pthread_mutex_lock(&level->mu);
         unsigned after = hfd_retry_after_refuse(&level->retry, now / SEC);

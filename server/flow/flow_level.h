@@ -69,8 +69,6 @@ enum hfd_verdict hfd_flow_level_enter(struct hfd_flow_place *place, unsigned wid
  * waiting, and `decided` will not be called. False: if it has waited, `decided` has been called, or
  * another thread is about to call it. */
 bool hfd_flow_level_leave(struct hfd_flow_place *place, hf_nsec now);
-/* Whether the place is in the level and has seats. */
-bool hfd_flow_level_executes(struct hfd_flow_place *place);
 /* Counts a refusal for the Retry-After only: that of a place whose wait has ended without a seat,
  * which the class has counted already. Returns the Retry-After in seconds. */
 unsigned hfd_flow_level_refuse(struct hfd_flow_level *level, hf_nsec now);

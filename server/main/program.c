@@ -69,12 +69,22 @@ static int print_version(void) {
         return ok ? 0 : 1;
 }
 
+/* Whether it is `help --man` or `help --completion`. --help takes precedence, as for commands. */
+static bool is_manual(int argc, char **argv) {
+        if (argc < 3 || strcmp(argv[1], "help") != 0 ||
+            (strcmp(argv[2], "--man") != 0 && strcmp(argv[2], "--completion") != 0))
+                return false;
+        for (int i = 3; i < argc; i++)
+                if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0)
+                        return false;
+        return true;
+}
+
 static int run_command(int argc, char **argv, const struct hfd_config *config,
                        const struct hfd_extra *extra) {
         switch (config->command) {
         case HFD_COMMAND_HELP:
-                if (argc > 2 &&
-                    (strcmp(argv[2], "--man") == 0 || strcmp(argv[2], "--completion") == 0))
+                if (is_manual(argc, argv))
                         return hfd_manual_main(argc - 2, argv + 2);
                 return print_help(config->help_command);
         case HFD_COMMAND_VERSION: return print_version();

@@ -70,7 +70,8 @@ bool hfd_manual_has_arguments(enum hfd_command command) {
 /* The command of at most one word with that name. HFD_COMMAND_VERSION: there is none. */
 static enum hfd_command find_page(const char *name) {
         for (int i = 0; i < HFD_COMMAND_VERSION; i++)
-                if (strcmp(hfd_flags_command((enum hfd_command)i) + (i > 0), name) == 0)
+                if (!strchr(name, ' ') &&
+                    strcmp(hfd_flags_command((enum hfd_command)i) + (i > 0), name) == 0)
                         return (enum hfd_command)i;
         return HFD_COMMAND_VERSION;
 }

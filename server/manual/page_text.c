@@ -31,15 +31,19 @@ const struct hfd_manual_text hfd_manual_texts[] = {
          "checked."},
         {SERVE, "SIGNALS", "SIGTERM, SIGINT",
          "stop: readiness fails, the controllers finish, the Lease is released, requests under way "
-         "are completed. A second one ends the process at once, with status 1"},
+         "are completed. Another one, a second later or more, ends the process at once, with "
+         "status "
+         "1"},
         {SERVE, "SIGNALS", "SIGHUP", "reads certificates and tokens again"},
         {SERVE, "EXIT STATUS", "0", "after a planned stop; with --check: ok"},
         {SERVE, "EXIT STATUS", "1", "after a failure that is none of the following"},
         {SERVE, "EXIT STATUS", "2",
-         "a mistake on the command line or in a manifest; one line on the standard error names it. "
-         "With --check: also a fault in a file or a directory; there is a line for each"},
+         "a mistake on the command line, in a manifest, or in another file or a directory that a "
+         "flag names; one line on the standard error names it. With --check there is a line for "
+         "each"},
         {SERVE, "EXIT STATUS", "70",
-         "a controller did not stop in time after the Lease was lost or the process was stopped"},
+         "a controller, or another part of the server that a stop waits for, did not stop in time "
+         "after the Lease was lost or the process was stopped"},
         {SERVE, "FILES", "<data-dir>/admin.kubeconfig",
          "the kubeconfig of an administrator, written at each start"},
         {SERVE, "FILES", "<shared-dir>/store.db",
@@ -60,8 +64,12 @@ const struct hfd_manual_text hfd_manual_texts[] = {
          "the identity and the term that the run file names. The units of systemd run it after "
          "each end of the server."},
         {RELEASE, "EXIT STATUS", "0", "the Lease was released, or there was nothing to release"},
-        {RELEASE, "EXIT STATUS", "1", "the instance is alive, or the store did not respond"},
-        {RELEASE, "EXIT STATUS", "2", "a mistake on the command line"},
+        {RELEASE, "EXIT STATUS", "1",
+         "the instance is alive, the store did not respond, or another failure; one line on the "
+         "standard error says which"},
+        {RELEASE, "EXIT STATUS", "2",
+         "a mistake on the command line, a file of the store that a flag names cannot be used, or "
+         "the store is in memory"},
         {STATUS, "DESCRIPTION", NULL,
          "With -o json it prints one JSON object in one line, and with --watch a line for each new "
          "state. monitoring.md in the documentation says what the members are."},

@@ -177,6 +177,9 @@ static int read_input(char **ret_text, struct hf_status *reterr_status) {
         if (!text)
                 return hf_fail(reterr_status, -ENOMEM, "out of memory");
         int r = fill_text(text, &n, reterr_status);
+        if (r == 0 && memchr(text, '\0', n))
+                r = hf_fail(reterr_status, HF_E_INVALID,
+                            "cannot use the standard input: it has a NUL byte, so it is not text");
         if (r != 0) {
                 explicit_bzero(text, n);
                 free(text);

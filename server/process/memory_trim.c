@@ -89,8 +89,10 @@ void hfd_memory_trim_tick(struct hfd_memory_trim *trim, const struct hf_host *ho
                 return;
         trim->next = now + HFD_MEMORY_TRIM_INTERVAL;
         size_t resident = read_resident();
-        if (trim_after_start(trim, resident, now) || resident < trim->tolerated + WASTE_MIN)
+        if (trim_after_start(trim, resident, now) || resident < trim->tolerated + WASTE_MIN) {
+                trim->waste = 0; /* it is not known, and little */
                 return;
+        }
         hf_nsec begun = read_cpu_time();
         struct mallinfo2 info = mallinfo2();
         hf_nsec pause = (read_cpu_time() - begun) * CHECK_SHARE;

@@ -21,6 +21,7 @@
 #include "server/registry/base/request.h"
 #include "server/registry/loopback_operation.h"
 #include "server/registry/loopback_watch.h"
+#include "server/resources/rows/resource_table.h"
 
 /* The field manager of the bootstrap's writes: no webhook may hinder them (admit.h). */
 #define BOOTSTRAP_MANAGER "holdfast-bootstrap"
@@ -123,9 +124,8 @@ static struct hfd_loopback_request *new_request(struct hfd_loopback *client,
 /*
  * Makes most of the checks of rest.c for a path, with the same errors, apart from these: a review
  * gets 404; a name without a namespace gets 400 here, and 404 over HTTP; a create at a subresource
- * gets 405, and an apply 400. Callers must use no other verb for a subresource whose bodies are of
- * another kind (hfd_resource_of_part) either: here it would be served as a part of the object.
- * False: response is filled.
+ * and any request for a subresource whose bodies are of another kind (hfd_resource_of_part) get
+ * 405, and an apply 400. False: response is filled.
  */
 static bool check_request(struct hfd_request *own, const struct hf_request *request,
                           struct hfd_response *response) {
@@ -137,8 +137,9 @@ static bool check_request(struct hfd_request *own, const struct hf_request *requ
                 hfd_response_no_such_resource(response);
                 return false;
         }
-        if (own->subresource && own->verb != HFD_GET && own->verb != HFD_UPDATE &&
-            own->verb != HFD_PATCH) {
+        bool is_allowed = own->subresource == HFD_SUB_NONE || own->verb == HFD_GET ||
+                          own->verb == HFD_UPDATE || own->verb == HFD_PATCH;
+        if (!is_allowed || hfd_resource_of_part(own->subresource)) {
                 hfd_response_not_allowed(response);
                 return false;
         }

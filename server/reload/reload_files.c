@@ -27,31 +27,59 @@ static void log_reload(struct hfd_server *server, const char *what, int r,
                 hf_log(&server->host.log, HF_LOG_NOTICE, "holdfastd", "%s reloaded", what);
 }
 
-void hfd_reload_files(void *ctx) {
-        struct hfd_server *server = ctx;
+/* Reads the certificates and puts them into use. 0 or an error, after which the previous ones stay
+ * in use. */
+static int reload_certificates(struct hfd_server *server) {
+        struct hf_status status = {0};
+        int r = hfd_certificates_read(server, &status);
+
+        log_reload(server, "certificates", r, &status);
+        /* Clients get a renewed admin certificate from the kubeconfig. */
+        if (r == 0) {
+                int error = hfd_certificates_write_kubeconfig(server, &status);
+                if (error != 0)
+                        log_reload(server, "kubeconfig", error, &status);
+        }
+        return r;
+}
+
+static void reload_tokens(struct hfd_server *server) {
         struct hf_status status = {0};
 
-        int r = hfd_certificates_read(server, &status);
-        if (r == 0)
-                r = hfd_http_reload(server->http, server->server_cert_pem, server->server_key_pem,
-                                    server->client_ca_pem, &status);
-        /* Clients get a renewed admin certificate from the kubeconfig. */
-        if (r == 0)
-                r = hfd_certificates_write_kubeconfig(server, &status);
-        log_reload(server, "certificates", r, &status);
-        if (r == HF_E_CANCELED)
-                return;
-        r = hfd_auth_reload(server->auth, &status);
-        log_reload(server, "tokens", r, &status);
-        r = hfd_certificates_read_account_keys(server, &status);
+        log_reload(server, "tokens", hfd_auth_reload(server->auth, &status), &status);
+}
+
+static void reload_account_keys(struct hfd_server *server) {
+        struct hf_status status = {0};
+        int r = hfd_certificates_read_account_keys(server, &status);
+
         log_reload(server, "keys of service accounts", r, &status);
-        if (server->config->encryption_config[0])
-                log_reload(server, "keys of the store",
-                           hfd_object_encryption_reload(server, &status), &status);
-        if (!server->audit)
+}
+
+static void reload_store_keys(struct hfd_server *server) {
+        struct hf_status status = {0};
+        int r = hfd_object_encryption_reload(server, &status);
+
+        log_reload(server, "keys of the store", r, &status);
+}
+
+static void reload_audit_policy(struct hfd_server *server) {
+        struct hf_status status = {0};
+
+        log_reload(server, "audit policy", hfd_audit_reload(server->audit, &status), &status);
+}
+
+void hfd_reload_files(void *ctx) {
+        struct hfd_server *server = ctx;
+
+        if (reload_certificates(server) == HF_E_CANCELED)
                 return;
-        r = hfd_audit_reload(server->audit, &status);
-        log_reload(server, "audit policy", r, &status);
+        reload_tokens(server);
+        reload_account_keys(server);
+        if (server->config->encryption_config[0])
+                reload_store_keys(server);
+        if (server->audit)
+                reload_audit_policy(server);
 }
 
 void hfd_reload_kubeconfig(void *ctx) {

@@ -56,7 +56,14 @@ def test_each_command_has_a_page_with_its_flags():
 def test_there_is_no_page_of_what_is_no_command():
     done = run(HOLDFASTD, "help", "--man", "nonsense")
     assert done.returncode == 2 and done.stdout == "" and done.stderr.count("\n") == 1, done
+    assert run(HOLDFASTD, "help", "--man", "store copy").returncode == 2
     assert run(HOLDFASTD, "help", "--completion", "fish").returncode == 2
+
+
+def test_help_takes_precedence():
+    assert output("release", "--man", "--help") == output("release", "--help")
+    assert output("help", "--man", "--help") == output("--help")
+    assert output("help", "nonsense", "--version") == output("version")
 
 
 @pytest.mark.skipif(not shutil.which("man"), reason="needs man-db")

@@ -107,6 +107,7 @@ def test_mistakes_of_pki_are_one_clear_line(cluster):
     assert not none.exists()
     refused(pki("join", x, none), 1, none)
     refused(pki("join", x, "-", input="hello"), 1, "standard input", "no certificate")
+    refused(pki("join", x, "-", input="hello\0"), 1, "standard input", "NUL")
     refused(pki("join", x, "-", input="x" * (1 << 20) + "y"), 1, "standard input", "more than 1048576 bytes")
     refused(run("pki"), 2, "init, show, export or join")
     refused(pki("join", x), 2, "needs FILE")
@@ -168,7 +169,7 @@ def test_a_kubeconfig_that_could_not_be_written_is_tried_again(cluster):
     there.chmod(0o777)
     written = a.kubeconfig.stat().st_mtime_ns
     a.send(signal.SIGHUP)
-    wait_until("the reload to fail", lambda: "keeping the previous certificates" in a.log_text())
+    wait_until("the reload to fail", lambda: "keeping the previous kubeconfig" in a.log_text())
     there.chmod(0o755)
     wait_until("it to be written", lambda: a.kubeconfig.stat().st_mtime_ns != written)
     assert others(a) == {"holdfast-b": b.url}

@@ -100,6 +100,22 @@ static void test_an_update_without_a_status_removes_it(void **state) {
                                    "workspaces.tenancy.holdfast.dev \"none\" not found");
 }
 
+/* Its bodies are TokenRequests, which only a path of HTTP serves. */
+static void test_the_client_in_the_process_serves_no_tokens(void **state) {
+        struct api_fixture *f = *state;
+        const struct hf_request get_token = {.size = sizeof get_token,
+                                             .verb = HF_VERB_GET,
+                                             .resource = {"", "v1", "serviceaccounts"},
+                                             .ns = "default",
+                                             .name = "default",
+                                             .subresource = "token"};
+
+        assert_int_equal(api_fixture_send(f, &get_token), HF_E_INVALID);
+        api_fixture_expect_failure(f, 405, "MethodNotAllowed",
+                                   "the server does not allow this method on the "
+                                   "requested resource");
+}
+
 static void test_unknown_subresources_are_not_found(void **state) {
         struct api_fixture *f = *state;
         struct hf_request drop_status = {.size = sizeof drop_status,
@@ -549,6 +565,7 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 API_TEST(test_status_and_object_are_updated_separately),
                 API_TEST(test_an_update_without_a_status_removes_it),
+                API_TEST(test_the_client_in_the_process_serves_no_tokens),
                 API_TEST(test_unknown_subresources_are_not_found),
                 API_TEST(test_removing_the_last_finalizer_deletes_the_object),
                 API_TEST(test_orphan_and_foreground_finalizers_exclude_each_other),

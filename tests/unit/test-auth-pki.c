@@ -192,6 +192,57 @@ static void test_a_directory_that_cannot_be_used_is_named(void **state) {
         assert_non_null(strstr(status.message, dir));
 }
 
+static void check_names(const char *named) {
+        struct hf_status status = {0};
+        int r = hfd_pki_check(dir, NULL, &status);
+
+        assert_int_equal(r == 0, !named);
+        if (named)
+                assert_non_null(strstr(status.message, named));
+}
+
+/* Without the CA's certificate the others are made anew, but only if their files can be used. */
+static void test_a_check_without_a_ca_looks_at_the_other_files(void **state) {
+        struct hfd_pki pki = {0};
+        char *text = NULL;
+
+        check_names(NULL);
+        assert_int_equal(hfd_pki_load_or_make(dir, NULL, hf_cancel_never(), &pki, NULL), 0);
+        hfd_pki_done(&pki);
+        check_names(NULL);
+        assert_int_equal(unlink(in_dir("ca.crt")), 0);
+        check_names(NULL);
+        assert_int_equal(hfd_read_file(in_dir("server.crt"), &text, NULL), 0);
+        put("server.crt", "garbage\n");
+        check_names("server.crt");
+        put("server.crt", text);
+        free(text);
+        assert_int_equal(hfd_read_file(in_dir("admin.key"), &text, NULL), 0);
+        put("server.key", text);
+        check_names("server.crt");
+        free(text);
+}
+
+/* root may write anywhere, so the test becomes another user. */
+static void test_a_check_wants_a_directory_that_can_be_written(void **state) {
+        bool is_root = geteuid() == 0;
+
+        assert_int_equal(chmod(pki_dir, 0755), 0);
+        snprintf(dir, sizeof dir, "%s/bare", pki_dir);
+        assert_int_equal(mkdir(dir, 0555), 0);
+        assert_int_equal(is_root ? seteuid(65534) : 0, 0);
+        check_names("cannot write to directory");
+        assert_int_equal(is_root ? seteuid(0) : 0, 0);
+        assert_int_equal(chmod(dir, 0755), 0);
+        assert_int_equal(hfd_write_file(in_dir(".lock"), "", 0600, NULL), 0);
+        if (is_root) {
+                assert_int_equal(seteuid(65534), 0);
+                check_names("/.lock: Permission denied");
+                assert_int_equal(seteuid(0), 0);
+        }
+        check_names(NULL);
+}
+
 /*
  * All processes wait for the end of a pipe and start together. Each writes its CA and its serving
  * certificate.
@@ -400,6 +451,10 @@ int main(void) {
                 cmocka_unit_test_setup_teardown(test_an_unusable_file_is_named_and_kept, make_dir,
                                                 pki_dir_remove),
                 cmocka_unit_test_setup_teardown(test_a_directory_that_cannot_be_used_is_named,
+                                                make_dir, pki_dir_remove),
+                cmocka_unit_test_setup_teardown(test_a_check_without_a_ca_looks_at_the_other_files,
+                                                make_dir, pki_dir_remove),
+                cmocka_unit_test_setup_teardown(test_a_check_wants_a_directory_that_can_be_written,
                                                 make_dir, pki_dir_remove),
                 cmocka_unit_test_setup_teardown(test_the_admin_kubeconfig_contains_the_credentials,
                                                 make_dir, pki_dir_remove),

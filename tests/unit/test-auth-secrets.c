@@ -210,6 +210,10 @@ static void test_no_copy_of_a_secret_in_a_kubeconfig_remains(void **state) {
          * NUL). */
         const char *good = KUBECONFIG_HEAD "\"token\":\"secret-token\"}}]}";
         const char *bad = KUBECONFIG_HEAD "\"client-key-data\":\"c2VjcmV0LWtleQA=\"}}]}";
+        /* Invalid base64 behind the key; the key in the file of the certificate. */
+        const char *worse = KUBECONFIG_HEAD "\"client-key-data\":\"c2VjcmV0LWtleQ00!\"}}]}";
+        const char *combined =
+                KUBECONFIG_HEAD "\"client-certificate-data\":\"c2VjcmV0LWtleQ==\"}}]}";
         look_for("secret-token", 12);
         assert_int_equal(hf__kubeconfig_parse(good, strlen(good), "/", "good", &config, &status),
                          0);
@@ -218,6 +222,17 @@ static void test_no_copy_of_a_secret_in_a_kubeconfig_remains(void **state) {
         look_for("secret-key", 10);
         assert_int_equal(hf__kubeconfig_parse(bad, strlen(bad), "/", "bad", &config, &status),
                          HF_E_INVALID);
+        expect_no_leaks();
+        look_for("secret-key", 10);
+        assert_int_equal(hf__kubeconfig_parse(worse, strlen(worse), "/", "bad", &config, &status),
+                         HF_E_INVALID);
+        expect_no_leaks();
+        look_for("secret-key", 10);
+        assert_int_equal(hf__kubeconfig_parse(combined, strlen(combined), "/", "good", &config,
+                                              &status),
+                         0);
+        assert_string_equal(config.cert_pem, "secret-key");
+        hf__kubeconfig_done(&config);
         expect_no_leaks();
 }
 

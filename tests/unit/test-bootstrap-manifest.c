@@ -190,6 +190,26 @@ static void test_a_long_file_name_keeps_document_and_line(void **state) {
         hf__steps_done(&steps);
 }
 
+/* Also where the whole path is in the message. */
+static void test_a_path_with_a_line_break_makes_one_line(void **state) {
+        static const char *const texts[] = {"\xff", "a: [", "{\"a\":", "{}"};
+        struct hf__steps steps = {0};
+        struct hf_status status = {0};
+
+        for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+                assert_int_equal(hf__manifest_read_text(&steps, &kinds, "x\ny", texts[i],
+                                                        strlen(texts[i]), &status),
+                                 HF_E_INVALID);
+                assert_memory_equal(status.message, "x y", 3);
+                assert_null(strchr(status.message, '\n'));
+        }
+        assert_int_equal(hf__manifest_read_directory(&steps, &kinds, "/none\nsuch", &status), -2);
+        assert_non_null(strstr(status.message, "/none such: "));
+        assert_int_equal(hf__manifest_read_text(&steps, &kinds, "x", NULL, 0, &status), 0);
+        assert_int_equal(steps.n, 0);
+        hf__steps_done(&steps);
+}
+
 static void test_a_duplicate_step_is_refused(void **state) {
         static const char *const text = "apiVersion: v1\nkind: Namespace\nmetadata: {name: a}\n";
         struct hf__steps one = {0}, two = {0}, none = {0};
@@ -514,6 +534,7 @@ int main(void) {
                 cmocka_unit_test(test_documents_become_steps_in_order),
                 cmocka_unit_test(test_a_mistake_is_one_line_that_names_file_document_and_place),
                 cmocka_unit_test(test_a_long_file_name_keeps_document_and_line),
+                cmocka_unit_test(test_a_path_with_a_line_break_makes_one_line),
                 cmocka_unit_test(test_a_duplicate_step_is_refused),
                 cmocka_unit_test(test_the_number_of_steps_is_limited),
                 cmocka_unit_test(test_nothing_is_read_after_the_text),

@@ -407,6 +407,8 @@ static void test_only_a_ledger_without_the_phase_counts_as_lost(void **state) {
                 {"{\"data\":{\"format\":\"1\",\"other.completed\":\"1.0.0 now\"}}", true},
                 {"{\"data\":{\"format\":\"1\",\"zero.completed\":\"1.0.0 now\"}}", false},
                 {"{\"data\":{\"format\":\"1\",\"zero\\u002ecompleted\":\"1.0.0 now\"}}", false},
+                {"{\"data\":{\"format\":\"1\",\"zero.completed\": \"1.0.0 now\"}}", false},
+                {"{\"data\":{\"format\":\"1\",\"zero.completed\":\"\"}}", true},
                 {"{\"data\":{\"format\":\"2\"}}", false},
                 {"{\"data\":{}}", false},
                 {"{\"data\":", false},

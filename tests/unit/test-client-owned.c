@@ -323,6 +323,25 @@ static void test_an_owned_object_is_changed_by_its_uid(void **state) {
         assert_int_equal(owned_upsert("{\"spec\":{\"n\":2}}", OWNER, NULL), HF_E_CONFLICT);
 }
 
+/* A merge replaces lists, also the owner references. */
+static void test_an_owned_object_keeps_its_owner(void **state) {
+        static const char *const bodies[] =
+                {"{\"metadata\":{\"ownerReferences\":[{\"uid\":\"w\"}]}}",
+                 "{\"metadata\":{\"ownerReferences\":null}}"};
+
+        for (size_t i = 0; i < 2; i++) {
+                SCRIPT({HF_VERB_GET, 0, FOUND("u"), NULL}, {HF_VERB_GET, 0, FOUND("u"), NULL},
+                       {HF_VERB_UPDATE, 0, "{}", NULL});
+                assert_int_equal(owned_upsert(bodies[i], OWNER, NULL), 0);
+                assert_non_null(strstr(f.sent[2], "\"uid\":\"u\",\"controller\":true"));
+                assert_true(!strstr(f.sent[2], "\"uid\":\"w\"") == (i == 1));
+        }
+        SCRIPT({HF_VERB_GET, 0, FOUND("u"), NULL});
+        assert_int_equal(owned_upsert("{\"metadata\":{\"ownerReferences\":[" OURS("w") "]}}", OWNER,
+                                      NULL),
+                         HF_E_CONFLICT);
+}
+
 static void test_an_object_of_another_is_left_alone(void **state) {
         SCRIPT({HF_VERB_GET, 0, FOUND("v"), NULL});
         assert_int_equal(owned_upsert("{}", OWNER, NULL), HF_E_EXISTS);
@@ -419,6 +438,7 @@ int main(void) {
                 TEST(test_an_owner_that_cannot_be_read_is_refused),
                 TEST(test_a_request_of_the_wrong_size_is_refused),
                 TEST(test_an_owned_object_is_changed_by_its_uid),
+                TEST(test_an_owned_object_keeps_its_owner),
                 TEST(test_an_object_of_another_is_left_alone),
                 TEST(test_a_create_that_comes_second_is_tried_five_times),
                 TEST(test_what_is_no_owned_object_is_refused),

@@ -242,9 +242,9 @@ int __wrap_hfd_reconcile_loop_run_set(const struct hfd_reconcile_loop *loop, str
         return 0;
 }
 
-static void reconcile(const char *key, bool serves, int result, const char *written) {
-        static struct hfd_controller_context context;
+static struct hfd_controller_context context;
 
+static void reconcile(const char *key, bool serves, int result, const char *written) {
         gc.key = key;
         gc.serves = serves;
         gc.written[0] = '\0';
@@ -296,6 +296,15 @@ static void test_an_owner_outside_the_graph_is_not_enqueued(void **state) {
         hf__json_free(dependent);
 }
 
+/* Events are in the set, but not in the graph. */
+static void test_an_event_is_never_collected(void **state) {
+        gc_make_set();
+        context.events = &gc_custom;
+        reconcile("1:default/x", true, HF_E_INVALID, "");
+        context.events = NULL;
+        gc_free_set();
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_an_existing_owner_keeps_its_dependents),
@@ -306,6 +315,7 @@ int main(void) {
                 cmocka_unit_test(test_string_lists_have_no_duplicates),
                 cmocka_unit_test(test_objects_that_are_not_served_are_tried_again),
                 cmocka_unit_test(test_an_owner_outside_the_graph_is_not_enqueued),
+                cmocka_unit_test(test_an_event_is_never_collected),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -265,6 +265,30 @@ static void test_a_response_queue_keeps_its_order_while_it_grows(void **state) {
         hfd_http_request_unref(request);
 }
 
+static void count(void *ctx) { (*(unsigned *)ctx)++; }
+
+static void test_a_drained_queue_is_reported_whatever_room_there_was(void **state) {
+        struct hf__buf *piece = hf__buf_copy("ab", 2);
+
+        for (size_t n = 2; n < 5; n++) {
+                struct hfd_http_request *request;
+                unsigned n_calls = 0;
+                char out[4];
+                assert_int_equal(hfd_http_request_new(NULL, NULL, &request), 0);
+                hfd_http_request_on_drained(request, 2, count, &n_calls);
+                hfd_http_request_stream(request, 200, NULL, NULL, 0);
+                assert_int_equal(hfd_http_request_push(request, piece), 0);
+                assert_int_equal(hfd_http_response_read(request, out, n, 0), 2);
+                assert_int_equal(n_calls, 1);
+                assert_int_equal(hfd_http_request_push(request, piece), 0);
+                assert_int_equal(hfd_http_request_push(request, piece), 0);
+                assert_int_equal(hfd_http_response_read(request, out, n, 0), n);
+                assert_int_equal(n_calls, n == 4 ? 2 : 1);
+                hfd_http_request_unref(request);
+        }
+        hf__buf_unref(piece);
+}
+
 static void nothing(void *ctx, struct hfd_http_request *request) {}
 
 static void test_the_router_prefers_the_longest_path(void **state) {
@@ -301,6 +325,7 @@ int main(void) {
                 cmocka_unit_test(test_bytes_after_the_request_are_left),
                 cmocka_unit_test(test_a_response_queue_has_limits),
                 cmocka_unit_test(test_a_response_queue_keeps_its_order_while_it_grows),
+                cmocka_unit_test(test_a_drained_queue_is_reported_whatever_room_there_was),
                 cmocka_unit_test(test_the_router_prefers_the_longest_path),
         };
 

@@ -83,8 +83,9 @@ static int finalize(void *ctx, struct hf_operator_work *work) {
                                  "{\"apiVersion\":\"v1\",\"kind\":\"Log\",\"a\":\"gone\"}");
 }
 
+/* NULL is the core group too, also where the requests say "". */
 static const struct hf_operator_owned owned = {.size = sizeof owned,
-                                               .resource = {"", "v1", "parts"}};
+                                               .resource = {NULL, "v1", "parts"}};
 
 static struct hf_operator_config config_with(struct hf_client *client) {
         return (struct hf_operator_config){.size = sizeof(struct hf_operator_config),

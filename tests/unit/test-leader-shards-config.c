@@ -108,6 +108,17 @@ static void test_what_is_wrong_is_said(void **state) {
         expect_refused("shards jobs: a controller has no name or no run function");
 }
 
+static void test_the_times_are_checked(void **state) {
+        struct hf_status status = {0};
+
+        f.elector.timing.retry_period = -1;
+        assert_int_equal(hf_shards_add(f.electors, &f.config, NULL, &status), HF_E_INVALID);
+        assert_true(status.message[0]);
+        f.elector.timing = (struct hf_leader_timing){.lease_duration = -1};
+        assert_int_equal(hf_shards_add(f.electors, &f.config, NULL, &status), HF_E_INVALID);
+        assert_int_equal(f.electors->n, 0);
+}
+
 /* The size is what tells a library which members the program knows. */
 static void test_a_controller_without_a_size_is_refused(void **state) {
         struct hf_status status = {0};
@@ -202,6 +213,7 @@ int main(void) {
         const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
                 TEST(test_what_is_wrong_is_said),
+                TEST(test_the_times_are_checked),
                 TEST(test_a_controller_without_a_size_is_refused),
                 TEST(test_names_may_be_as_long_as_they_may),
                 TEST(test_there_is_an_elector_for_each_shard_and_one_for_the_instance),

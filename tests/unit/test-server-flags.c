@@ -2,6 +2,7 @@
 /* holdfastd's command line. */
 #undef NDEBUG
 #include <assert.h>
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -108,6 +109,9 @@ static void test_directories_come_from_systemd(void **state) {
         assert_string_equal(config.data_dir, "/var/lib/holdfast");
         assert_string_equal(config.runtime_dir, "/run/holdfast");
         assert_string_equal(config.kubeconfig, "/var/lib/holdfast/admin.kubeconfig");
+        setenv("STATE_DIRECTORY", ":/other", 1);
+        assert_int_equal(parse(ETCD), -EINVAL);
+        setenv("STATE_DIRECTORY", "/var/lib/holdfast:/other", 1);
         expect_ok(ETCD " --data-dir=/d --runtime-dir=/r");
         assert_string_equal(config.cert_dir, "/d/pki");
         assert_string_equal(config.runtime_dir, "/r");
@@ -134,6 +138,8 @@ static void test_commands_are_parsed(void **state) {
         assert_int_equal(config.help_command, HFD_COMMAND_RELEASE);
         expect_ok("help --man store"); /* the manual has arguments of its own */
         expect_refusal("help dance", "\"dance\"");
+        expect_ok("help dance --version");
+        assert_int_equal(config.command, HFD_COMMAND_VERSION);
         /* One line of flags for ExecStart= and ExecStopPost=. */
         expect_ok("release " ETCD
                   " --secure-port=1 --leader-elect-lease-duration=20s --shutdown-send-retry-after");

@@ -142,6 +142,7 @@ static void test_an_issuer_needs_a_client(void **state) {
                        "is also a --service-account-issuer");
         expect_refusal(OIDC "--oidc-required-claim=a", "is not NAME=VALUE");
         expect_refusal(OIDC "--oidc-signing-algs=RS256,PS256", "--oidc-signing-algs");
+        expect_refusal(OIDC "--oidc-signing-algs=RS256,", "--oidc-signing-algs");
 }
 
 static void test_services_of_webhooks_have_addresses(void **state) {

@@ -92,6 +92,16 @@ static void test_the_memory_of_a_peak_is_given_back(void **state) {
         free_rest(blocks, n_mib);
 }
 
+/* The amount of an earlier check does not count as one that has lasted. */
+static void test_a_small_process_has_no_waste(void **state) {
+        struct hfd_memory_trim trim = {.phase = HFD_MEMORY_TRIM_SETTLED,
+                                       .waste = 200 * MIB,
+                                       .tolerated = SIZE_MAX / 2};
+
+        hfd_memory_trim_tick(&trim, &host, 1);
+        assert_int_equal(trim.waste, 0);
+}
+
 /* Returns the blocks, and the resident memory with them in *ret_before. */
 static void *make_peak_of(size_t n_mib, size_t *ret_before) {
         pthread_t thread;
@@ -136,6 +146,7 @@ static void test_the_memory_of_the_start_is_given_back(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_a_trim_is_due_when_much_memory_is_unused_for_long),
+                cmocka_unit_test(test_a_small_process_has_no_waste),
                 cmocka_unit_test(test_the_memory_of_the_start_is_given_back),
                 cmocka_unit_test(test_the_memory_of_a_peak_is_given_back),
         };

@@ -20,7 +20,8 @@ extern "C" {
 
 /*
  * Creates the object that `desired` names, with `owner` (JSON of n_owner bytes) as its controller.
- * If the object exists and `owner` is its controller, merges the body into it as hf_upsert does.
+ * If the object exists and `owner` is its controller, merges the body into it as hf_upsert does;
+ * owner references in the body replace those of the object, but `owner` stays its controller.
  * `desired` is as in hf_upsert, but without a subresource; the function puts the name and the
  * namespace of `desired` into the body.
  *

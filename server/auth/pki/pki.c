@@ -21,6 +21,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -49,6 +50,7 @@ struct made {
 struct directory {
         const char *path;
         struct made *made; /* NULL = make no file: the texts of missing files stay NULL */
+        bool *would_make;  /* set if a file would be made; may be NULL */
         struct hf_status *reterr_status;
 };
 
@@ -111,6 +113,13 @@ static int make_key(const struct directory *dir, struct pair *pair) {
         return 0;
 }
 
+/* Called in place of making a file. */
+static int note_lack(const struct directory *dir) {
+        if (dir->would_make)
+                *dir->would_make = true;
+        return 0;
+}
+
 /* Checks the key if it exists. Makes it if neither the key nor the certificate exists, and files
  * are made at all. A certificate without its key is an error. */
 static int ensure_key(const struct directory *dir, struct pair *pair) {
@@ -123,9 +132,7 @@ static int ensure_key(const struct directory *dir, struct pair *pair) {
                                "%s is missing, but %s exists: put the key there, or remove the "
                                "certificate to have both created again",
                                pair->key_path, pair->cert_path);
-        if (!dir->made)
-                return 0;
-        return make_key(dir, pair);
+        return dir->made ? make_key(dir, pair) : note_lack(dir);
 }
 
 /* Takes a new certificate, whose text the pair owns from now on, and notes that it must be
@@ -170,8 +177,10 @@ static int load_ca(const struct directory *dir, struct pair *ca) {
         if (ca->cert)
                 return check_ca(dir, ca);
         r = ensure_key(dir, ca);
-        if (r != 0 || !dir->made)
+        if (r != 0)
                 return r;
+        if (!dir->made)
+                return note_lack(dir);
         r = hfd_pki_ca_make(ca->key, &cert);
         return r == 0 ? take_cert(dir, ca, cert) : fail_openssl(dir, r, ca->cert_path);
 }
@@ -188,22 +197,23 @@ static int load_leaf(const struct directory *dir, const struct pair *ca, const c
                 r = ensure_key(dir, leaf);
         if (r != 0)
                 return r;
-        if (!dir->made && !ca->cert)
-                return 0; /* the CA would be made, and then this certificate */
+        /* If the CA would be made, a certificate that can be used is renewed. One that takes the
+         * place of the CA here shows whether it can. */
+        const char *issuer = ca->cert ? ca->cert : leaf->cert;
         enum hfd_pki_verdict verdict =
-                leaf->cert ? hfd_pki_leaf_check(ca->cert, leaf->cert, leaf->key, names, &fault)
+                leaf->cert ? hfd_pki_leaf_check(issuer, leaf->cert, leaf->key, names, &fault)
                            : HFD_PKI_RENEW;
         if (verdict == HFD_PKI_USABLE)
                 return 0;
         if (verdict == HFD_PKI_INVALID)
                 return fail_unusable(dir, leaf->cert_path, fault, leaf);
-        if (!ca->key)
+        if (!ca->key && ca->cert)
                 return hf_fail(dir->reterr_status, HF_E_INVALID,
                                "%s must be created (%s), but the CA's key %s is missing: restore "
                                "it, or provide that certificate",
                                leaf->cert_path, fault, ca->key_path);
         if (!dir->made)
-                return 0;
+                return note_lack(dir);
         struct hfd_pki_leaf wanted = {.ca_cert_pem = ca->cert,
                                       .ca_key_pem = ca->key,
                                       .key_pem = leaf->key,
@@ -242,9 +252,9 @@ static int load_account_key(const struct directory *dir, struct pair *account) {
                                "have it created again, which makes all tokens of service accounts "
                                "invalid",
                                account->key_path, fault);
-        if (r != 0 || account->key || !dir->made)
+        if (r != 0 || account->key)
                 return r;
-        return make_key(dir, account);
+        return dir->made ? make_key(dir, account) : note_lack(dir);
 }
 
 /* The files of the directory. */
@@ -306,13 +316,32 @@ int hfd_pki_load_or_make(const char *cert_dir, const char *const *names, struct 
         return 0;
 }
 
+/* Whether the start could lock the directory and make what is missing. fd: the directory, or the
+ * last one on its path that exists. */
+static int check_writable(const struct directory *dir, int fd) {
+        bool has_lock = faccessat(fd, ".lock", F_OK, AT_EACCESS) == 0;
+
+        if (has_lock && faccessat(fd, ".lock", R_OK | W_OK, AT_EACCESS) != 0)
+                return hf_fail(dir->reterr_status, -errno, "cannot open lock file %s/.lock: %s",
+                               dir->path, strerror(errno));
+        if ((!has_lock || *dir->would_make) && faccessat(fd, ".", W_OK | X_OK, AT_EACCESS) != 0)
+                return hf_fail(dir->reterr_status, -errno, "cannot write to directory %s: %s",
+                               dir->path, strerror(errno));
+        return 0;
+}
+
 int hfd_pki_check(const char *cert_dir, const char *const *names, struct hf_status *reterr_status) {
-        const struct directory dir = {.path = cert_dir, .reterr_status = reterr_status};
+        bool would_make = false;
+        const struct directory dir = {.path = cert_dir,
+                                      .would_make = &would_make,
+                                      .reterr_status = reterr_status};
         HF__CLEANUP(contents_cleanup) struct contents all = {0};
         HF__CLEANUP(hf__close_cleanup) int fd = -1;
 
         int r = hfd_trusted_open(cert_dir, HFD_TRUSTED_FUTURE_DIRECTORY, &fd, reterr_status);
-        return r == 0 ? load_contents(&dir, names, &all) : r;
+        if (r == 0)
+                r = load_contents(&dir, names, &all);
+        return r == 0 ? check_writable(&dir, fd) : r;
 }
 
 /* ---- the CA alone ---- */

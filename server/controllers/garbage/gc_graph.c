@@ -64,7 +64,8 @@ const struct hfd_kind *hfd_gc_graph_kind(const struct hfd_gc_graph *graph, const
         if (*end != ':') /* the key is not from hfd_gc_graph_key */
                 return NULL;
         *ret_rest = end + 1;
-        return hfd_kind_set_find_by_id(graph->set, id);
+        const struct hfd_kind *kind = hfd_kind_set_find_by_id(graph->set, id);
+        return kind != graph->without ? kind : NULL;
 }
 
 /* ---- dependents ---- */

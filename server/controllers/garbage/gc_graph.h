@@ -55,7 +55,7 @@ void hfd_gc_graph_key(const struct hfd_kind *kind, const char *ns, const char *n
                       char key[HFD_GC_KEY_MAX]);
 
 /* Returns the kind of a key. *ret_rest: the part of the key that hf_key_split parses. NULL = the
- * key is malformed, or the set does not have the kind. */
+ * key is malformed, or the graph does not have the kind. */
 const struct hfd_kind *hfd_gc_graph_kind(const struct hfd_gc_graph *graph, const char *key,
                                          const char **ret_rest);
 

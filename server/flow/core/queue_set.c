@@ -227,10 +227,8 @@ static void dispatch_queues(struct hfd_queue_set *set, hf_nsec now,
                 bool may_start =
                         set->config.kind == HFD_LEVEL_EXEMPT || set->executing_seats < set->limit;
 
-                if (!may_start || !has_room(set, seats->width)) {
-                        set->n_blocked++;
+                if (!may_start || !has_room(set, seats->width))
                         return;
-                }
                 dequeue_seats(set, seats);
                 start_seats(set, seats, now);
                 place_queue(set, queue);

@@ -106,9 +106,8 @@ struct hfd_queue_set {
         hf_nsec at;          /* boot time of r */
         uint64_t n_arrivals; /* that chose a queue, whether it was full or not */
 
-        /* Since the start. n_rejected includes n_timed_out and n_cancelled. n_blocked: how often
-         * the next request had no room. */
-        uint64_t n_dispatched, n_rejected, n_timed_out, n_cancelled, n_blocked;
+        /* Since the start. n_rejected includes n_timed_out and n_cancelled. */
+        uint64_t n_dispatched, n_rejected, n_timed_out, n_cancelled;
 };
 
 enum hfd_verdict {

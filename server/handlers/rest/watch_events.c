@@ -87,7 +87,11 @@ static void on_waiting_changed(void *ctx) {
 /* Ends the stream: after the watcher's last call, when no event is being delivered any more. */
 static void end_stream(void *ctx) {
         struct hfd_watch_stream *stream = ctx;
+        struct hf__buf *failure = stream->failure;
 
+        stream->failure = NULL;
+        if (failure)
+                (void)hfd_watch_stream_push(stream, failure);
         hfd_http_request_end(stream->http_request);
         hfd_unsent_watch_update(&stream->unsent);
         atomic_store(&stream->ended, true);
@@ -100,13 +104,12 @@ static void end_stream(void *ctx) {
 static void on_end(void *ctx, int error, const struct hfd_response *response) {
         struct hfd_watch_stream *stream = ctx;
 
+        if (error != 0 && error != HF_E_CANCELED && response->body)
+                stream->failure = hfd_watch_frame_error(&stream->form, response->body);
         /* An event that was not delivered is not lost: the client watches again from its last
          * event. */
         if (stream->conversion && !hfd_watch_conversion_end(stream->conversion))
                 return; /* end_stream follows, perhaps has already, and may free the stream */
-        if (error != 0 && error != HF_E_CANCELED && response->body)
-                (void)hfd_watch_stream_push(stream,
-                                            hfd_watch_frame_error(&stream->form, response->body));
         end_stream(stream);
 }
 

@@ -57,6 +57,7 @@ struct hfd_watch_stream {
         _Atomic(struct hfd_watcher *) watcher; /* a reference; set once */
         struct hfd_watch_initial *initial;     /* owned; NULL = all were sent, or there are none */
         struct hfd_watch_guard *guard;         /* owned; NULL = nothing can revoke the watch */
+        struct hf__buf *failure; /* owned; the last frame; set by on_end, sent by end_stream */
 };
 
 /*

@@ -92,8 +92,10 @@ static int set_token_status(const struct hfd_review_context *context, struct hf_
                                           .reterr_status = &why};
 
         int r = hfd_auth_authenticate_token(context->auth, token, &use, &user);
-        if (r != 0)
+        if (r != 0) {
+                hf__json_free(audiences); /* set if the token is good, but its user does not fit */
                 return r < 0 ? r : set_failure(object, why.message);
+        }
         struct hfd_requester *requester = hfd_requester_new(&user);
         r = requester ? hf__json_set_bool(object, "status.authenticated", true) : -ENOMEM;
         if (r == 0)

@@ -352,7 +352,6 @@ static struct hf__buf *take_part(struct hfd_http_response *response, size_t n, h
                                  size_t *ret_n, size_t *ret_offset, size_t *ret_left) {
         struct hf__buf *piece = NULL;
 
-        *ret_left = SIZE_MAX;
         pthread_mutex_lock(&response->mu);
         if (response->ring_n > 0) {
                 piece = response->ring[response->ring_head];
@@ -383,15 +382,17 @@ size_t hfd_http_response_read(struct hfd_http_request *request, char *out, size_
 
         assert(hfd_http_request_is_on_worker(request));
         while (done < n) {
-                size_t part = 0, offset = 0;
-                struct hf__buf *piece = take_part(response, n - done, now, &part, &offset, &left);
+                size_t part = 0, offset = 0, now_left = SIZE_MAX;
+                struct hf__buf *piece =
+                        take_part(response, n - done, now, &part, &offset, &now_left);
 
                 if (!piece)
                         break;
                 memcpy(out + done, piece->data + offset, part);
                 done += part;
-                if (left == SIZE_MAX)
+                if (now_left == SIZE_MAX)
                         break;
+                left = now_left;
                 hf__buf_unref(piece);
         }
         response->n_sent += done;

@@ -304,10 +304,12 @@ void hfd_write_update_create(struct hfd_write *w) {
         hfd_write_set_current(w, NULL);
         move_body_to_object(w);
         r = prepare_create(w);
-        if (r != 0) {
+        if (r == -ENOMEM)
                 hfd_write_reply_no_memory(w);
+        else if (r != 0)
+                hfd_write_reply_store_error(w, r, NULL); /* there are no random numbers */
+        if (r != 0)
                 return;
-        }
         /* The right to update or patch is not the right to create. */
         if (w->request->verb != HFD_CREATE && !hfd_write_may_create(w))
                 return;
