@@ -111,8 +111,8 @@ bool hf__json_has_element(const struct hf__json *array, const char *text);
 /* The first element of the array whose member `key` (a path) is the string `text`; NULL: none. */
 struct hf__json *hf__json_element_with(const struct hf__json *array, const char *key,
                                        const char *text);
-double hf__json_number(const struct hf__json *json);     /* the value of a number */
-bool hf__json_is_true(const struct hf__json *json);      /* the value of a boolean */
+double hf__json_number(const struct hf__json *json); /* the value of a number */
+bool hf__json_is_true(const struct hf__json *json);  /* the value of a boolean */
 /* The key of an object's member; "" for an element of an array and for a root, so that code that
  * expects an object need not check what a client has sent. NULL for NULL. */
 const char *hf__json_key(const struct hf__json *member);
