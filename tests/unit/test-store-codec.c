@@ -200,6 +200,8 @@ static void test_grpc_errors_are_mapped(void **state) {
                          HF_E_TOO_LARGE);
         assert_int_equal(grpc(8, "etcdserver: mvcc: database space exceeded", true), -ENOSPC);
         assert_int_equal(grpc(8, "etcdserver: too many requests", true), HF_E_UNAVAILABLE);
+        assert_int_equal(grpc(8, "the quota of a proxy", true), HF_E_TIMEOUT);
+        assert_int_equal(grpc(8, "the quota of a proxy", false), HF_E_UNAVAILABLE);
         assert_int_equal(grpc(14, "etcdserver: request timed out", false), HF_E_TIMEOUT);
         assert_int_equal(
                 grpc(14, "etcdserver: request timed out, possibly due to previous leader failure",
