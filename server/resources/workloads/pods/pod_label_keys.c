@@ -21,7 +21,7 @@
 #include "server/resources/workloads/workloads.h"
 
 #define TERMS_MAX ((size_t)3 << 20) /* bytes of all terms of a pod as JSON; as of a body */
-#define TERM_SIZE 41                /* of one with an empty key and value */
+#define TERM_SIZE 39                /* of one whose texts are empty, with a comma */
 
 /* A term of a selector. NULL: memory ran out. */
 static struct hf__json *new_term(const char *key, const char *operator, const char * value) {
@@ -50,11 +50,13 @@ static bool is_listed_twice(const struct hf__json_index *keys, const char *key, 
 }
 
 /* Takes what the term needs. False: there is not as much. */
-static bool take_room(size_t *room, const char *key, const char *value) {
-        size_t n = TERM_SIZE + strlen(key) + strlen(value);
+static bool take_room(size_t *room, const char *key, const char *operator, const char * value) {
+        size_t n = TERM_SIZE + strlen(key) + strlen(operator) + strlen(value);
 
-        *room = n <= *room ? *room - n : 0;
-        return *room > 0;
+        if (n > *room)
+                return false;
+        *room -= n;
+        return true;
 }
 
 /* Appends a term for each key that is one of the pod's labels. labels: without the items of those
@@ -72,7 +74,7 @@ static int append_terms(struct hf__json *terms, const struct hf__json *keys, con
                 if (!label || !label->item || is_listed_twice(&listed, key, i))
                         continue;
                 const char *value = hf__json_text_or_empty(label->item);
-                r = take_room(room, key, value)
+                r = take_room(room, key, operator, value)
                             ? hf__json_append(terms, new_term(key, operator, value))
                             : HF_E_TOO_LARGE;
         }
