@@ -62,7 +62,8 @@ static void check_validations(struct hfd_structure *structure, const struct hf__
         hfd_structure_check_pattern(structure, props, path);
 }
 
-/* Keywords that a value validation must not have, in the order in which they are reported. */
+/* Keywords that a value validation must not have, in the order in which they are reported. As in
+ * kube-apiserver, additionalProperties: false is no such keyword, unlike true and a schema. */
 static void forbid_keywords(struct hfd_structure *structure, const struct hf__json *props,
                             const struct hfd_structure_path *path) {
         static const struct {
