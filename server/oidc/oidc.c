@@ -6,6 +6,7 @@
  *
  * The document is fetched until one has named the URL of the keys. Later only the keys are fetched
  * again, when a token names a key that is unknown, or names none and is not signed by a known one.
+ * Once this has failed, the next fetch begins with the document: the keys may have moved.
  *
  * Invariants. At most one fetch is under way at a time. A set of keys never changes; a fetch that
  * succeeds replaces it, one that fails leaves it. A token of another issuer never causes a fetch,
@@ -63,8 +64,10 @@ static void end_fetch(struct hfd_oidc *oidc) {
         pthread_mutex_unlock(&oidc->mu);
 }
 
-/* Logs why the fetch has failed, and ends it. */
+/* Logs why the fetch has failed, and ends it. Forgets the URL of the keys. */
 static void fail_fetch(struct hfd_oidc *oidc, const char *why) {
+        free(oidc->keys_url);
+        oidc->keys_url = NULL;
         hf_log(&oidc->host->log, HF_LOG_WARNING, "oidc",
                "cannot fetch the keys of the issuer %s: %s", oidc->config.rules.issuer, why);
         end_fetch(oidc);
@@ -155,14 +158,16 @@ static void on_document(void *ctx, const struct hfd_outbound_result *result) {
                 return;
         const char *issuer = hf__json_string(json, "issuer"),
                    *url = hf__json_string(json, "jwks_uri");
-        bool same = issuer && strcmp(issuer, oidc->config.rules.issuer) == 0;
-        if (same && url)
+        bool same = issuer && strcmp(issuer, oidc->config.rules.issuer) == 0, named = url != NULL;
+        if (same && named)
                 oidc->keys_url = strdup(url);
         hf__json_free(json);
         if (!same)
                 fail_fetch(oidc, "its discovery document is that of another issuer");
-        else if (!oidc->keys_url)
+        else if (!named)
                 fail_fetch(oidc, "its discovery document has no jwks_uri");
+        else if (!oidc->keys_url)
+                fail_fetch(oidc, "out of memory");
         else
                 send_get(oidc, oidc->keys_url, on_keys);
 }

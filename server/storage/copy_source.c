@@ -19,6 +19,8 @@
  */
 #define PAGE 1000
 
+#define SOURCE "the source" /* in messages */
+
 /* Whether a key is not copied: it names revisions of its own store, or the copy writes it anew. */
 static bool is_left_out(const char *prefix, const char *key) {
         static const char *const names[] = {"compact", "progress", "epoch", "copying"};
@@ -130,15 +132,26 @@ static int by_revision(const void *a, const void *b) {
         return strcmp(x->key, y->key);
 }
 
+static int find_mark(struct hfd_patient *patient, const struct hfd_copy_source *source,
+                     bool *ret_incomplete) {
+        struct hf_status why = {0};
+        hf_nsec give_up = 0;
+        int r;
+
+        do
+                r = hfd_copy_is_incomplete(source->store, source->prefix,
+                                           hfd_patient_deadline(patient), ret_incomplete, &why);
+        while (hfd_patient_may_repeat(patient, r, &give_up));
+        return r == 0 ? 0 : hf_fail(patient->status, r, SOURCE ": %s", why.message);
+}
+
 static int read_keys(struct hfd_patient *patient, struct hfd_copy_source *source) {
-        struct hfd_survey found = {.name = "the source", .entries = source};
+        struct hfd_survey found = {.name = SOURCE, .entries = source};
         bool incomplete = false;
         int r = hfd_survey(patient, source->store, source->prefix, &found);
 
         if (r == 0)
-                r = hfd_copy_is_incomplete(source->store, source->prefix,
-                                           hfd_patient_deadline(patient), &incomplete,
-                                           patient->status);
+                r = find_mark(patient, source, &incomplete);
         if (r != 0)
                 return r;
         if (incomplete)

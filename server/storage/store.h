@@ -210,7 +210,7 @@ int hfd_txn_check(const struct hfd_txn *txn);
 /* The bytes of all keys and values that the transaction compares or writes. It has passed
  * hfd_txn_check. Pure. */
 size_t hfd_txn_bytes(const struct hfd_txn *txn);
-/* The largest transaction that the stores other than etcd accept. It is etcd's default limit, so
- * that their objects can move to etcd. Only an object a few hundred bytes below the limit may be
- * too large there, because etcd counts the encoded request. */
-#define HFD_TXN_BYTES_MAX (1536 * 1024)
+/* The largest transaction that the stores other than etcd accept. It is etcd's default limit for a
+ * request, without 4 KiB for what a copy needs beside the value: further keys, and their encoding.
+ * So their objects can move to etcd. */
+#define HFD_TXN_BYTES_MAX ((1536 - 4) * 1024)

@@ -53,6 +53,7 @@ class Issuer:
     def __init__(self, directory, *keys):
         self.keys = list(keys)
         self.works = True
+        self.path = "/keys"
         self.hook = Webhook(directory, self.answer)
         self.url = self.hook.url
 
@@ -60,7 +61,9 @@ class Issuer:
         if not self.works:
             return 503, "not now"
         if path == "/.well-known/openid-configuration":
-            return 200, {"issuer": self.url, "jwks_uri": f"{self.url}/keys"}
+            return 200, {"issuer": self.url, "jwks_uri": f"{self.url}{self.path}"}
+        if path != self.path:
+            return 404, "not here"
         return 200, {"keys": [key.jwk for key in self.keys]}
 
     def claims(self, **more):
@@ -150,3 +153,10 @@ def test_a_new_key_is_fetched_when_a_token_names_it(made):
     codes = {review(server, strange.token(issuer.claims())).code for _ in range(40)}
     assert codes <= {401, 503} and len(issuer.hook.calls) - before <= 2 + (time.monotonic() - began) / 2
     issuer.keys.remove(first)
+
+
+def test_keys_that_have_moved_are_found(made):
+    server, issuer, _, second, strange = made
+    issuer.path, issuer.keys = "/moved", [second, strange]
+    wait_until("the moved keys to be known", lambda: review(server, strange.token(issuer.claims(sub="ann"))).code == 201)
+    assert review(server, second.token(issuer.claims())).code == 201

@@ -138,6 +138,9 @@ static const struct row nested[] = {
          F ".not.default: Forbidden: must be undefined to be structural"},
         {"{'type':'object','oneOf':[{'additionalProperties':{}}]}",
          F ".oneOf[0].additionalProperties: Forbidden: must be undefined to be structural"},
+        {"{'type':'object','oneOf':[{'additionalProperties':true}]}",
+         F ".oneOf[0].additionalProperties: Forbidden: must be undefined to be structural"},
+        {"{'type':'object','oneOf':[{'additionalProperties':false}]}", ""},
         {"{'type':'string','allOf':[{'x-kubernetes-int-or-string':true,"
          "'x-kubernetes-validations':[{'rule':'true'}]}]}",
          F ".allOf[0].x-kubernetes-int-or-string: Forbidden: must be false to be structural\n" F

@@ -90,39 +90,60 @@ static void test_labels_become_terms_of_selectors(void **state) {
                 expect_spec(cases[i][0], cases[i][1]);
 }
 
-#define MANY_LABELS      50
-#define MANY_CONSTRAINTS 2000
-
-/* Many lists name the same labels. The terms may not take many times the bytes of the body. */
-static void test_the_terms_of_a_pod_have_a_limit(void **state) {
+/* A pod whose spread constraints each name all of its labels. member: that of the last one. */
+static struct hf__json *make_pod(int n_constraints, int n_labels, const char *value,
+                                 const char *member) {
         struct hf__json *pod = parse("{'metadata':{'labels':{}},'spec':{}}");
         struct hf__json *constraints = hf__json_array();
-        struct hf__strbuf shown = {0};
         char name[16];
 
-        for (int i = 0; i < MANY_LABELS; i++) {
-                (void)snprintf(name, sizeof name, "label-%d", i);
+        for (int i = 0; i < n_labels; i++) {
+                (void)snprintf(name, sizeof name, "label-%02d", i);
                 assert_int_equal(hf__json_add_string(hf__json_path(pod, "metadata.labels"), name,
-                                                     "value"),
+                                                     value),
                                  0);
         }
-        for (int i = 0; i < MANY_CONSTRAINTS; i++) {
-                struct hf__json *constraint = parse("{'labelSelector':{},'matchLabelKeys':[]}");
-                struct hf__json *keys = hf__json_get(constraint, "matchLabelKeys");
-                for (int k = 0; k < MANY_LABELS; k++) {
-                        (void)snprintf(name, sizeof name, "label-%d", k);
+        for (int i = 0; i < n_constraints; i++) {
+                struct hf__json *constraint = parse("{'labelSelector':{}}");
+                struct hf__json *keys = hf__json_array();
+                for (int k = 0; k < n_labels; k++) {
+                        (void)snprintf(name, sizeof name, "label-%02d", k);
                         assert_int_equal(hf__json_append_string(keys, name), 0);
                 }
+                assert_int_equal(hf__json_put(constraint,
+                                              i + 1 < n_constraints ? "matchLabelKeys" : member,
+                                              keys),
+                                 0);
                 assert_int_equal(hf__json_append(constraints, constraint), 0);
         }
         assert_int_equal(hf__json_put(hf__json_get(pod, "spec"), "topologySpreadConstraints",
                                       constraints),
                          0);
+        return pod;
+}
+
+/* Many lists name the same labels. The terms may not take many times the bytes of the body. */
+static void test_the_terms_of_a_pod_have_a_limit(void **state) {
+        struct hf__json *pod = make_pod(2000, 50, "value", "matchLabelKeys");
+        struct hf__strbuf shown = {0};
+
         assert_int_equal(hfd_pod_complete(pod), HF_E_TOO_LARGE);
         hf__json_print(pod, &shown);
         assert_true(shown.n < (size_t)6
                                       << 20); /* the body has 1.3 MB, all terms would take 5.4 MB */
         hf__strbuf_done(&shown);
+        hf__json_free(pod);
+}
+
+/* Each of 1,024 * 32 terms takes 96 bytes, 3 MiB together. NotIn takes more than In. */
+static void test_the_limit_of_the_terms_is_exact(void **state) {
+        const char *const value = "12345678901234567890123456789012345678901234567";
+        struct hf__json *pod = make_pod(1024, 32, value, "matchLabelKeys");
+
+        assert_int_equal(hfd_pod_complete(pod), 0);
+        hf__json_free(pod);
+        pod = make_pod(1024, 32, value, "mismatchLabelKeys");
+        assert_int_equal(hfd_pod_complete(pod), HF_E_TOO_LARGE);
         hf__json_free(pod);
 }
 
@@ -229,6 +250,7 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_labels_become_terms_of_selectors),
                 cmocka_unit_test(test_the_terms_of_a_pod_have_a_limit),
+                cmocka_unit_test(test_the_limit_of_the_terms_is_exact),
                 cmocka_unit_test(test_affinities_get_terms),
                 cmocka_unit_test(test_a_gated_pod_gets_only_fewer_nodes),
         };

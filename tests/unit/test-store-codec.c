@@ -189,6 +189,38 @@ static int grpc(int status, const char *text, bool unknown) {
         return r;
 }
 
+#define ETCD_MAX ((size_t)1536 * 1024) /* etcd's default limit for a request */
+
+/* What storage/copy.c writes for one large value. etcd adds a header of some 50 bytes. */
+static void test_a_value_of_another_store_fits_into_a_request(void **state) {
+        char key[HFD_KEY_MAX], mark[HFD_KEY_MAX];
+        const char *get = key;
+
+        memset(key, 'k', sizeof key);
+        memset(mark, 'm', sizeof mark);
+        key[sizeof key - 1] = mark[sizeof mark - 1] = '\0';
+        struct hf__buf *value = hf__buf_new(HFD_TXN_BYTES_MAX - strlen(key));
+        assert_non_null(value);
+        memset(value->data, 'v', value->n);
+        const struct hfd_op put = {.kind = HFD_PUT, .key = key, .value = value};
+        const struct hfd_compare compares[] = {{.kind = HFD_MOD_EQUALS,
+                                                .key = mark,
+                                                .revision = INT64_MAX},
+                                               {.kind = HFD_MOD_EQUALS, .key = key}};
+        const struct hfd_txn written = {.ops = &put, .n_ops = 1}, copied = {.compares = compares,
+                                                                            .n_compares = 2,
+                                                                            .ops = &put,
+                                                                            .n_ops = 1,
+                                                                            .get_on_failure = &get,
+                                                                            .n_get_on_failure = 1};
+        assert_int_equal(hfd_txn_bytes(&written), HFD_TXN_BYTES_MAX);
+        struct hf__buf *body = hfd_etcd_pack_txn(&copied);
+        assert_non_null(body);
+        assert_true(body->n + 100 <= ETCD_MAX);
+        hf__buf_unref(body);
+        hf__buf_unref(value);
+}
+
 static void test_grpc_errors_are_mapped(void **state) {
         assert_int_equal(grpc(11, "etcdserver: mvcc: required revision has been compacted", false),
                          HF_E_GONE);
@@ -200,6 +232,8 @@ static void test_grpc_errors_are_mapped(void **state) {
                          HF_E_TOO_LARGE);
         assert_int_equal(grpc(8, "etcdserver: mvcc: database space exceeded", true), -ENOSPC);
         assert_int_equal(grpc(8, "etcdserver: too many requests", true), HF_E_UNAVAILABLE);
+        assert_int_equal(grpc(8, "the quota of a proxy", true), HF_E_TIMEOUT);
+        assert_int_equal(grpc(8, "the quota of a proxy", false), HF_E_UNAVAILABLE);
         assert_int_equal(grpc(14, "etcdserver: request timed out", false), HF_E_TIMEOUT);
         assert_int_equal(
                 grpc(14, "etcdserver: request timed out, possibly due to previous leader failure",
@@ -394,6 +428,7 @@ int main(void) {
                 cmocka_unit_test(test_every_transaction_needs_a_quorum),
                 cmocka_unit_test(test_the_grpc_prefix_is_parsed),
                 cmocka_unit_test(test_the_arena_aligns_and_zeroes),
+                cmocka_unit_test(test_a_value_of_another_store_fits_into_a_request),
                 cmocka_unit_test(test_grpc_errors_are_mapped),
                 cmocka_unit_test(test_engine_outcomes_are_mapped),
                 cmocka_unit_test(test_the_end_of_a_prefix_range_is_computed),

@@ -49,6 +49,8 @@ struct bad_source {
         int n_reads;
         int fail_list_at; /* the number of the list of keys that fails; 0 = none */
         int n_lists;
+        int fail_get_at; /* the number of the get that fails; 0 = none */
+        int n_gets;
 };
 
 struct fixture {
@@ -122,9 +124,14 @@ static const struct hfd_store_ops bad_ops = {.get = bad_get, .list = bad_list, .
 
 static int read_get(struct hfd_store *store, const char *key, bool urgent, hf_nsec deadline,
                     hfd_store_fn done, void *ctx) {
-        struct hfd_store *inner = ((struct bad_source *)store)->inner;
+        struct bad_source *reads = (struct bad_source *)store;
+        struct hfd_store_reply failed = {.error = reads->error};
 
-        return inner->ops->get(inner, key, urgent, deadline, done, ctx);
+        if (++reads->n_gets != reads->fail_get_at)
+                return reads->inner->ops->get(reads->inner, key, urgent, deadline, done, ctx);
+        (void)hf_fail(&failed.status, failed.error, "the test says so");
+        done(ctx, &failed);
+        return 0;
 }
 
 static int read_list(struct hfd_store *store, const char *prefix, const char *start,
@@ -514,6 +521,26 @@ static void test_a_read_is_repeated(void **state) {
 }
 
 /* The reads of a batch begin together. Those after the one that fails have their replies, too. */
+static void test_the_read_of_the_mark_is_repeated(void **state) {
+        struct fixture *f = *state;
+
+        put(f->from, "/registry/a/b", "x");
+        f->reads.fail_get_at = 1;
+        f->reads.error = HF_E_UNAVAILABLE;
+        assert_int_equal(run(f), 0);
+        assert_int_equal(f->reads.n_gets, 2);
+        assert_has(f->to, "/registry/a/b", "x");
+}
+
+static void test_a_mark_that_cannot_be_read_ends_the_copy(void **state) {
+        struct fixture *f = *state;
+
+        put(f->from, "/registry/a/b", "x");
+        f->reads.fail_get_at = 1;
+        f->reads.error = -EIO;
+        expect_failure(f, -EIO, false, "the source: the test says so");
+}
+
 static void test_a_read_that_fails_ends_the_copy(void **state) {
         struct fixture *f = *state;
 
@@ -672,6 +699,10 @@ int main(void) {
                         test_an_instance_that_begins_before_the_mark_keeps_the_target, setup,
                         teardown),
                 cmocka_unit_test_setup_teardown(test_a_read_is_repeated, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_the_read_of_the_mark_is_repeated, setup,
+                                                teardown),
+                cmocka_unit_test_setup_teardown(test_a_mark_that_cannot_be_read_ends_the_copy,
+                                                setup, teardown),
                 cmocka_unit_test_setup_teardown(test_a_read_that_fails_ends_the_copy, setup,
                                                 teardown),
                 cmocka_unit_test_setup_teardown(test_a_key_that_the_source_has_lost_ends_the_copy,

@@ -671,6 +671,26 @@ static void test_a_lock_of_an_unknown_process_is_a_use(void **state) {
         expect_refused(r, -ENOLCK, "cannot ask for the locks of ");
 }
 
+/* Its log is not copied into it, either. */
+static void test_a_file_that_is_no_store_is_not_changed_by_shrinking(void **state) {
+        struct hfd_sqlite_shrunk shrunk;
+        struct stat before, after;
+        sqlite3 *db;
+
+        (void)sqlite_fixture_sql("theirs.db", "PRAGMA journal_mode=WAL; CREATE TABLE theirs(x)");
+        assert_int_equal(sqlite3_open(sqlite_fixture_path("theirs.db"), &db), SQLITE_OK);
+        (void)sqlite3_db_config(db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
+        assert_int_equal(sqlite3_exec(db, "INSERT INTO theirs VALUES(7)", NULL, NULL, NULL),
+                         SQLITE_OK);
+        assert_int_equal(sqlite3_close(db), SQLITE_OK);
+        ok(stat(sqlite_fixture_path("theirs.db-wal"), &before));
+        assert_true(before.st_size > 0);
+        expect_refused(hfd_sqlite_shrink(sqlite_fixture_path("theirs.db"), &shrunk, &status),
+                       HF_E_INVALID, "not a store");
+        ok(stat(sqlite_fixture_path("theirs.db-wal"), &after));
+        assert_int_equal(after.st_size, before.st_size);
+}
+
 static void test_a_store_without_writes_is_shrunk(void **state) {
         struct hfd_store *store = open_store("unwritten.db");
         struct hfd_sqlite_shrunk shrunk;
@@ -808,6 +828,7 @@ int main(void) {
                 cmocka_unit_test(test_a_restore_needs_a_free_name),
                 cmocka_unit_test(test_a_file_that_is_used_is_not_shrunk),
                 cmocka_unit_test(test_a_lock_of_an_unknown_process_is_a_use),
+                cmocka_unit_test(test_a_file_that_is_no_store_is_not_changed_by_shrinking),
                 cmocka_unit_test(test_a_store_without_writes_is_shrunk),
                 cmocka_unit_test(test_shrinking_leaves_the_current_versions_and_the_revision),
         };

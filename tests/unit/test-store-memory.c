@@ -22,8 +22,6 @@
 #include "server/storage/memory/store.h"
 #include "store_client.h"
 
-#define MAX_REQUEST (1536 * 1024)
-
 static const struct hf_host host = {.size = sizeof host};
 static atomic_int n_replies, n_events, n_ends;
 static atomic_int last_error;
@@ -141,22 +139,22 @@ static void test_a_stopped_store_refuses_each_operation(void **state) {
         assert_int_equal(failing_memory_n_live(), before);
 }
 
-/* The keys and values of compares and operations, as etcd counts them, to the byte. */
-static void test_a_request_has_etcds_limit(void **state) {
+/* The keys and values of compares and operations count, to the byte. */
+static void test_a_request_has_a_limit(void **state) {
         struct hfd_store *store;
-        char *text = malloc(MAX_REQUEST);
+        char *text = malloc(HFD_TXN_BYTES_MAX);
 
         assert_non_null(text);
-        memset(text, 'x', MAX_REQUEST);
+        memset(text, 'x', HFD_TXN_BYTES_MAX);
         assert_int_equal(hfd_memory_store_new(&host, &store), 0);
         for (size_t extra = 0; extra < 2; extra++) {
-                struct hf__buf *value = hf__buf_copy(text, MAX_REQUEST / 2 - 2);
+                struct hf__buf *value = hf__buf_copy(text, HFD_TXN_BYTES_MAX / 2 - 2);
                 const struct hfd_op ops[] = {{.kind = HFD_PUT, .key = "/a", .value = value},
                                              {.kind = HFD_DELETE, .key = "/b"}};
                 const struct hfd_compare compare = {.kind = HFD_VALUE_EQUALS,
                                                     .key = "/c",
                                                     .value = text,
-                                                    .n_value = MAX_REQUEST / 2 - 4 + extra};
+                                                    .n_value = HFD_TXN_BYTES_MAX / 2 - 4 + extra};
                 const struct hfd_txn txn = {.compares = &compare,
                                             .n_compares = 1,
                                             .ops = ops,
@@ -328,7 +326,7 @@ int main(void) {
         const struct CMUnitTest cases[] = {
                 CASE(test_a_failed_allocation_is_reported),
                 CASE(test_a_stopped_store_refuses_each_operation),
-                CASE(test_a_request_has_etcds_limit),
+                CASE(test_a_request_has_a_limit),
                 CASE(test_events_come_in_batches_of_whole_revisions),
                 CASE(test_a_watch_that_begins_too_early_is_gone),
                 CASE(test_the_stores_thread_is_woken),

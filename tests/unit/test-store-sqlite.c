@@ -119,6 +119,25 @@ static void test_a_new_file_is_private_and_keeps_what_was_written(void **state) 
         store->ops->free(store);
 }
 
+/* Without the lock, a WAL must not be copied into the file at the close: see file_lock.h. */
+static void test_the_log_of_a_refused_file_is_kept(void **state) {
+        struct hfd_store *store = open_store("logged");
+        char *error = NULL;
+        sqlite3 *db;
+        struct stat before, after;
+
+        store->ops->free(store);
+        assert_int_equal(sqlite3_open(sqlite_fixture_path("logged"), &db), SQLITE_OK);
+        (void)sqlite3_db_config(db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
+        assert_int_equal(sqlite3_exec(db, "PRAGMA user_version=2", NULL, NULL, &error), SQLITE_OK);
+        assert_int_equal(sqlite3_close(db), SQLITE_OK);
+        assert_int_equal(stat(sqlite_fixture_path("logged-wal"), &before), 0);
+        assert_true(before.st_size > 0);
+        expect_refused("logged", true, "later version");
+        assert_int_equal(stat(sqlite_fixture_path("logged-wal"), &after), 0);
+        assert_int_equal(after.st_size, before.st_size);
+}
+
 static void test_files_that_are_no_store_are_refused_and_kept(void **state) {
         int fd = open(sqlite_fixture_path("text"), O_CREAT | O_WRONLY, 0600);
 
@@ -748,6 +767,7 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_an_open_store_sets_no_memory_aside), /* first */
                 cmocka_unit_test(test_a_new_file_is_private_and_keeps_what_was_written),
+                cmocka_unit_test(test_the_log_of_a_refused_file_is_kept),
                 cmocka_unit_test(test_files_that_are_no_store_are_refused_and_kept),
                 cmocka_unit_test(test_another_store_sees_a_commit),
                 cmocka_unit_test(test_nothing_is_written_beside_the_holder_of_the_lock),

@@ -427,6 +427,11 @@ static void test_volumes_of_a_pod_are_refused(void **state) {
         "spec.persistentvolumesource: Forbidden: spec.persistentvolumesource is immutable after "  \
         "creation\n"
 
+#define ON_NODE(path) VOLUME_OF("Recycle", "'hostPath':{'path':'" path "','type':''}")
+#define NO_RECYCLING                                                                               \
+        "spec.persistentVolumeReclaimPolicy: Forbidden: may not be 'recycle' for a hostPath "      \
+        "mount of '/'\n"
+
 static void test_a_volume_is_refused(void **state) {
         static const struct rule_case cases[] = {
                 {hfd_persistent_volume_validate, VOLUME(PATH), NULL, NULL},
@@ -434,10 +439,13 @@ static void test_a_volume_is_refused(void **state) {
                  "spec.nodeAffinity: Required value: Local volume requires node affinity\n"},
                 {hfd_persistent_volume_validate,
                  VOLUME("'local':{'path':'/a'}," IN_ZONE("example.com/zone", "z")), NULL, NULL},
-                {hfd_persistent_volume_validate,
-                 VOLUME_OF("Recycle", "'hostPath':{'path':'//./','type':''}"), NULL,
-                 "spec.persistentVolumeReclaimPolicy: Forbidden: may not be 'recycle' for a "
-                 "hostPath mount of '/'\n"},
+                {hfd_persistent_volume_validate, ON_NODE("//./"), NULL, NO_RECYCLING},
+                {hfd_persistent_volume_validate, ON_NODE("/."), NULL, NO_RECYCLING},
+                {hfd_persistent_volume_validate, ON_NODE("/../a/./.."), NULL,
+                 "spec.hostPath.path: Invalid value: \"/../a/./..\": must not contain "
+                 "'..'\n" NO_RECYCLING},
+                {hfd_persistent_volume_validate, ON_NODE("/.a"), NULL, NULL},
+                {hfd_persistent_volume_validate, ON_NODE("/./..."), NULL, NULL},
                 {hfd_persistent_volume_validate, VOLUME_OF("Recycle", PATH), NULL, NULL},
                 {hfd_persistent_volume_validate,
                  VOLUME("'iscsi':{'targetPortal':'" X16 X16 X16 "'," IQN

@@ -182,6 +182,7 @@ static void test_a_zone_is_known_by_its_file(void **state) {
                                  *const unknown[] = {"Mars/Phobos",
                                                      "Europe",
                                                      "zone.tab",
+                                                     "leapseconds",
                                                      "europe/berlin",
                                                      "Europe/Berlin/x",
                                                      ("Europe/Berlin-Berlin-Berlin-Berlin-Berlin-"

@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "base/utf8.h"
 #include "server/filters/audited.h"
 #include "server/filters/media_type.h"
 #include "server/handlers/gzip.h"
@@ -41,16 +42,22 @@ static struct hf__buf *make_pretty(const struct hf__buf *body) {
         return buf;
 }
 
-/* The value of a Warning header for the n bytes of line. A text that is too long is cut: the
- * validation of definitions refuses it, but another program may have written it into the store. */
+/* The value of a Warning header for the n bytes of line. A text that is too long is cut after a
+ * character: the validation of definitions refuses it, but another program may have written it into
+ * the store. */
 static void format_warning(const char *line, size_t n, char text[HFD_REST_WARNING_MAX]) {
         size_t at = (size_t)snprintf(text, HFD_REST_WARNING_MAX, "299 - \"");
 
-        /* There is room for a character with its backslash, the quote and the NUL. */
-        for (size_t i = 0; i < n && at < HFD_REST_WARNING_MAX - 3; i++) {
-                if (line[i] == '"' || line[i] == '\\')
+        for (size_t i = 0, size; i < n; i += size) {
+                bool escaped = line[i] == '"' || line[i] == '\\';
+                size = hf__utf8_length(&line[i], n - i);
+                size += size == 0;                                  /* no character: a byte */
+                if (at + escaped + size + 2 > HFD_REST_WARNING_MAX) /* the quote and the NUL */
+                        break;
+                if (escaped)
                         text[at++] = '\\';
-                text[at++] = line[i];
+                memcpy(&text[at], &line[i], size);
+                at += size;
         }
         text[at++] = '"';
         text[at] = '\0';

@@ -131,23 +131,27 @@ static bool offset_of(void *ctx, const char *name, size_t n, int64_t seconds, in
         return true;
 }
 
-/* Whether there is a file of this name, as far as that can be found out. It is not read, so that a
- * shortage of memory or of file descriptors does not make a zone unknown. */
+/* Whether there is a file of this name that begins as the files of zones do, as far as that can be
+ * found out: a shortage of file descriptors does not make a zone unknown. */
 static bool may_have_file(const char *name) {
-        char path[sizeof FOLDER + NAME_MAX_BYTES];
-        struct stat st;
+        char path[sizeof FOLDER + NAME_MAX_BYTES], magic[4];
 
         if (strlen(name) > NAME_MAX_BYTES)
                 return false;
         (void)snprintf(path, sizeof path, FOLDER "%s", name);
-        if (stat(path, &st) == 0)
-                return S_ISREG(st.st_mode);
-        return errno != ENOENT && errno != ENOTDIR;
+        int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+        if (fd < 0)
+                return errno != ENOENT && errno != ENOTDIR;
+        ssize_t n = read(fd, magic, sizeof magic);
+        bool may = n < 0 ? errno != EISDIR
+                         : n == sizeof magic && memcmp(magic, "TZif", sizeof magic) == 0;
+        close(fd);
+        return may;
 }
 
-/* The files beside the zones, such as zone.tab, have a dot in their names. US/Eastern stands for
- * the old names, because a machine has all of them or none: without US/Eastern, an unknown name may
- * be one of them. */
+/* No zone has a dot in its name, and with one a name could lead out of FOLDER. US/Eastern stands
+ * for the old names, because a machine has all of them or none: without US/Eastern, an unknown name
+ * may be one of them. */
 bool hfd_zone_may_exist(const char *name) {
         return strcmp(name, "UTC") == 0 || (!strchr(name, '.') && may_have_file(name)) ||
                !may_have_file("US/Eastern");

@@ -25,12 +25,16 @@ enum {
 /*
  * If etcd is unavailable, only the text of its error shows whether a proposal may still be applied.
  * etcd sends the texts below before it makes a proposal, or when raft has refused it. After another
- * text ("request timed out", "leader changed", "server stopped", a closed transport) the write may
- * still happen.
+ * text ("request timed out", "leader changed", "server stopped", a closed transport, or that of a
+ * proxy in front of etcd) the write may still happen.
  */
 static bool is_certainly_not_done(const char *text) {
         return strstr(text, "no leader") || strstr(text, "too many requests") ||
                strstr(text, "raft proposal dropped") || strstr(text, "not capable");
+}
+
+static int unavailable_error(const char *text, bool maybe_written) {
+        return maybe_written && !is_certainly_not_done(text) ? HF_E_TIMEOUT : HF_E_UNAVAILABLE;
 }
 
 static int grpc_error(int status, const char *text, bool maybe_written) {
@@ -43,12 +47,12 @@ static int grpc_error(int status, const char *text, bool maybe_written) {
         case GRPC_RESOURCE_EXHAUSTED:
                 if (strstr(text, "space exceeded"))
                         return -ENOSPC;
-                return strstr(text, "larger than max") ? HF_E_TOO_LARGE : HF_E_UNAVAILABLE;
+                if (strstr(text, "larger than max"))
+                        return HF_E_TOO_LARGE;
+                return unavailable_error(text, maybe_written);
         case GRPC_UNAVAILABLE:
-                if (strstr(text, "timed out"))
-                        return HF_E_TIMEOUT;
-                return maybe_written && !is_certainly_not_done(text) ? HF_E_TIMEOUT
-                                                                     : HF_E_UNAVAILABLE;
+                return strstr(text, "timed out") ? HF_E_TIMEOUT
+                                                 : unavailable_error(text, maybe_written);
         case GRPC_UNKNOWN:
                 /* etcd's internal time limit expired while it waited for a quorum. The text is that
                  * of Go's context package. */

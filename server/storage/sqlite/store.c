@@ -82,9 +82,8 @@ static void close_connections(struct hfd_sqlite *sqlite) {
                       hfd_sqlite_file_lock_take(&sqlite->file_lock, &ignored) == 0;
 
         for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
-                if (!locked && all[i]->handle)
-                        (void)hfd_sqlite.db_config(all[i]->handle, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE,
-                                                   1, NULL);
+                if (!locked)
+                        hfd_sqlite_keep_wal(all[i]->handle);
                 hfd_sqlite_db_close(all[i]);
         }
         hfd_sqlite_file_lock_release(&sqlite->file_lock);

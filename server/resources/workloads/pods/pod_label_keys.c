@@ -21,9 +21,8 @@
 #include "server/resources/workloads/workloads.h"
 
 #define TERMS_MAX ((size_t)3 << 20) /* bytes of all terms of a pod as JSON; as of a body */
-/* Bytes of a term with the operator In, an empty key and value, and a comma. NotIn takes 3 more,
- * which are not counted. */
-#define TERM_SIZE 41
+/* Bytes of a term with empty texts, and a comma. */
+#define TERM_SIZE 39
 
 /* A term of a selector. NULL: memory ran out. */
 static struct hf__json *new_term(const char *key, const char *operator, const char * value) {
@@ -52,11 +51,13 @@ static bool is_listed_twice(const struct hf__json_index *keys, const char *key, 
 }
 
 /* Takes the bytes that a term needs from *room. False: there are not enough. */
-static bool take_room(size_t *room, const char *key, const char *value) {
-        size_t n = TERM_SIZE + strlen(key) + strlen(value);
+static bool take_room(size_t *room, const char *key, const char *operator, const char * value) {
+        size_t n = TERM_SIZE + strlen(key) + strlen(operator) + strlen(value);
 
-        *room = n <= *room ? *room - n : 0;
-        return *room > 0;
+        if (n > *room)
+                return false;
+        *room -= n;
+        return true;
 }
 
 /* Appends a term for each key that is one of the pod's labels. labels: the entries of those that
@@ -74,7 +75,7 @@ static int append_terms(struct hf__json *terms, const struct hf__json *keys, con
                 if (!label || !label->item || is_listed_twice(&listed, key, i))
                         continue;
                 const char *value = hf__json_text_or_empty(label->item);
-                r = take_room(room, key, value)
+                r = take_room(room, key, operator, value)
                             ? hf__json_append(terms, new_term(key, operator, value))
                             : HF_E_TOO_LARGE;
         }

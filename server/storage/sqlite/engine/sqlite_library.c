@@ -77,4 +77,9 @@ int hfd_sqlite_load(struct hf_status *reterr_status) {
                        "cannot be loaded: install the package libsqlite3-0");
 }
 
+void hfd_sqlite_keep_wal(sqlite3 *db) {
+        if (db)
+                (void)hfd_sqlite.db_config(db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
+}
+
 int hfd_sqlite_close(sqlite3 *db) { return db ? hfd_sqlite.close(db) : SQLITE_OK; }

@@ -58,5 +58,7 @@ extern struct hfd_sqlite_library hfd_sqlite;
 /* Loads SQLite, if it is not loaded yet; the process keeps it. 0, or HF_E_INVALID with a message.
  * Thread: any. */
 int hfd_sqlite_load(struct hf_status *reterr_status);
+/* The WAL stays as it is when db is closed, even if no other connection is left. Accepts NULL. */
+void hfd_sqlite_keep_wal(sqlite3 *db);
 /* As sqlite3_close, but accepts NULL also if SQLite is not loaded. */
 int hfd_sqlite_close(sqlite3 *db);

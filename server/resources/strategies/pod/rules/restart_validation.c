@@ -5,24 +5,11 @@
  * Invariant: the texts of the causes and their order are those of kube-apiserver, because clients
  * show them and tests compare them. Its feature gates for these fields are on by default.
  */
-#include <string.h>
-
 #include "base/json.h"
 #include "server/resources/strategies/pod/rules/pod_validation.h"
 
 #define RULES_MAX      20
 #define EXIT_CODES_MAX 255
-
-/* "Unsupported value" unless the text is one of the values, which end with NULL. "" has this cause
- * too, where hfd_require_one_of would add "Required value". supported: the values, for the cause.
- */
-static void validate_choice(const char *text, const char *const *values, const char *supported,
-                            const char *field, struct hfd_causes *causes) {
-        for (; *values; values++)
-                if (strcmp(text, *values) == 0)
-                        return;
-        hfd_cause_unsupported_text(causes, field, text, supported);
-}
 
 /* field: the path of exitCodes. */
 static void validate_exit_codes(const struct hf__json *codes, const char *field,
@@ -31,8 +18,8 @@ static void validate_exit_codes(const struct hf__json *codes, const char *field,
         size_t n = hf__json_count(hf__json_get(codes, "values"));
         char path[HFD_FIELD_PATH_MAX];
 
-        validate_choice(hfd_text_of(codes, "operator"), operators, "\"In\", \"NotIn\"",
-                        hfd_field_path(path, field, "operator"), causes);
+        hfd_refuse_others(hfd_text_of(codes, "operator"), hfd_field_path(path, field, "operator"),
+                          operators, causes);
         if (n > EXIT_CODES_MAX)
                 hfd_cause_too_many(causes, hfd_field_path(path, field, "values"), n,
                                    EXIT_CODES_MAX);
@@ -45,9 +32,8 @@ static void validate_rule(const struct hf__json *rule, const char *field,
         const struct hf__json *codes = hf__json_get(rule, "exitCodes");
         char path[HFD_FIELD_PATH_MAX];
 
-        validate_choice(hfd_text_of(rule, "action"), actions,
-                        "\"Restart\", \"RestartAllContainers\"",
-                        hfd_field_path(path, field, "action"), causes);
+        hfd_refuse_others(hfd_text_of(rule, "action"), hfd_field_path(path, field, "action"),
+                          actions, causes);
         hfd_field_path(path, field, "exitCodes");
         if (codes)
                 validate_exit_codes(codes, path, causes);
@@ -65,8 +51,7 @@ void hfd_container_restart_validate(const struct hf__json *container, const char
 
         hfd_field_path(path, field, "restartPolicy");
         if (policy)
-                validate_choice(hf__json_text_or_empty(policy), policies,
-                                "\"Always\", \"Never\", \"OnFailure\"", path, causes);
+                hfd_refuse_others(hf__json_text_or_empty(policy), path, policies, causes);
         else if (n > 0)
                 hfd_cause_required(causes, path,
                                    "must specify restartPolicy when restart rules are used");

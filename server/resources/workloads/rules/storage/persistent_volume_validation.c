@@ -42,15 +42,22 @@ static void validate_capacity(const struct hf__json *spec, struct hfd_causes *ca
                                            "must be greater than zero");
 }
 
-/* Whether the path is the root of the node, however it is written. */
+/* Whether the path is the root of the node, however it is written. The text alone decides, as in
+ * kube-apiserver: "/a/.." is the root, too. */
 static bool is_root(const char *path) {
-        for (const char *c = path; *c == '/';) {
-                c += strspn(c, "/");
-                if (*c == '\0')
-                        return true;
-                c += *c == '.'; /* "/." is "/" */
+        size_t depth = 0;
+
+        if (*path != '/')
+                return false;
+        for (const char *name = path + strspn(path, "/"); *name; name += strspn(name, "/")) {
+                size_t n = strcspn(name, "/");
+                if (n == 2 && memcmp(name, "..", 2) == 0)
+                        depth -= depth > 0;
+                else if (n != 1 || *name != '.')
+                        depth++;
+                name += n;
         }
-        return false;
+        return depth == 0;
 }
 
 /* Exactly one source. Recycling a volume deletes its files, so it must not be the node's root.

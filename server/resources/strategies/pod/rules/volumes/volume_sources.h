@@ -17,8 +17,8 @@ typedef void hfd_volume_source_rule(const struct hf__json *source, const char *f
 
 /* pod_sources.c: sources that show what the API has, and the directories of nodes */
 hfd_volume_source_rule hfd_empty_dir_validate, hfd_host_path_validate, hfd_secret_source_validate,
-        hfd_config_map_source_validate, hfd_claim_source_validate, hfd_downward_source_validate,
-        hfd_ephemeral_source_validate, hfd_image_source_validate, hfd_local_source_validate;
+        hfd_config_map_source_validate, hfd_downward_source_validate, hfd_ephemeral_source_validate,
+        hfd_image_source_validate, hfd_local_source_validate;
 /* projected_validation.c */
 hfd_volume_source_rule hfd_projected_source_validate;
 /* network_sources.c: file systems and disks in a network */
