@@ -539,7 +539,7 @@ static size_t append(unsigned char *bytes, size_t n, const void *more, size_t n_
 }
 
 /* Appends an attribute whose value is a set of one value. kind: the last byte of its name. which:
- * as in make_long_form. */
+ * as in make_malformed. */
 static size_t append_attribute(unsigned char *bytes, size_t n, unsigned char kind,
                                const unsigned char *value, size_t n_value, int which) {
         const unsigned char name[] = {6, 9, 0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 1, 9, kind};
@@ -547,7 +547,7 @@ static size_t append_attribute(unsigned char *bytes, size_t n, unsigned char kin
         size_t n_set = append(set, 0, value, n_value);
 
         n_set = wrap(set, n_set, kind == 14 ? 0x30 : 0x0c, which == 2);
-        n_set = wrap(set, n_set, 0x31, which == 1);
+        n_set = wrap(set, n_set, which == 4 ? 0x11 : 0x31, which == 1);
         size_t n_attribute = append(attribute, 0, name, sizeof name);
         n_attribute = append(attribute, n_attribute, set, n_set);
         return append(bytes, n, attribute, wrap(attribute, n_attribute, 0x30, which == 3));
@@ -556,9 +556,10 @@ static size_t append_attribute(unsigned char *bytes, size_t n, unsigned char kin
 /*
  * Makes a request with two attributes, which have no order. The second one has an alternative name.
  * It has one length in a form that is not DER: 1 = of the set, 2 = of the value, 3 = of the
- * attribute, 0 = none.
+ * attribute, 0 = none. Or an element is not marked as constructed: 4 = the set, 5 = the list of
+ * attributes.
  */
-static char *make_long_form(int which) {
+static char *make_malformed(int which) {
         static const unsigned char names[] = {0x30, 22,   6,   3,    0x55, 0x1d, 0x11, 4,
                                               15,   0x30, 13,  0x82, 11,   'h',  'i',  'd',
                                               'd',  'e',  'n', '.',  'e',  'x',  'a',  'm'},
@@ -572,7 +573,7 @@ static char *make_long_form(int which) {
 
         n_attributes = append_attribute(attributes, 0, 7, password, sizeof password, 0);
         n_attributes = append_attribute(attributes, n_attributes, 14, names, sizeof names, which);
-        n_attributes = wrap(attributes, n_attributes, 0xa0, false);
+        n_attributes = wrap(attributes, n_attributes, which == 5 ? 0x80 : 0xa0, false);
         /* version 0, an empty subject, the key, the attributes */
         n = append(bytes, 0, "\x02\x01\x00\x30\x00", 5);
         int n_key = i2d_PUBKEY(key, &der);
@@ -596,8 +597,8 @@ static char *make_long_form(int which) {
 
 /* Go skips an attribute that is not in DER, and OpenSSL reads it. */
 static void test_a_request_that_is_not_in_der_is_refused(void **state) {
-        for (int which = 0; which <= 3; which++) {
-                char *pem = make_long_form(which);
+        for (int which = 0; which <= 5; which++) {
+                char *pem = make_malformed(which);
                 expect_fault(pem,
                              which == 0 ? "" : "asn1: syntax error: the request is not in DER");
                 free(pem);

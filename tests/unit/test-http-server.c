@@ -112,6 +112,29 @@ static void test_a_certificate_must_be_for_clients(void **state) {
         }
 }
 
+/* As in Go's library, the extended usages of a CA count, too. */
+static void test_a_ca_must_be_for_clients(void **state) {
+        static const struct {
+                const char *extended, *text;
+        } cases[] = {{"anyExtendedKeyUsage", "verified alice"},
+                     {"serverAuth,anyExtendedKeyUsage", "verified alice"},
+                     {"clientAuth", "verified alice"},
+                     {"serverAuth", "bad alice"}};
+        struct hf_status status = {0};
+
+        for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+                struct x509_identity middle = x509_identity_make("middle", NULL, &f.ca, true, 3600);
+                x509_identity_add_extension(&middle, NID_ext_key_usage, cases[i].extended, &f.ca);
+                struct x509_identity id = x509_identity_make("alice", NULL, &middle, false, 3600);
+                assert_int_equal(hfd_http_reload(f.http, f.server.cert_pem, f.server.key_pem,
+                                                 middle.cert_pem, &status),
+                                 0);
+                expect_peer(&id, cases[i].text);
+                x509_identity_deinit(&id);
+                x509_identity_deinit(&middle);
+        }
+}
+
 /* As in Go's library. */
 static void test_the_last_common_name_is_the_user(void **state) {
         struct x509_identity two = x509_identity_make("system:admin", "ops", &f.ca, false, 3600);
@@ -732,6 +755,7 @@ int main(void) {
                                                 setup, teardown),
                 cmocka_unit_test_setup_teardown(test_a_certificate_must_be_for_clients, setup,
                                                 teardown),
+                cmocka_unit_test_setup_teardown(test_a_ca_must_be_for_clients, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_the_last_common_name_is_the_user, setup,
                                                 teardown),
                 cmocka_unit_test_setup_teardown(test_tls_below_1_2_is_refused, setup, teardown),

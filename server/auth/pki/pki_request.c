@@ -102,9 +102,14 @@ static bool is_der(const unsigned char *at, long n, int depth) {
                 /* 0x80: it is malformed; 1: its length is not definite */
                 if (form & 0x81 || ASN1_object_size(constructed, (int)n, tag) != at - begin + n)
                         return false;
-                if (constructed && class == V_ASN1_UNIVERSAL && tag != V_ASN1_SEQUENCE &&
-                    tag != V_ASN1_SET)
-                        return false; /* a text in parts */
+                /* Otherwise a text in parts, or a set or sequence that is not marked as one.
+                 * OpenSSL reads a set in spite of that, and its content was not looked at here. */
+                if (class == V_ASN1_UNIVERSAL &&
+                    constructed != (tag == V_ASN1_SEQUENCE || tag == V_ASN1_SET))
+                        return false;
+                /* The same for the list of attributes, whose tag is [0]. */
+                if (class == V_ASN1_CONTEXT_SPECIFIC && !constructed && depth == DEPTH_MAX - 2)
+                        return false;
                 if (constructed && (depth == 0 || !is_der(at, n, depth - 1)))
                         return false;
         }

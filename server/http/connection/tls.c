@@ -102,11 +102,16 @@ static bool is_for_clients(X509 *cert) {
 
 /* A callback of X509_verify_cert. Of the client's own certificate OpenSSL also asks for the usage
  * digitalSignature. Go does not, and the documentation of Kubernetes makes certificates without it.
+ * Nor does OpenSSL know that the extended usage "any" allows clients, which Go takes of CAs, too.
  */
 static int check_usage(int ok, X509_STORE_CTX *store) {
+        X509 *cert = X509_STORE_CTX_get_current_cert(store);
+
         if (ok || X509_STORE_CTX_get_error(store) != X509_V_ERR_INVALID_PURPOSE ||
-            X509_STORE_CTX_get_error_depth(store) != 0 ||
-            !is_for_clients(X509_STORE_CTX_get_current_cert(store)))
+            !is_for_clients(cert))
+                return ok;
+        /* 1: the basic constraints say that it is a CA, and its key may sign certificates. */
+        if (X509_STORE_CTX_get_error_depth(store) > 0 && X509_check_ca(cert) != 1)
                 return ok;
         X509_STORE_CTX_set_error(store, X509_V_OK);
         return 1;
