@@ -223,8 +223,12 @@ static void test_a_list_is_repeated_after_a_pause(void **state) {
         reply_without_keys();
         struct scripted_request mark = next_mark();
         scripted_reply_error(&mark, HF_E_UNAVAILABLE);
+        hand_clock_await_waiter();
+        hand_clock_move(200 * MSEC);
+        mark = next_mark();
+        scripted_reply_error(&mark, HF_E_CANCELED);
         pthread_join(f.thread, NULL);
-        assert_int_equal(f.r, HF_E_UNAVAILABLE);
+        assert_int_equal(f.r, HF_E_CANCELED);
 }
 
 static void test_after_twenty_seconds_it_is_given_up(void **state) {
