@@ -40,9 +40,26 @@ static int check(int x) {
 static int sum(const struct pair *pair) {
         int total = 0;
 
-        total = pair->a + pair->b;
+        total += pair->a + pair->b;
         total += table[1];
         return total;
+}
+
+static int walk(int limit, bool odd) {
+        int total = limit < 3 ? 1000 : 0;
+
+        for (int x = 1; x < 6; x++) {
+                if (odd && x % 2 == 0)
+                        continue;
+                total += odd ? x : 10 * x + 1;
+                if (total > limit)
+                        break;
+        }
+        return total;
+}
+
+static int product(struct pair pair) {
+        return pair.a > pair.b ? pair.a * pair.b : pair.a + pair.b;
 }
 
 int main(void) {
@@ -52,14 +69,18 @@ int main(void) {
         for (int x = -1; x <= 2; x++)
                 printf("%d", between(0, x, 2));
         r = check(-1);
-        printf(" %d %d", r, check(1));
-        pair.a = 5;
-        while (n < 3)
+        printf(" %d %d", r, check(2));
+        pair.a += 2;
+        while (n < 3) {
                 n++;
+                printf(".");
+        }
         if (n == 3 || pair.a == 1)
                 printf(" three");
         else
                 printf(" other");
+        printf(" %d %d %d %d", walk(999, false), walk(2, true), walk(3, true), walk(4, 1));
+        printf(" %d %d", product((struct pair){.a = 7, .b = n}), product((struct pair){.a = n, .b = n}));
         printf(" %d %d %s\n", sum(&pair), TWICE(n), "a == b; c < d");
         return 0;
 }
@@ -68,10 +89,13 @@ int main(void) {
 EXPECTED = {
     ("return: <= -> <", "low <= x"), ("return: && -> ||", "low <= x"), ("return: < -> <=", "low <= x"),
     ("condition negated", "x < 0"), ("< -> <=", "x < 0"), ("return: false error", "0"),
-    ("statement removed", "total = pair->a + pair->b;"), ("value: + -> -", "pair->a + pair->b"), ("statement removed", "total += table[1];"),
-    ("statement removed", "r = check(-1);"), ("statement removed", "pair.a = 5;"), ("condition negated", "n < 3"), ("< -> <=", "n < 3"),
+    ("statement removed", "total += pair->a + pair->b;"), ("value: + -> -", "pair->a + pair->b"), ("statement removed", "total += table[1];"),
+    ("statement removed", "r = check(-1);"), ("statement removed", "pair.a += 2;"), ("condition negated", "n < 3"), ("< -> <=", "n < 3"),
     ("condition negated", "n == 3 ||"), ("== -> !=", "n == 3 ||"), ("|| -> &&", "n == 3 ||"), ("statement removed", "printf(\" three\");"),
     ("statement removed", "printf(\" %d %d\""), ("statement removed", "printf(\" %d %d %s"), ("statement removed", "n++;"),
+    ("for: < -> <=", "x < 6"), ("for: condition negated", "x < 6"), ("first value: 0 -> 1", "0"), ("jump removed", "continue;"), ("jump removed", "break;"),
+    ("value: arms swapped", "odd ? x : 10"), ("return: arms swapped", "pair.a > pair.b"), ("first value: arms swapped", "limit < 3"),
+    ("argument: true -> false", "true"), ("argument: 1 -> 0", "1"), ("argument: 0 -> 1", "0"), ("member: left out", "7"), ("member: left out", "n"),
 }
 # Mistakes that are not tried. In this order: the loop would not end, the branch is not taken, x is never 0, the other half of the condition decides.
 WITHOUT_EFFECT = {("n++;", ""), ("printf(\" other\");", ""), ("x < 0", "x <= 0"), ("n == 3 || pair.a == 1", "n == 3 || pair.a != 1")}

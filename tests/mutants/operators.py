@@ -4,8 +4,9 @@
 The copy (a "schema") behaves like the original until the environment variable HF_MUTANT chooses one mistake by its
 number. So everything is compiled once, and each mistake costs only the time of its tests.
 
-The parser reads formatted C by tokens and knows no types. It finds mistakes in conditions of `if` and `while`, in returned
-values, and in statements that are a call or an assignment. It leaves all other code alone.
+The parser reads formatted C by tokens and knows no types. It finds mistakes in conditions of `if`, `while` and `for`, in
+returned values, in statements that are a call, an assignment or a jump, in arguments, in the first values of variables, and
+in the members of initialisers. It leaves all other code alone.
 """
 import re
 
@@ -19,8 +20,8 @@ TOKEN = re.compile(r"""
 """, re.VERBOSE | re.DOTALL)
 
 # Calls that are never removed: tests cannot see their effect, or only a sanitizer notices that they are missing.
-NOT_REMOVED = re.compile(r"\w*assert\w*|abort|free|.*_free|.*_unref|.*_done|.*lock(_done|ed)?|va_\w+|(hf__?|hfd_)log\w*|.*_log|log_\w+|.*trace\w*|"
-                         r".*secure_wipe|pthread_(mutex|cond|attr)\w*|static_assert|_Static_assert|sizeof|secret_wipe|explicit_bzero|freeaddrinfo|"
+NOT_REMOVED = re.compile(r"\w*assert\w*|abort|free|.*_free|.*_unref|.*_done|.*lock(_done)?|va_\w+|(hf__?|hfd_)log\w*|.*_log|log_\w+|.*trace\w*|"
+                         r".*secure_wipe|pthread_(mutex|attr)\w*|pthread_cond_(init|destroy|(clock|timed)?wait)|static_assert|_Static_assert|sizeof|secret_wipe|explicit_bzero|freeaddrinfo|"
                          r"curl_\w+_cleanup|cJSON_Delete|close|.*_wipe|sd_journal\w*")
 SWAPS = {"==": "!=", "!=": "==", "<": "<=", "<=": "<", ">": ">=", ">=": ">", "&&": "||", "||": "&&"}
 ASSIGNS = {"=", "+=", "-=", "|=", "&=", "*=", "/="}
@@ -83,12 +84,40 @@ def end_of_statement(tokens, i):
     return None
 
 
-def variants(text, tokens, begin, end):
-    """Yields each expression that differs from tokens[begin:end] by one operator."""
+def parts(tokens, begin, end, separator):
+    """Yields the ranges into which a separator outside of brackets divides tokens[begin:end]."""
+    first = j = begin
+    while j < end:
+        if tokens[j].kind == "punct" and tokens[j].text in "([{":
+            j = closing(tokens, j)
+        elif tokens[j].kind == "punct" and tokens[j].text == separator:
+            yield first, j
+            first = j + 1
+        j += 1
+    yield first, end
+
+
+def source_of(text, tokens, begin, end):
+    return text[tokens[begin].at:tokens[end - 1].end]
+
+
+def replaced(text, tokens, begin, end, operator, changed):
+    """Returns the mistake to have the value `changed` instead of that of the expression tokens[begin:end]."""
+    return Mutation(operator, tokens[begin].at, tokens[end - 1].end,
+                    lambda n, original: f"(HF_MUTANT_IS({n}) ? ({changed}) : ({original}))", source_of(text, tokens, begin, end), changed)
+
+
+def variants(text, tokens, begin, end, flat=False):
+    """Yields each expression that differs from tokens[begin:end] by one operator; flat: by one outside of brackets."""
     source = text[tokens[begin].at:tokens[end - 1].end]
     base = tokens[begin].at
+    inside = -1  # the end of the brackets whose inside is left out
     for j in range(begin, end):
         token = tokens[j]
+        if flat and j > inside and token.kind == "punct" and token.text in "([{":
+            inside = closing(tokens, j)
+        if j <= inside:
+            continue
         if token.kind != "punct":
             if token.text in ("true", "false"):
                 other = "false" if token.text == "true" else "true"
@@ -115,9 +144,96 @@ def conditional(text, tokens, begin, end):
                        lambda n, original, changed=changed: f"(HF_MUTANT_IS({n}) ? ({changed}) : ({original}))", source, changed)
 
 
+def swapped_arms(text, tokens, begin, end):
+    """Yields tokens[begin:end] with the two arms of its `?:` exchanged, if it is one `?:`."""
+    question = [b for _, b in parts(tokens, begin, end, "?")][:-1]
+    colon = [b for _, b in parts(tokens, begin, end, ":")][:-1]
+    if len(question) == 1 and len(colon) == 1:
+        test, one, other = ((source_of(text, tokens, a, b)) for a, b in ((begin, question[0]), (question[0] + 1, colon[0]), (colon[0] + 1, end)))
+        yield "arms swapped", f"{test} ? {other} : {one}"
+
+
+def constants(text, tokens, begin, end):
+    """Yields 1 for 0 and 0 for 1."""
+    if end == begin + 1 and tokens[begin].text in ("0", "1"):
+        yield ("0 -> 1", "1") if tokens[begin].text == "0" else ("1 -> 0", "0")
+
+
+def arguments(text, tokens, begin, end, only_constants):
+    """Yields the mistakes in the arguments of the calls in tokens[begin:end]."""
+    for j in range(begin, end):
+        if tokens[j].text != "(" or tokens[j].kind != "punct" or tokens[j - 1].kind != "name" or tokens[j - 1].text in KEYWORDS:
+            continue
+        if re.fullmatch(r"\w*assert\w*|offsetof|container_of|(hf__?|hfd_)log\w*|.*_log|log_\w+|.*trace\w*", tokens[j - 1].text):
+            continue
+        for a, b in parts(tokens, j + 1, closing(tokens, j), ","):
+            if b == a:
+                continue
+            found = list(constants(text, tokens, a, b))
+            if not only_constants:
+                found += list(variants(text, tokens, a, b, flat=True)) + list(swapped_arms(text, tokens, a, b))
+            for operator, changed in found:
+                yield replaced(text, tokens, a, b, "argument: " + operator, changed)
+
+
+def members(text, tokens, begin, end):
+    """Yields the mistakes in the initialiser whose braces are at begin and end."""
+    for a, b in parts(tokens, begin + 1, end, ","):
+        assign = [j for _, j in parts(tokens, a, b, "=")][:-1]
+        a = assign[0] + 1 if assign else a
+        if a == b:
+            continue
+        if tokens[a].text == "{":
+            yield from members(text, tokens, a, closing(tokens, a))
+            continue
+        source = source_of(text, tokens, a, b)
+        found = [] if source in ("0", "NULL", "false") else [("left out", "0")]
+        for operator, changed in found + list(variants(text, tokens, a, b, flat=True)) + list(swapped_arms(text, tokens, a, b)):
+            yield replaced(text, tokens, a, b, "member: " + operator, changed)
+
+
+def literals(text, tokens, begin, end):
+    """Yields the mistakes in the compound literals of tokens[begin:end]."""
+    for j in range(begin, end):
+        if tokens[j].text == "{" and tokens[j].kind == "punct" and tokens[j - 1].text == ")":
+            yield from members(text, tokens, j, closing(tokens, j))
+
+
+def declared(text, tokens, begin, end):
+    """Yields the mistakes in the first values of the variables that tokens[begin:end] declares."""
+    if tokens[begin].kind != "name" or tokens[begin].text in KEYWORDS - {"struct", "union", "enum", "const"}:
+        return
+    for a, b in parts(tokens, begin, end, ","):
+        assign = [j for _, j in parts(tokens, a, b, "=")][:-1]
+        if not assign or assign[0] == a:
+            continue
+        value = assign[0] + 1
+        if tokens[value].text == "{":
+            yield from members(text, tokens, value, closing(tokens, value))
+            continue
+        for operator, changed in [*constants(text, tokens, value, b), *variants(text, tokens, value, b), *swapped_arms(text, tokens, value, b)]:
+            yield replaced(text, tokens, value, b, "first value: " + operator, changed)
+        yield from literals(text, tokens, value, b)
+        yield from arguments(text, tokens, value, b, True)
+
+
+def loop(text, tokens, begin, end):
+    """Yields the mistakes in the head of a `for`, tokens[begin:end]."""
+    heads = list(parts(tokens, begin, end, ";"))
+    if len(heads) != 3:
+        return
+    (a, b), (c, d), _ = heads
+    if b > a:
+        yield from declared(text, tokens, a, b)
+    if d > c:
+        for mutation in conditional(text, tokens, c, d):
+            mutation.operator = "for: " + mutation.operator
+            yield mutation
+
+
 def returned(text, tokens, begin, end):
     source = text[tokens[begin].at:tokens[end - 1].end]
-    found = list(variants(text, tokens, begin, end))
+    found = list(variants(text, tokens, begin, end)) + list(swapped_arms(text, tokens, begin, end))
     if source in ("r", "-r", "ret"):
         found.append(("error lost", "0"))
     elif re.fullmatch(r"-E[A-Z]+|HF_E_\w+|HFD_E_\w+", source):
@@ -181,7 +297,10 @@ def find(text):
                 i += 1
             continue
         if token.text in ("for", "switch") and tokens[i + 1].text == "(":
-            i = closing(tokens, i + 1) + 1
+            close = closing(tokens, i + 1)
+            if token.text == "for":
+                found += loop(text, tokens, i + 2, close)
+            i = close + 1
             continue
         if token.text in ("else", "do"):
             i += 1
@@ -199,11 +318,21 @@ def find(text):
         if token.text == "return":
             if end > i + 1:
                 found += returned(text, tokens, i + 1, end)
+                found += literals(text, tokens, i + 1, end)
+                found += arguments(text, tokens, i + 1, end, True)
+        elif token.text in ("break", "continue", "goto"):
+            source = source_of(text, tokens, i, end + 1)
+            found.append(Mutation("jump removed", token.at, tokens[end].end, lambda n, original: f"{{ if (!HF_MUTANT_IS({n})) {original} }}", source, ""))
         elif removable(text, tokens, i, end):
             source = text[token.at:tokens[end].end]
             found.append(Mutation("statement removed", token.at, tokens[end].end,
                                   lambda n, original: f"{{ if (!HF_MUTANT_IS({n})) {original} }}", source, ""))
             found += values(text, tokens, i, end)
+            found += literals(text, tokens, i, end)
+            assigned = any(t.text in ASSIGNS and t.kind == "punct" for _, b in parts(tokens, i, end, "=") for t in tokens[b:b + 1] if b < end)
+            found += arguments(text, tokens, i, end, assigned)
+        else:
+            found += declared(text, tokens, i, end)
         i = end + 1
         starts = True
     return found
@@ -216,9 +345,10 @@ def values(text, tokens, i, end):
             return
         if tokens[j].text in ASSIGNS and tokens[j].kind == "punct" and j + 1 < end:
             source = text[tokens[j + 1].at:tokens[end - 1].end]
-            if "?" in source or "{" in source:
+            if "{" in source:
                 return
-            for operator, changed in variants(text, tokens, j + 1, end):
+            swapped = list(swapped_arms(text, tokens, j + 1, end))
+            for operator, changed in swapped if "?" in source else variants(text, tokens, j + 1, end):
                 yield Mutation("value: " + operator, tokens[j + 1].at, tokens[end - 1].end,
                                lambda n, original, changed=changed: f"(HF_MUTANT_IS({n}) ? ({changed}) : ({original}))", source, changed)
             return
