@@ -42,7 +42,6 @@ ADDRESS = "halt_on_error=1:quarantine_size_mb=32:malloc_context_size=12:log_path
 # Each build: the compiler, the options, and the environment for its programs. {log} is the path prefix of the sanitizers' reports.
 BUILDS = {
     "build": ("gcc", [], {}),
-    "build-clang": ("clang", ["-Doptimization=0", "-Ddebug=false"], {}),  # only for the warnings of clang; no test runs in it
     "build-address": ("gcc", ["-Db_sanitize=address,undefined", "-Db_lundef=false", *QUICK],
                       {"ASAN_OPTIONS": ADDRESS, "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1:log_path={log}"}),
     # This build has no checks of undefined behaviour: they would take a third of the compiler's time, and build-address replays the corpus with them.
@@ -328,7 +327,11 @@ class Run:
             if self.step("build-fuzz: the fuzz targets built by clang", setup, ["ninja", "-C", "build-fuzz", "fuzzers"]):
                 self.meson_tests("build-fuzz: fuzz targets, three seconds each", "build-fuzz", "--suite", "fuzz")
         if self.wants("form"):
-            self.build("build-clang")
+            if not self.kinds & {"unit", "sim", "integration", "valgrind"}:
+                self.build("build")  # for the headers that it makes
+            # clang has compiled most sources for the fuzz targets. Of the others only its warnings are wanted.
+            self.step("form: the warnings of clang", ["env", "CC=clang", "meson", "setup", "build-clang"],
+                      ["tests/lib/check-clang", "build-clang", "build", *(["build-fuzz"] if self.wants("sanitizers") else [])])
             tests = ("server-sdnotify", "server-log-sink")
             # This is a release build too, for its warnings: gcc warns of more when it optimizes and when asserts are left out.
             self.step("form: a release build without libsystemd", ["meson", "setup", "build-without-libsystemd", "-Dsystemd=disabled", "-Dbuildtype=release"],
