@@ -22,6 +22,7 @@
 #include "server/filters/request/query.h"
 #include "server/filters/request_context.h"
 #include "server/filters/status_response.h"
+#include "server/handlers/health_slis.h"
 #include "server/handlers/read_endpoint.h"
 
 /* Limits for one request, because anonymous clients may send it, too. No server has nearly so many
@@ -42,6 +43,7 @@ struct hfd_healthz {
         const struct hf_host *host; /* borrowed */
         void (*on_ready)(void *ctx);
         void *ctx;
+        struct hfd_health_slis *slis; /* owned */
         bool added_ping; /* this object added the check "ping", and removes it when it is freed */
         struct probe probes[3];
 
@@ -53,7 +55,7 @@ static bool always_healthy(void *ctx, char *reason, size_t max_reason) { return 
 int hfd_healthz_new(const struct hf_host *host, void (*on_ready)(void *ctx), void *ctx,
                     struct hfd_healthz **ret_healthz) {
         struct hfd_healthz *healthz = calloc(1, sizeof *healthz);
-        int r = 0;
+        int r;
 
         if (!healthz)
                 return -ENOMEM;
@@ -64,10 +66,16 @@ int hfd_healthz_new(const struct hf_host *host, void (*on_ready)(void *ctx), voi
         healthz->probes[0] = (struct probe){healthz, "healthz", HF_HEALTHZ};
         healthz->probes[1] = (struct probe){healthz, "livez", HF_LIVEZ};
         healthz->probes[2] = (struct probe){healthz, "readyz", HF_READYZ};
+        r = hfd_health_slis_new(host, &healthz->slis);
+        if (r != 0) {
+                free(healthz);
+                return r;
+        }
         if (host->health)
                 r = hf_health_add(host->health, "ping", HF_HEALTHZ | HF_LIVEZ | HF_READYZ,
                                   always_healthy, NULL);
         if (r != 0 && r != HF_E_EXISTS) {
+                hfd_health_slis_free(healthz->slis);
                 free(healthz);
                 return r;
         }
@@ -81,6 +89,7 @@ struct hfd_healthz *hfd_healthz_free(struct hfd_healthz *healthz) {
                 return NULL;
         if (healthz->added_ping)
                 hf_health_remove(healthz->host->health, "ping");
+        hfd_health_slis_free(healthz->slis);
         free(healthz);
         return NULL;
 }
@@ -144,6 +153,7 @@ static void report_check(void *ctx, const char *name, bool healthy, const char *
                 hf__strbuf_printf(&report->lines, "[+]%s excluded: ok\n", name);
                 return;
         }
+        hfd_health_slis_observe(report->probe->healthz->slis, name, report->probe->name, healthy);
         if (healthy) {
                 hf__strbuf_printf(&report->lines, "[+]%s ok\n", name);
                 return;
@@ -294,5 +304,7 @@ int hfd_healthz_install(struct hfd_healthz *healthz, struct hfd_router *router) 
                 if (r == 0)
                         r = hfd_router_add(router, path, handle_probe, probe);
         }
+        if (r == 0)
+                r = hfd_router_add(router, "/metrics/slis", hfd_health_slis_handle, healthz->slis);
         return r;
 }

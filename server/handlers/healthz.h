@@ -22,7 +22,7 @@ struct hfd_healthz;
  */
 int hfd_healthz_new(const struct hf_host *host, void (*on_ready)(void *ctx), void *ctx,
                     struct hfd_healthz **ret_healthz);
-/* Adds the six routes. 0, or an error of hfd_router_add. */
+/* Adds the six routes and /metrics/slis (health_slis.h). 0, or an error of hfd_router_add. */
 int hfd_healthz_install(struct hfd_healthz *healthz, struct hfd_router *router);
 /* Requires that no request is in progress. Accepts NULL, returns NULL. */
 struct hfd_healthz *hfd_healthz_free(struct hfd_healthz *healthz);

@@ -105,15 +105,16 @@ static double read_start_time(void) {
 }
 
 /* Set once and not by the collector, because the start time never changes. */
-static void set_start_time(const struct hf_host *host) {
-        struct hf_metric *start =
-                hf_metrics_get(host->metrics, HF_METRIC_GAUGE, "process_start_time_seconds",
-                               "Start time of the process since unix epoch in seconds.", "");
-        const struct hf_clock *clock = hf_host_clock(host);
+void hfd_process_metrics_add_start_time(struct hf_metrics *metrics, const struct hf_clock *clock) {
         double start_s = read_start_time();
         double boot_s = (double)(clock->real(clock->ctx) - clock->boot(clock->ctx)) / 1e9;
+
         if (start_s >= 0)
-                hf_metric_set(start, boot_s + start_s);
+                hf_metric_set(hf_metrics_get(metrics, HF_METRIC_GAUGE, "process_start_time_seconds",
+                                             "Start time of the process since unix epoch in "
+                                             "seconds.",
+                                             ""),
+                              boot_s + start_s);
 }
 
 HF__CLEANUP_DEFINE(metrics_cleanup, struct hfd_process_metrics *, hfd_process_metrics_free)
@@ -139,7 +140,7 @@ int hfd_process_metrics_new(const struct hf_host *host, struct hfd_process_metri
                                            "Number of open file descriptors.", "");
         metrics->max_fds = hf_metrics_get(host->metrics, HF_METRIC_GAUGE, "process_max_fds",
                                           "Maximum number of open file descriptors.", "");
-        set_start_time(host);
+        hfd_process_metrics_add_start_time(host->metrics, hf_host_clock(host));
         r = host->metrics ? hf_metrics_add_collector(host->metrics, collect_metrics, metrics) : 0;
         if (r != 0)
                 return r;

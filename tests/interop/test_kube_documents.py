@@ -29,8 +29,8 @@ def test_the_root_lists_the_paths(api):
     assert reply.code == 200 and reply.headers["content-type"] == "application/json"
     paths = reply.json["paths"]
     assert paths == sorted(paths) and len(paths) == len(set(paths))
-    for path in ("/api", "/api/v1", "/apis", "/apis/coordination.k8s.io/v1", "/healthz", "/livez", "/metrics", "/openapi/v2", "/openapi/v3", "/readyz",
-                 "/version"):
+    for path in ("/api", "/api/v1", "/apis", "/apis/coordination.k8s.io/v1", "/healthz", "/livez", "/metrics", "/metrics/slis", "/openapi/v2", "/openapi/v3",
+                 "/readyz", "/version"):
         assert path in paths
     for path in paths:
         assert api.ask("GET", path).code == 200, path

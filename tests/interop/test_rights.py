@@ -18,7 +18,7 @@ USERS = {"edith": [AUTHENTICATED],
          "stranger": [AUTHENTICATED],
          "system:anonymous": [ANONYMOUS]}
 METHODS = {"get": "GET", "list": "GET", "watch": "GET", "create": "POST", "update": "PUT", "patch": "PATCH", "delete": "DELETE", "deletecollection": "DELETE"}
-PATHS = ["/", "/api", "/apis", "/apis/apps/v1", "/healthz", "/livez", "/readyz", "/version", "/metrics", "/openapi/v2", "/openapi/v3", "/debug/leader",
+PATHS = ["/", "/api", "/apis", "/apis/apps/v1", "/healthz", "/livez", "/readyz", "/version", "/metrics", "/metrics/slis", "/openapi/v2", "/openapi/v3", "/debug/leader",
          "/openid/v1/jwks", "/nothing"]
 
 
@@ -151,7 +151,7 @@ def test_each_reaches_only_the_paths_of_the_roles(api):
 
 def test_who_monitors_reads_metrics_and_health_only(api):
     user = {"impersonate_user": "probe", "impersonate_group": "system:monitoring"}
-    for path in ("/metrics", "/healthz", "/livez/ping", "/readyz"):
+    for path in ("/metrics", "/metrics/slis", "/healthz", "/livez/ping", "/readyz"):
         assert api.ask("GET", path, **user).code == 200
     for path in ("/api/v1/namespaces", "/debug/leader", "/api/v1/nodes"):
         assert api.ask("GET", path, **user).code == 403

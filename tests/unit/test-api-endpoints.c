@@ -107,6 +107,51 @@ static void test_a_failing_check_is_listed_without_its_reason(void **state) {
                "passed\n");
 }
 
+static void expect_metrics(const char *path, const char *const lines[], bool found) {
+        struct hfd_http_request *request = get(path, "");
+
+        assert_int_equal(request->code, 200);
+        assert_string_equal(request->content_type, "text/plain; version=0.0.4; charset=utf-8");
+        for (size_t i = 0; lines[i]; i++)
+                assert_int_equal(strstr(request->body, lines[i]) != NULL, found);
+        fake_request_free(request);
+}
+
+static bool is_well(void *ctx, char *reason, size_t max_reason) { return true; }
+
+static void test_results_of_checks_are_metrics(void **state) {
+        const char *const results[] =
+                {"# TYPE kubernetes_healthcheck gauge\n",
+                 "\nkubernetes_healthcheck{name=\"etcd\",type=\"healthz\"} 0\n",
+                 "\nkubernetes_healthcheck{name=\"ping\",type=\"healthz\"} 1\n",
+                 "# TYPE kubernetes_healthchecks_total counter\n",
+                 "\nkubernetes_healthchecks_total{name=\"etcd\",type=\"healthz\",status="
+                 "\"success\"} 2\n",
+                 "\nkubernetes_healthchecks_total{name=\"etcd\",type=\"healthz\",status=\"error\"} "
+                 "1\n",
+                 "\nkubernetes_healthchecks_total{name=\"ping\",type=\"healthz\",status="
+                 "\"success\"} 3\n",
+                 "\nkubernetes_healthchecks_total{name=\"a\\\"\\\\\\nb\",type=\"livez\",status="
+                 "\"success\"} 1\n",
+                 "\nprocess_start_time_seconds ",
+                 NULL};
+        const char *const absent[] = {"readyz", "poststarthook/a\",type=\"healthz", NULL};
+        const char *const elsewhere[] = {"kubernetes_healthcheck", NULL};
+
+        assert_int_equal(hf_health_add(host.health, "a\"\\\nb", HF_LIVEZ, is_well, NULL), 0);
+        fake_request_free(get("/healthz", ""));
+        fake_request_free(get("/healthz/", "verbose"));
+        etcd_is_well = false;
+        fake_request_free(get("/healthz", ""));
+        fake_request_free(get("/livez", ""));
+        /* An excluded check and a check that is asked for alone do not count, as in Kubernetes. */
+        fake_request_free(get("/healthz", "exclude=etcd&exclude=ping"));
+        fake_request_free(get("/readyz/etcd", ""));
+        expect_metrics("/metrics/slis", results, true);
+        expect_metrics("/metrics/slis", absent, false);
+        expect_metrics("/metrics", elsewhere, false);
+}
+
 static void test_too_many_excludes_are_refused(void **state) {
         char query[2048] = "";
         for (int i = 0; i < 40; i++)
@@ -180,6 +225,8 @@ int main(void) {
                                                 tear_down),
                 cmocka_unit_test_setup_teardown(test_a_failing_check_is_listed_without_its_reason,
                                                 set_up, tear_down),
+                cmocka_unit_test_setup_teardown(test_results_of_checks_are_metrics, set_up,
+                                                tear_down),
                 cmocka_unit_test_setup_teardown(test_too_many_excludes_are_refused, set_up,
                                                 tear_down),
                 cmocka_unit_test_setup_teardown(test_on_ready_is_called_once, set_up, tear_down),

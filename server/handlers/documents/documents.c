@@ -194,6 +194,7 @@ static struct hf__buf *make_root(const struct hfd_served_rows *rows) {
                                              "/healthz",
                                              "/livez",
                                              "/metrics",
+                                             "/metrics/slis",
                                              "/openapi/v2",
                                              "/openapi/v3",
                                              "/openid/v1/jwks",
