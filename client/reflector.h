@@ -21,13 +21,14 @@ struct hf__reflector_source;
 struct hf__reflector {
         pthread_t thread; /* set by the thread itself in each step */
 
-        /* The list and the watch that the reflector follows; NULL = none. Owned until their last
-         * message was taken. */
+        /* The sources that the reflector follows, which are the requests of a list and of a watch;
+         * NULL = none. Their results come as messages in a queue (reflector_source.h). A source is
+         * owned until its last message was taken from there. */
         struct hf__reflector_source *list, *watch;
         size_t n_sources; /* these two, and abandoned ones whose last message was not taken yet */
 
         /* the list */
-        bool need_list;       /* the store must be listed before a watch may start */
+        bool need_list;       /* the collection must be listed before a watch may start */
         hf_nsec list_at;      /* boot time when that list is due */
         char *continue_token; /* owned; token of the next page; NULL = no further page is due */
         char list_version[HF__RESOURCE_VERSION_MAX]; /* the first page's version */

@@ -3,12 +3,13 @@
  * Compiles a regular expression: reads it into a tree (syntax.c), and writes the program that a
  * search follows (search.c).
  *
- * Invariants: the program has at most HF__CEL_REGEX_SIZE_MAX instructions, and its memory is
- * allocated once, for the size that the tree needs (size_of). Writing stops at that size, and at
- * VISITS_MAX, because a part that needs no instruction takes time when it is repeated. So
- * repetitions of repetitions, which multiply, cost neither much memory nor much time. The tree,
- * whose sets take many times the memory of the finished ones, and the first form of the program are
- * in an arena of the compilation; only a program that is complete is copied to the caller's.
+ * Invariants: the program has at most HF__CEL_REGEX_SIZE_MAX instructions. It is written into
+ * memory that is allocated once, for the size that the tree needs (size_of). Writing stops at that
+ * size, and at VISITS_MAX, because a part that needs no instruction takes time when it is repeated.
+ * So repetitions of repetitions, which multiply, cost neither much memory nor much time. The tree
+ * and this memory are in an arena of the compilation. Only a program that is complete is copied to
+ * the caller's arena, with its sets, because the sets of the tree may take many times the memory of
+ * their copies.
  */
 #include "cel/regex/regex_program.h"
 
@@ -266,7 +267,7 @@ static struct hf__cel_regex *keep_program(struct hf__arena *arena, const struct 
         return regex;
 }
 
-/* Compiles with the memory of the maker, except for the program. */
+/* Compiles in the arena of the maker, and copies the complete program to `arena`. */
 static int compile_in(struct hf__cel_set_maker *maker, struct hf__arena *arena, const char *text,
                       size_t n, const struct hf__cel_regex **ret_regex, char *reterr_message,
                       size_t max_message) {

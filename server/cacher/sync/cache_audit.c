@@ -132,9 +132,10 @@ static void compare_page(struct audit *audit, const struct hfd_store_reply *repl
                 struct hfd_cacher *cacher = audit->cacher;
                 const struct hfd_resource *resource =
                         hfd_object_key_parse(cacher->prefix, cacher->table, kv->key, &path);
-                /* Either the key is of no known resource, or memory ran out for a custom kind that
-                 * has no slot yet. Nothing of such a kind is cached, so to skip the key does not
-                 * make the counts differ; the next audit compares it. */
+                /* Either the key is of no known resource, or of a custom kind that has no slot, its
+                 * place in `trees`: all are in use, or memory ran out. Nothing of such a kind is
+                 * cached, so to skip the key does not make the counts differ. When memory ran out,
+                 * the next audit compares the key. */
                 if (!resource)
                         continue;
                 audit->n_keys++;

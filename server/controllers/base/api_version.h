@@ -4,9 +4,11 @@
  * those of CustomResourceDefinitions. Immutable. Thread: any. */
 #include <stdbool.h>
 
-/* A group version that this server serves. The strings are static, or those of a definition. */
+/* A group version that this server serves. The strings are borrowed: static ones of a built-in
+ * resource, or those of a definition or of a buffer of the caller. */
 struct hfd_api_version {
         const char *group, *version;
         int group_priority, version_priority;
-        bool is_custom; /* the APIService is deleted when no definition has the version any more */
+        /* The APIService is deleted when no definition serves the version any more. */
+        bool is_custom;
 };

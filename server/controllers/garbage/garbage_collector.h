@@ -9,5 +9,6 @@
 #define HFD_GARBAGE_COLLECTOR "garbage-collector"
 
 /* The controller's run function. context: its struct hfd_controller_context. Blocks until the term
- * ends. Thread: the controller's. */
+ * drains, and then returns 0; or until it fails, and then returns the error. Thread: the
+ * controller's. */
 int hfd_garbage_collector_run(struct hf_term *term, void *context);

@@ -28,8 +28,8 @@ static void keep_members(struct hf__json *object, const char *const *keys, size_
 }
 
 /* Removes the fields that a request to this subresource does not write, so that its manager will
- * not own them. No manager owns those that stay in metadata: they say which version of which object
- * the client means. 0 or -ENOMEM. */
+ * not own them. For a subresource such as status, only a few fields of metadata stay, which say
+ * which version of which object the client means, and which no manager owns. 0 or -ENOMEM. */
 static int remove_other_parts(const struct hfd_request *request, struct hf__json *config) {
         const struct hfd_part_rules *rules =
                 hfd_resource_part_rules(request->resource, request->subresource);
@@ -91,8 +91,9 @@ static bool refuse_unknown(struct hfd_write *w, struct hfd_response *response) {
 /*
  * Decodes the configuration. Its unknown fields are not collected together with its duplicate ones,
  * because the number of mistakes is limited: duplicate fields, which only fieldValidation=Strict
- * refuses (patches/apply.c), could reach the limit alone and hide the unknown ones. The path of a
- * part names the object (parts/), so its configuration need not. False: response is filled.
+ * refuses (patches/apply.c), could reach the limit alone and hide the unknown ones. A configuration
+ * of another kind than the object, such as a Scale (registry/parts/), need not name the object: the
+ * path does. False: response is filled.
  */
 static bool accept_config(struct hfd_write *w, struct hfd_response *response) {
         struct hfd_strict *strict = &w->request->options.strict, of_body = *strict;

@@ -25,9 +25,9 @@
 
 /* ---- addresses ---- */
 
-/* Ranges of addresses that endpoints must not have: traffic to them would stay on the node, or go
- * to all. The prefixes of ::1/128 and 224.0.0.0/24 are longer than two bytes, so refuse_special
- * checks these ranges itself. */
+/* Ranges of addresses that endpoints must not have: traffic to them would stay on the node or on
+ * its link, or go to a whole group of hosts. The prefixes of ::1/128 and 224.0.0.0/24 are longer
+ * than two bytes, so refuse_special checks these ranges itself. */
 static const struct {
         int family;
         unsigned bits; /* length of the prefix: 8 to 16 */

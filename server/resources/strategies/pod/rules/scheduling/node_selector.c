@@ -17,7 +17,8 @@ static bool is_one_of(const char *text, const char *a, const char *b) {
         return strcmp(text, a) == 0 || strcmp(text, b) == 0;
 }
 
-/* How many values the operator takes. The numbers for Gt and Lt are not checked. */
+/* Checks that the operator is known, and that it has as many values as it takes. Whether the value
+ * of Gt or Lt is a number is not checked. */
 static void validate_operator(const struct hf__json *requirement, const char *field,
                               struct hfd_causes *causes) {
         const char *operator= hfd_text_of(requirement, "operator");
