@@ -73,7 +73,7 @@ static int init_locks(struct hf_electors *electors) {
 int hf_electors_new(const struct hf_host *host, struct hf_electors **ret_electors) {
         int r = hf__host_check(host, NULL);
         if (r == 0)
-                r = hf__process_mark_init(); /* for the gates */
+                r = hf__process_mark_init(); /* so that a forked child does not lead (gate.h) */
         if (r != 0)
                 return r;
         HF__CLEANUP(watches_cleanup) struct hf__lease_watches *watches = NULL;
@@ -181,8 +181,8 @@ static struct limit begin_limit(struct hf_electors *electors, hf_nsec duration) 
 }
 
 /* Whether the limit is over. It lasts at least until STOP_MARGIN after electors->stop_by, because
- * the cores know best how long they take: one may have noticed a pause of which this thread knows
- * nothing, or each of its deadlines a little late. */
+ * the cores know best how long they take: a core may have noticed a pause of which this thread
+ * knows nothing, or may have noticed each of its deadlines a little late. */
 static bool is_limit_over_locked(struct hf_electors *electors, struct limit *limit, hf_nsec now) {
         hf__mutex_assert_held(&electors->mu);
         if (now < limit->until.at)
@@ -384,7 +384,7 @@ static bool give_moment_locked(struct hf_electors *electors, struct limit *limit
 }
 
 /* Waits for the end of the loop. True: it is over. False: it hangs. The caller passes the same
- * limit to stop_instances afterwards, so that one pause moves it only once. */
+ * limit to stop_instances afterwards, so that one pause lengthens the stop only once. */
 static bool wait_for_loop(struct hf_electors *electors, struct limit *limit) {
         pthread_mutex_lock(&electors->mu);
         while (!electors->loop_over &&
@@ -419,8 +419,8 @@ static int collect_result(struct hf_electors *electors, struct hf_status *reterr
         return r;
 }
 
-/* True: the caller must stop the electors. False: they do not run, and *ret_result is the result of
- * an earlier stop, or 0 if they never ran. */
+/* True: the caller must stop the electors. False: they never ran or were stopped before, and
+ * *ret_result is electors->stop_result, which a failed start may have set, too. */
 static bool begin_stop(struct hf_electors *electors, int *ret_result,
                        struct hf_status *reterr_status) {
         const struct hf_clock *clock = hf_host_clock(electors->host);

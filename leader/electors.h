@@ -39,8 +39,9 @@ struct hf_electors {
         struct hf__taken_names names;      /* while electors are added */
         struct hf__electors_part *parts;   /* owned; freed after the electors */
         struct hf__lease_watches *watches; /* owned */
-        struct hf__holder_watch *holders;  /* owned; NULL = deaths are not proven */
-        uint64_t first_phase;              /* of the first elector's renewals; see renew_phase */
+        struct hf__holder_watch *holders;  /* owned; NULL = no lock file is used */
+        uint64_t first_phase; /* random: when in the retry period the first elector renews; 2^64
+                                 stands for the whole period (elector.c) */
         int epoll_fd, timer_fd;
         pthread_t thread;
         bool has_health; /* this set has registered the host's leaderElection checks */
@@ -51,7 +52,7 @@ struct hf_electors {
         struct hf__op_queues queues;
         struct hf__kept_texts texts; /* of the cores */
         size_t n_ended;              /* this many electors, the first of the list, have ended */
-        size_t n_waiting_threads;    /* of the next terms; see next_term.h */
+        size_t n_waiting_threads;    /* for terms that have not begun yet; see next_term.h */
 
         /* any thread */
         struct hf__mailbox mailbox;

@@ -12,7 +12,7 @@
 
 struct hfd_patient {
         struct hfd_waiter waiter;
-        struct hf_status *status; /* borrowed; of the first failure */
+        struct hf_status *status; /* borrowed; of the latest failure */
 };
 
 /* 0 or -errno, with a status. host is borrowed. */

@@ -19,6 +19,6 @@ enum hfd_pem_kind {
  * which says where the text is from, and has the reason and the remedy. -ENOMEM. */
 int hfd_pem_check(enum hfd_pem_kind kind, const char *name, const char *pem,
                   struct hf_status *reterr_status);
-/* Whether the key belongs to the first certificate; both were checked. Also false if memory has run
- * out. */
+/* Whether the key belongs to the first certificate. hfd_pem_check must have accepted both texts.
+ * Also false if memory has run out. */
 bool hfd_pem_is_pair(const char *cert_pem, const char *key_pem);

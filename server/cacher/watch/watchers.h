@@ -22,9 +22,9 @@ struct hfd_watchers *hfd_watchers_new(void);
 struct hfd_watchers *hfd_watchers_free(struct hfd_watchers *watchers);
 
 /*
- * The caller of the following functions holds the cacher's lock. They queue events for watchers, or
- * request their end, and link these watchers into *dirty. After the caller has released the lock,
- * it passes the list to hfd_watchers_deliver.
+ * Functions with the argument `**dirty` queue events for watchers, or request their end, and link
+ * these watchers into *dirty. After the caller has released the lock, it passes the list to
+ * hfd_watchers_deliver.
  */
 /* Queues the change for the watchers whose resource, namespace and name match and that began at an
  * earlier revision. Returns their number. Those that still catch up are not counted, because they
@@ -33,10 +33,10 @@ struct hfd_watchers *hfd_watchers_free(struct hfd_watchers *watchers);
 size_t hfd_watchers_queue_change_locked(struct hfd_cacher *cacher, const struct hfd_change *change,
                                         struct hfd_watcher **dirty);
 /*
- * Whether there are watches of the resource that a change finds by the value of its trigger
- * (watcher_lists.c). Then the caller of hfd_watchers_queue_change_locked should call
- * hfd_object_selectable for the object and for the one before, earlier and without the lock.
- * Otherwise the change visits more watches.
+ * Whether there are watches that a change finds by the value of the resource's trigger, a field
+ * such as the spec.nodeName of pods (watcher_lists.c). Then the caller should call
+ * hfd_object_selectable for the object before the change and for the new one, without the lock,
+ * before it calls hfd_watchers_queue_change_locked. Otherwise the change visits more watches.
  */
 bool hfd_watchers_need_trigger_locked(const struct hfd_cacher *cacher, size_t resource);
 /* Ends all watches with 410, because the cache cannot tell which changes they have missed. */

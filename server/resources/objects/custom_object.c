@@ -73,7 +73,8 @@ static struct hf__buf *form_bytes(const struct hfd_resource **row, struct hf__bu
         }
         if (r == 0 && hf__json_is_object(json))
                 r = hfd_custom_schema_default((*row)->custom->schema, json);
-        /* Too many defaults for a small object: it is served without the rest of them. */
+        /* HF_E_TOO_LARGE: the defaults are beyond their limit (custom_schema.h). The object is
+         * served without the rest of them. */
         if ((r == 0 || r == HF_E_TOO_LARGE) && hf__json_is_object(json))
                 formed = hfd_object_encode(*row, json);
         hf__json_free(json);

@@ -4,7 +4,8 @@
  * The form that objects of custom resources have in memory: that of their storage version, pruned
  * and with defaults, so that reads need not parse them. In the store they may have any form that
  * earlier definitions allowed. An object keeps those bytes, too, if they differ: after a change of
- * the definition, members that were pruned may be valid again, and defaults may differ.
+ * the definition, members that were pruned may be valid again, and defaults may differ. A row
+ * (resource.h) stands for one version of a kind; the storage row is that of the storage version.
  *
  * If a webhook converts the kind, objects keep the version that they have in the store, and have
  * the form of its row. Pure. Thread: any.

@@ -9,6 +9,6 @@ struct hf__arena;
  * word of CEL. The text belongs to the arena. NULL: the name cannot be written in an expression;
  * or, if arena->failed, memory ran out. */
 const char *hfd_rule_name(struct hf__arena *arena, const char *name);
-/* Whether the name is a word that CEL reserves. After a dot, such a name may also stand unescaped.
- */
+/* Whether the name is a word that CEL reserves. After a dot, such a name may also stand unescaped,
+ * unless it is true, false, null or in. */
 bool hfd_rule_name_is_reserved(const char *name);

@@ -10,8 +10,8 @@
 
 #include "server/resources/strategies/pod/rules/pod_validation.h"
 
-/* persistent: whether it is the source of a PersistentVolume, which names the namespaces of its
- * Secrets, and not that of a pod. */
+/* persistent: true for the source of a PersistentVolume, false for that of a pod. References to
+ * Secrets name a namespace only in a PersistentVolume. */
 typedef void hfd_volume_source_rule(const struct hf__json *source, const char *field,
                                     bool persistent, struct hfd_causes *causes);
 

@@ -18,7 +18,8 @@
 #define N_SOURCES     (sizeof sources / sizeof sources[0])
 #define N_PERSISTENT  (sizeof persistent_order / sizeof persistent_order[0])
 
-/* The sources in the order in which Kubernetes looks for them in a pod. */
+/* The sources in the order in which Kubernetes looks for them in a pod, and last the one that only
+ * PersistentVolumes have. */
 static const struct source {
         const char *name;
         const char *checked_as, *refused_as; /* in paths; NULL = the name */
@@ -59,7 +60,7 @@ static const struct source {
         {"local", .validate = hfd_local_source_validate},
 };
 
-/* Those of PersistentVolumes, in the order in which Kubernetes looks for them there. */
+/* The sources of PersistentVolumes, in the order in which Kubernetes looks for them there. */
 static const char *const persistent_order[] = {"hostPath",
                                                "gcePersistentDisk",
                                                "awsElasticBlockStore",
