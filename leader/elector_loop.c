@@ -283,8 +283,7 @@ static void look_at_term(struct hf_elector *elector) {
 
 /* ---- steps ---- */
 
-/* Reports a requested stop before any other event. If the loop was blocked, hf_electors_stop may
- * have returned meanwhile, and the reply that begins a term may wait in the mailbox. */
+/* Reports a requested stop, before whatever event is at hand. */
 static void look_for_stop(struct hf_elector *elector) {
         struct hf__core_event event = {.type = HF__EV_STOP};
 
@@ -299,9 +298,14 @@ static void look_for_stop(struct hf_elector *elector) {
 /* Reports the return of the controllers before any other event: if the loop runs late, the stop
  * grace may be over, and the step for the other event would take the controllers for stuck. Only
  * HF__EV_STALE_TERM comes earlier (end_stale_term), because a release must not rely on what was
- * known of the Lease before that event. */
+ * known of the Lease before that event.
+ *
+ * Before a step that may begin a term, a stop comes first: if the loop was blocked,
+ * hf_electors_stop may have returned meanwhile, and the reply to the acquire may wait in the
+ * mailbox. Elsewhere a stop waits until it is noticed (notice_stop). */
 static void step_core(struct hf_elector *elector, struct hf__core_event *event) {
-        look_for_stop(elector);
+        if (elector->core.state == HF_FOLLOWING)
+                look_for_stop(elector);
         look_at_term(elector);
         take_step(elector, event);
 }
@@ -383,6 +387,17 @@ static void handle_messages(struct hf_electors *electors) {
         }
 }
 
+/* Handles the messages that came before a requested stop, and lets the electors see it. One of the
+ * messages may ask a leader to hand over: then the release of the stop names the successor. */
+static void notice_stop(struct hf_electors *electors) {
+        if (electors->stop_noticed || !atomic_load(&electors->stop_requested))
+                return;
+        electors->stop_noticed = true;
+        /* An iteration before this one may have taken the one that came with the request. */
+        atomic_store(&electors->attention, true);
+        handle_messages(electors);
+}
+
 /* Lets the waiting electors send their operations, as far as the queues have room. */
 static void take_turns(struct hf_electors *electors) {
         const struct hf_clock *clock = hf_host_clock(electors->host);
@@ -418,7 +433,8 @@ static void iterate_elector(struct hf_elector *elector) {
         if (atomic_exchange(&elector->event_lost, false))
                 step_core_simple(elector, HF__EV_WATCH_LOST);
         end_stale_term(elector);
-        look_for_stop(elector);
+        if (elector->electors->stop_noticed)
+                look_for_stop(elector);
         if (hf_now(clock_of(elector)) >= elector->wake_at)
                 step_core_simple(elector, HF__EV_TICK);
         look_at_term(elector);
@@ -582,6 +598,7 @@ void *hf__elector_loop_run(void *ctx) {
                                  hf__holder_watch_on_fd(electors->holders, events[i].data.fd))
                                 atomic_store(&electors->attention, true);
                 handle_messages(electors);
+                notice_stop(electors);
                 step_electors(electors, &all_iterated_at);
         }
         write_last_events(electors);

@@ -53,6 +53,7 @@ struct hf_electors {
         struct hf__kept_texts texts; /* of the cores */
         size_t n_ended;              /* this many electors, the first of the list, have ended */
         size_t n_waiting_threads;    /* for terms that have not begun yet; see next_term.h */
+        bool stop_noticed;           /* the messages before the stop were handled */
 
         /* any thread */
         struct hf__mailbox mailbox;

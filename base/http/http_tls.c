@@ -24,6 +24,12 @@ static int copy_text(const char *text, char **ret_copy) {
         return *ret_copy ? 0 : -ENOMEM;
 }
 
+static void wipe_free(char *text) {
+        if (text)
+                explicit_bzero(text, strlen(text));
+        free(text);
+}
+
 int hf__http_tls_new(const struct hf__http_tls_config *config, struct hf__http_tls **ret_tls) {
         if (!config || !config->cert_pem != !config->key_pem)
                 return -EINVAL;
@@ -63,11 +69,10 @@ struct hf__http_tls *hf__http_tls_unref(struct hf__http_tls *tls) {
         assert(previous > 0);
         if (previous > 1)
                 return NULL;
-        free(tls->ca_pem);
-        free(tls->cert_pem);
-        if (tls->key_pem)
-                explicit_bzero(tls->key_pem, strlen(tls->key_pem));
-        free(tls->key_pem);
+        /* A file of certificates may contain the key too. */
+        wipe_free(tls->ca_pem);
+        wipe_free(tls->cert_pem);
+        wipe_free(tls->key_pem);
         free(tls->server_name);
         free(tls);
         return NULL;

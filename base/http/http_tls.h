@@ -10,10 +10,10 @@
 
 struct hf__http_tls {
         atomic_int refs;
-        /* immutable */
+        /* immutable; the PEM texts are wiped before they are freed */
         char *ca_pem;      /* owned; NULL = the system's CAs */
         char *cert_pem;    /* owned; NULL = no client certificate */
-        char *key_pem;     /* owned; NULL = no client certificate; wiped before it is freed */
+        char *key_pem;     /* owned; NULL = no client certificate */
         char *server_name; /* owned; NULL = the URL's host */
         bool insecure;     /* accepts any server certificate */
 };

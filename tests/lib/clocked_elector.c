@@ -203,8 +203,7 @@ static void await_iteration(void) {
         }
 }
 
-/* Whether the server has a request that it will serve without the test. */
-static bool is_request_under_way(void) {
+bool clocked_is_request_under_way(void) {
         pthread_mutex_lock(&clocked.api->mu);
         bool is_under_way = (clocked.api->requests && !clocked.client->holds_requests) ||
                             clocked.client->n_callbacks > 0;
@@ -218,9 +217,9 @@ void clocked_settle(void) {
         do {
                 await_iteration();
                 n = fake_api_n_requests(clocked.api);
-                PATIENCE_AWAIT(!is_request_under_way());
+                PATIENCE_AWAIT(!clocked_is_request_under_way());
                 await_iteration();
-        } while (is_request_under_way() || fake_api_n_requests(clocked.api) != n);
+        } while (clocked_is_request_under_way() || fake_api_n_requests(clocked.api) != n);
 }
 
 void clocked_await_term(void) {

@@ -86,6 +86,9 @@ void clocked_await_term(void); /* until the elector leads and its controller run
 void clocked_settle(void);
 void clocked_move(hf_nsec by); /* moves the clock, and settles */
 
+/* Whether the server has a request that it will serve without the test. */
+bool clocked_is_request_under_way(void);
+
 struct hf_leader_info clocked_info(void);
 bool clocked_is(enum hf_leader_state state);
 bool clocked_logged(const char *text);     /* a part of the log */

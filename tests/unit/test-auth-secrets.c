@@ -22,6 +22,7 @@
 
 #include <cmocka.h>
 
+#include "base/http/http_tls.h"
 #include "base/strbuf.h"
 #include "client/kubeconfig.h"
 #include "http_engine_fixture.h"
@@ -236,6 +237,23 @@ static void test_no_copy_of_a_secret_in_a_kubeconfig_remains(void **state) {
         expect_no_leaks();
 }
 
+/* The text of the certificate may be of a file that contains the key, too. */
+static void test_no_copy_of_a_key_in_the_settings_of_a_client_remains(void **state) {
+        const struct hf__http_tls_config configs[] = {
+                {.ca_pem = "certificate, secret-key"},
+                {.cert_pem = "certificate, secret-key", .key_pem = "key"},
+                {.cert_pem = "certificate", .key_pem = "secret-key"},
+        };
+
+        for (size_t i = 0; i < sizeof configs / sizeof *configs; i++) {
+                struct hf__http_tls *tls = NULL;
+                look_for("secret-key", 10);
+                assert_int_equal(hf__http_tls_new(&configs[i], &tls), 0);
+                hf__http_tls_unref(tls);
+                expect_no_leaks();
+        }
+}
+
 static void test_no_copy_of_a_secret_text_that_has_grown_remains(void **state) {
         struct hf__strbuf text = {.secret = true};
         look_for("secret-text", 11);
@@ -278,6 +296,7 @@ int main(void) {
                 cmocka_unit_test_setup_teardown(test_no_copy_of_a_token_remains, make_dir,
                                                 remove_dir),
                 cmocka_unit_test(test_no_copy_of_a_secret_in_a_kubeconfig_remains),
+                cmocka_unit_test(test_no_copy_of_a_key_in_the_settings_of_a_client_remains),
                 cmocka_unit_test(test_no_copy_of_a_secret_text_that_has_grown_remains),
                 cmocka_unit_test(test_the_header_of_a_request),
         };

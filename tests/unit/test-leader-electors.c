@@ -686,6 +686,71 @@ static void test_a_loop_that_makes_no_step_is_reported(void **state) {
         clocked_elector_free();
 }
 
+static void begin_stop_of_blocked_loop(void) {
+        memset(&stopping, 0, sizeof stopping);
+        assert_int_equal(pthread_create(&stopping.thread, NULL, stop_main, NULL), 0);
+        PATIENCE_AWAIT(atomic_load(&clocked.electors->stop_requested));
+}
+
+static void hold_term(enum hf_leader_state state) {
+        if (state == HF_LEADING)
+                PATIENCE_AWAIT(atomic_load(&change_may_return));
+}
+
+/* The loop finds both the request and the stop. */
+static void test_a_hand_over_before_a_stop_names_its_successor(void **state) {
+        atomic_store(&change_may_return, false);
+        clocked_elector_init();
+        clocked.in_change = hold_term;
+        clocked_elector_start(&plain);
+        PATIENCE_AWAIT(clocked_is(HF_LEADING));
+        assert_int_equal(hf_elector_hand_over(clocked.elector, "b"), 0);
+        begin_stop_of_blocked_loop();
+        atomic_store(&change_may_return, true);
+        clocked_elector_let_end();
+        end_stop(0);
+        char *lease = fake_api_get(clocked.api, CLOCKED_LEASE);
+        assert_non_null(strstr(lease, "\"holdfast.dev/successor\":\"b\""));
+        free(lease);
+        assert_string_equal(clocked_info().last_end, "handed over");
+        clocked_elector_free();
+}
+
+static atomic_bool is_held;
+
+static void hold_free_lease(enum hf_leader_state state) {
+        if (state != HF_FOLLOWING || clocked_info().holder[0])
+                return;
+        atomic_store(&is_held, true);
+        PATIENCE_AWAIT(atomic_load(&change_may_return));
+}
+
+/* The loop finds both the reply to its acquire and the stop, which may have given up waiting. */
+static void test_no_term_begins_after_a_stop_was_requested(void **state) {
+        atomic_store(&change_may_return, false);
+        atomic_store(&is_held, false);
+        clocked_elector_init();
+        clocked_put_lease("z", "");
+        clocked_elector_start(&plain);
+        CLOCKED_AWAIT(strcmp(clocked_info().holder, "z") == 0);
+        clocked.in_change = hold_free_lease;
+        clocked_put_lease("", "");
+        PATIENCE_AWAIT(atomic_load(&is_held));
+        PATIENCE_AWAIT(!clocked_is_request_under_way());
+        char *lease = fake_api_get(clocked.api, CLOCKED_LEASE);
+        assert_non_null(strstr(lease, "\"holderIdentity\":\"a\""));
+        free(lease);
+        begin_stop_of_blocked_loop();
+        atomic_store(&change_may_return, true);
+        clocked_elector_let_end();
+        end_stop(0);
+        assert_false(clocked_logged(": leading, term "));
+        lease = fake_api_get(clocked.api, CLOCKED_LEASE);
+        assert_non_null(strstr(lease, "\"holderIdentity\":\"\""));
+        free(lease);
+        clocked_elector_free();
+}
+
 static void *stop_hooks_main(void *ctx) {
         stopping.r = hf_hooks_stop(ctx, &stopping.status);
         atomic_store(&stopping.is_over, true);
@@ -765,6 +830,8 @@ int main(void) {
                 cmocka_unit_test(test_a_stop_gives_the_loop_a_step_after_a_pause),
                 cmocka_unit_test(test_a_stop_gives_the_loop_a_step_after_a_second_pause),
                 cmocka_unit_test(test_a_loop_that_makes_no_step_is_reported),
+                cmocka_unit_test(test_a_hand_over_before_a_stop_names_its_successor),
+                cmocka_unit_test(test_no_term_begins_after_a_stop_was_requested),
                 cmocka_unit_test(test_the_hook_waits_for_a_stop_with_pauses),
                 cmocka_unit_test(test_a_stop_sends_the_last_events),
         };

@@ -343,10 +343,10 @@ bool hf_elector_may_act(struct hf_elector *elector);
 /*
  * Begins a planned hand-over to the standby named identity (copied), and returns at once. The
  * elector drains and joins its controllers, then releases the Lease with the annotation
- * holdfast.dev/successor. 0 = requested. If the term ends before the request is handled, it has no
- * effect, except on a next term that has begun by then. A request that names this process itself
- * has no effect. HF_E_NOT_LEADER: it does not lead, or the term ends already; -EINVAL: not an
- * identity; -ENOMEM. Thread: any.
+ * holdfast.dev/successor, also if hf_electors_stop is called meanwhile. 0 = requested. If the term
+ * ends before the request is handled, it has no effect, except on a next term that has begun by
+ * then. A request that names this process itself has no effect. HF_E_NOT_LEADER: it does not lead,
+ * or the term ends already; -EINVAL: not an identity; -ENOMEM. Thread: any.
  */
 HF_MUST_CHECK int hf_elector_hand_over(struct hf_elector *elector, const char *identity);
 /*
