@@ -18,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "server/outbound/https_url.h"
 #include "server/outbound/outbound.h"
 #include "server/outbound/service_resolver.h"
 #include "server/outbound/status_text.h"
@@ -273,15 +274,16 @@ static int call_webhook(struct job *job, const struct hfd_webhook_config *config
         hf_nsec deadline = hfd_registry_now(job->registry) + HFD_CONVERT_TIMEOUT;
         int r = 0;
 
-        if (!config->url)
+        if (config->url)
+                r = hfd_https_url_clean(config->url, &address.url);
+        else
                 r = hfd_service_resolve(job->registry->services, config->service_ns,
                                         config->service_name, config->service_port,
                                         config->service_path, &address);
-        const char *base = config->url ? config->url : address.url;
         size_t max_response =
                 hfd_conversion_review_max_response(job->sources + job->at, job->n_batch);
         if (r == 0)
-                put_url(&url, base);
+                put_url(&url, address.url);
         if (r == 0)
                 r = url.error;
         const struct hfd_outbound_request request = {.url = url.data,
