@@ -65,6 +65,9 @@ struct hf__http_result {
                              HF_E_UNAVAILABLE */
         int verify_error; /* why the server's certificate was refused: OpenSSL's X509_V_ERR_*; 0 =
                              it was not, or only its name does not match */
+        /* Memory ran out while the body was stored. The outcome is HF_E_TIMEOUT all the same,
+         * because the request was sent. */
+        bool no_memory;
 };
 
 /* All strings are copied before submit returns, and so is the body unless keeps_body is set. */

@@ -228,6 +228,7 @@ static void finish_exchange(struct hf__exchange *x, int outcome) {
                 .no_such_host = outcome == HF_E_UNAVAILABLE && x->no_such_host,
                 .os_error = outcome == HF_E_UNAVAILABLE ? x->os_error : 0,
                 .verify_error = outcome == HF_E_UNAUTHORIZED ? x->verify_error : 0,
+                .no_memory = outcome == HF_E_TIMEOUT && x->forced_outcome == -ENOMEM,
         };
         x->request.on_done(x->request.ctx, &result);
         hf__engine_remove_exchange(x->engine, x);

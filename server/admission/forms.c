@@ -30,7 +30,7 @@ struct form {
 
 static const struct hfd_response too_many =
         {.code = 500,
-         .status = {.error = HF_E_INVALID,
+         .status = {.error = HF_E_TOO_MANY,
                     .message = "the request needs too many conversions by a webhook"}};
 
 struct hfd_admission_forms {
@@ -74,6 +74,15 @@ static int want_form(struct hfd_admission_forms *forms, const struct hfd_resourc
         return -EAGAIN;
 }
 
+int hfd_forms_error(const struct hfd_response *failure) {
+        switch (failure->status.error) {
+        case -ENOMEM: return -ENOMEM;
+        case HF_E_TOO_MANY:
+        case HF_E_TOO_LARGE: return HF_E_TOO_MANY;
+        default: return HF_E_INVALID;
+        }
+}
+
 int hfd_forms_find(struct hfd_admission_forms **forms, const struct hfd_resource *from,
                    const struct hfd_resource *to, const struct hf__json *object,
                    struct hf__json **ret_object) {
@@ -90,6 +99,8 @@ int hfd_forms_find(struct hfd_admission_forms **forms, const struct hfd_resource
         form = find_form(*forms, from, to, object);
         if (!form)
                 return want_form(*forms, from, to, object);
+        if (form->failure && hfd_forms_error(form->failure) == -ENOMEM)
+                return -ENOMEM;
         if (form->failure) {
                 (*forms)->failure = form->failure;
                 return HF_E_INVALID;

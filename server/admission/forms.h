@@ -55,6 +55,9 @@ bool hfd_forms_is_wanted(const struct hfd_admission_forms *forms);
  * the request afterwards. */
 void hfd_forms_fetch(struct hfd_admission_forms *forms, hfd_forms_convert *convert,
                      void *convert_ctx, void (*resume)(void *ctx), void *ctx);
+/* What the failure of a conversion is: -ENOMEM; HF_E_TOO_MANY: a limit that Kubernetes does not
+ * have, so no failurePolicy decides about it; or HF_E_INVALID: any other. */
+int hfd_forms_error(const struct hfd_response *failure);
 /* Why hfd_forms_find has returned HF_E_INVALID. Call it right after that failure: a later call of
  * hfd_forms_find may keep, clear or replace the reason. Borrowed. NULL: there was no such failure.
  * Accepts NULL. */

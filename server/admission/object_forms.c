@@ -15,6 +15,7 @@
 
 #include <holdfast/error.h>
 
+#include "server/admission/forms.h"
 #include "server/resources/custom/custom_kind.h"
 #include "server/resources/objects/object.h"
 #include "server/resources/response.h"
@@ -49,11 +50,11 @@ static struct batch *find_batch(struct hfd_object_forms *forms, const struct hfd
         return NULL;
 }
 
-/* -EAGAIN, -ENOMEM, or HF_E_INVALID: there are too many. */
+/* -EAGAIN, -ENOMEM, or HF_E_TOO_MANY. */
 static int want_batch(struct hfd_object_forms *forms, const struct hfd_resource *to,
                       struct hfd_object *const *sources, size_t n) {
         if (forms->n == HFD_OBJECT_FORMS_MAX)
-                return HF_E_INVALID;
+                return HF_E_TOO_MANY;
         struct batch *batch = &forms->list[forms->n];
         *batch = (struct batch){.sources = calloc(n, sizeof *batch->sources),
                                 .results = calloc(n, sizeof *batch->results)};
@@ -87,7 +88,7 @@ int hfd_object_forms_find(struct hfd_object_forms **forms, const struct hfd_reso
                 return want_batch(*forms, to, sources, n);
         *ret_failure = batch->failure;
         if (batch->failure)
-                return HF_E_INVALID;
+                return hfd_forms_error(batch->failure);
         *ret_results = batch->results;
         return batch->results[0] ? 0 : -ENOMEM;
 }

@@ -34,8 +34,9 @@ typedef void hfd_objects_convert(void *ctx, const struct hfd_resource *to,
 /*
  * The n sources in the version of `to`; *ret_results is borrowed, and lives as long as *forms,
  * which is made when needed. 0; -ENOMEM; -EAGAIN: the webhook must be called
- * (hfd_object_forms_fetch); or HF_E_INVALID: they cannot be converted, and *ret_failure says why
- * (borrowed, like *ret_results; NULL: there are too many batches).
+ * (hfd_object_forms_fetch); HF_E_TOO_MANY: a limit that Kubernetes does not have; or HF_E_INVALID:
+ * they cannot be converted. For the last two *ret_failure says why (borrowed, like *ret_results;
+ * NULL: there are too many batches).
  */
 int hfd_object_forms_find(struct hfd_object_forms **forms, const struct hfd_resource *to,
                           struct hfd_object *const *sources, size_t n,
@@ -45,7 +46,7 @@ int hfd_object_forms_find(struct hfd_object_forms **forms, const struct hfd_reso
  * not responded since. Accepts NULL. */
 bool hfd_object_forms_is_wanted(const struct hfd_object_forms *forms);
 /* Converts what is wanted and then calls resume, perhaps before this returns. convert NULL: there
- * is no webhook, and the conversion fails as if memory had run out (HF_E_INVALID with a failure).
+ * is no webhook, and the conversion fails as if memory had run out.
  * The caller must not touch the request afterwards. */
 void hfd_object_forms_fetch(struct hfd_object_forms *forms, hfd_objects_convert *convert,
                             void *convert_ctx, void (*resume)(void *ctx), void *ctx);

@@ -22,6 +22,39 @@ struct addresses {
         size_t n;
 };
 
+static bool is_hex(char c) {
+        return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
+}
+
+/* Copies the text without the zeros in front of its numbers: Kubernetes' parser accepts any number
+ * of them, and reads 010.0.0.1 as 10.0.0.1. False: it is too long for an address. */
+static bool copy_address(const char *text, size_t n, char out[INET6_ADDRSTRLEN]) {
+        size_t n_out = 0;
+
+        for (size_t i = 0; i < n; i++) {
+                bool is_first = n_out == 0 || out[n_out - 1] == '.' || out[n_out - 1] == ':';
+                if (is_first && text[i] == '0' && i + 1 < n && is_hex(text[i + 1]))
+                        continue;
+                if (n_out == INET6_ADDRSTRLEN - 1)
+                        return false;
+                out[n_out++] = text[i];
+        }
+        out[n_out] = '\0';
+        return true;
+}
+
+/* Prints an IPv6 address. inet_ntop ends an address such as ::a00:1 like an IPv4 address, and Go
+ * never does. */
+static bool print_ipv6(const struct in6_addr *address, char out[INET6_ADDRSTRLEN]) {
+        if (!inet_ntop(AF_INET6, address, out, INET6_ADDRSTRLEN))
+                return false;
+        if (strchr(out, '.'))
+                (void)snprintf(out, INET6_ADDRSTRLEN, "::%x:%x",
+                               address->s6_addr[12] << 8 | address->s6_addr[13],
+                               address->s6_addr[14] << 8 | address->s6_addr[15]);
+        return true;
+}
+
 /* Writes the address that n bytes of text contain, in the usual form, in which equal addresses are
  * equal texts. Like Go, it writes a mapped IPv4 address (::ffff:10.0.0.1) as the IPv4 address.
  * False: the text is not an address. */
@@ -30,15 +63,13 @@ static bool parse_address(const char *text, size_t n, char out[INET6_ADDRSTRLEN]
         struct in6_addr address; /* has room for an IPv4 address, too */
         int family = memchr(text, ':', n) ? AF_INET6 : AF_INET;
 
-        if (n >= sizeof copy)
+        if (!copy_address(text, n, copy) || inet_pton(family, copy, &address) != 1)
                 return false;
-        memcpy(copy, text, n);
-        copy[n] = '\0';
-        if (inet_pton(family, copy, &address) != 1)
-                return false;
-        if (family == AF_INET6 && IN6_IS_ADDR_V4MAPPED(&address))
+        if (family == AF_INET)
+                return inet_ntop(AF_INET, &address, out, INET6_ADDRSTRLEN);
+        if (IN6_IS_ADDR_V4MAPPED(&address))
                 return inet_ntop(AF_INET, address.s6_addr + 12, out, INET6_ADDRSTRLEN);
-        return inet_ntop(family, &address, out, INET6_ADDRSTRLEN);
+        return print_ipv6(&address, out);
 }
 
 static bool contains_address(const struct addresses *addresses, const char *text) {

@@ -103,9 +103,9 @@ void hfd_outbound_failure_text(const struct hfd_outbound_failure *failure,
         case HFD_OUTBOUND_BROKEN: hf__strbuf_puts(text, "EOF"); break;
         case HFD_OUTBOUND_TOO_LARGE: hf__strbuf_puts(text, "the response is too large"); break;
         case HFD_OUTBOUND_CANCELED: hf__strbuf_puts(text, "context canceled"); break;
+        case HFD_OUTBOUND_NO_MEMORY: hf__strbuf_puts(text, "out of memory"); break;
         case HFD_OUTBOUND_ANSWERED:
         case HFD_OUTBOUND_INVALID:
-        case HFD_OUTBOUND_NO_MEMORY:
         case HFD_OUTBOUND_LOCAL: hf__strbuf_puts(text, failure->detail); break;
         }
 }

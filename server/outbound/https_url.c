@@ -8,6 +8,8 @@
  */
 #include "server/outbound/https_url.h"
 
+#include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -66,4 +68,39 @@ bool hfd_https_url_parse(const char *url, struct hfd_https_url *ret_url) {
         ret_url->rest = ret_url->authority + ret_url->n_authority;
         return hfd_host_port_parse(ret_url->authority, ret_url->n_authority, ret_url->host,
                                    ret_url->port);
+}
+
+/* Segments that are empty or "." are left out, ".." removes the one before, and a slash at the end
+ * is dropped. A URL without a path stays as it is. */
+static void clean_path(char *url) {
+        char *authority = strstr(url, "://"), *path = authority ? strchr(authority + 3, '/') : NULL;
+
+        if (!path)
+                return;
+        char *out = path;
+        for (const char *at = path; *at;) {
+                size_t n = strcspn(at + 1, "/");
+                if (n == 2 && strncmp(at + 1, "..", 2) == 0) {
+                        while (out > path && *--out != '/')
+                                continue;
+                } else if (n > 0 && !(n == 1 && at[1] == '.')) {
+                        memmove(out, at, n + 1);
+                        out += n + 1;
+                }
+                at += n + 1;
+        }
+        if (out == path)
+                *out++ = '/';
+        *out = '\0';
+}
+
+/* The slash that is appended gives the URL a path. If it has one already, clean_path removes the
+ * slash again. */
+int hfd_https_url_clean(const char *url, char **ret_url) {
+        if (asprintf(ret_url, "%s/", url) < 0) {
+                *ret_url = NULL;
+                return -ENOMEM;
+        }
+        clean_path(*ret_url);
+        return 0;
 }

@@ -85,6 +85,8 @@ static enum hfd_outbound_end end_of(const struct exchange *x, const struct hf__h
                 return HFD_OUTBOUND_UNREACHABLE;
         case HF_E_UNAUTHORIZED: return HFD_OUTBOUND_UNTRUSTED;
         case HF_E_TIMEOUT: /* of the engine: also a connection that broke after sending */
+                if (http->no_memory)
+                        return HFD_OUTBOUND_NO_MEMORY;
                 return hf_now(x->engine->clock) >= x->request.deadline ? HFD_OUTBOUND_TIMED_OUT
                                                                        : HFD_OUTBOUND_BROKEN;
         case HF_E_CANCELED: return HFD_OUTBOUND_CANCELED;
@@ -105,8 +107,11 @@ static void on_done(void *ctx, const struct hf__http_result *http) {
         if (end == HFD_OUTBOUND_BROKEN && http->code == 0 && x->request.may_repeat &&
             !x->repeated) {
                 x->repeated = true;
-                if (submit_exchange(x, http->id, NULL) == 0)
+                int r = submit_exchange(x, http->id, NULL);
+                if (r == 0)
                         return;
+                if (r == -ENOMEM)
+                        end = HFD_OUTBOUND_NO_MEMORY;
         }
         end_exchange(x, end, http);
 }

@@ -137,14 +137,15 @@ int hfd_service_resolve(const struct hfd_service_resolver *resolver, const char 
                         const char *name, unsigned port, const char *path,
                         struct hfd_service_address *ret_address) {
         const struct service *service = resolver ? match_service(resolver, ns, name, port) : NULL;
-        const char *slash = path && path[0] == '/' ? "" : "/";
+        char *url = NULL;
 
         *ret_address = (struct hfd_service_address){0};
-        if (asprintf(&ret_address->url, "https://%s.%s.svc:%u%s%s", name, ns, port, slash,
-                     path ? path : "") < 0) {
-                ret_address->url = NULL;
+        if (asprintf(&url, "https://%s.%s.svc:%u/%s", name, ns, port, path ? path : "") < 0)
                 return -ENOMEM;
-        }
+        int r = hfd_https_url_clean(url, &ret_address->url);
+        free(url);
+        if (r != 0)
+                return r;
         if (!service)
                 return 0;
         bool takes_port = service->target[strlen(service->target) - 1] == ':';

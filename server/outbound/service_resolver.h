@@ -34,9 +34,9 @@ struct hfd_service_address {
         char *connect_to; /* "host:port"; NULL = the URL's */
 };
 
-/* resolver may be NULL: no service is named. path may be NULL or lack its first slash. As in
- * Kubernetes, the URL has a path in any case, so that a query may follow. The caller
- * calls hfd_service_address_done. 0 or -ENOMEM. Never blocks. */
+/* resolver may be NULL: no service is named. path may be NULL or lack its first slash. The URL is
+ * one of hfd_https_url_clean. The caller calls hfd_service_address_done. 0 or -ENOMEM. Never
+ * blocks. */
 int hfd_service_resolve(const struct hfd_service_resolver *resolver, const char *ns,
                         const char *name, unsigned port, const char *path,
                         struct hfd_service_address *ret_address);

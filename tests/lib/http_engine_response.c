@@ -57,6 +57,7 @@ void http_engine_response_on_done(void *ctx, const struct hf__http_result *resul
         pthread_mutex_lock(&response->mu);
         response->n_done++;
         response->not_sent = result->not_sent;
+        response->no_memory = result->no_memory;
         response->outcome = result->outcome;
         response->code = result->code;
         response->n_body = result->n_body;

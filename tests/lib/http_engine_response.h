@@ -15,7 +15,7 @@ struct http_engine_response {
         pthread_cond_t cond;
         int n_done; /* how often the request ended; must be 1 */
         int outcome, code;
-        bool not_sent;
+        bool not_sent, no_memory;
         int head_code;    /* set by on_head */
         int stop_at_data; /* the value that on_data returns */
         uint32_t retry_after_s;

@@ -86,9 +86,47 @@ static void test_each_object_is_converted_once(void **state) {
         hfd_forms_free(forms);
 }
 
+/* ctx: why the conversion fails. */
+static void refuse(void *ctx, const struct hfd_resource *of, const struct hfd_resource *into,
+                   const struct hf__json *source, hfd_forms_converted *done, void *done_ctx) {
+        done(done_ctx, NULL, ctx);
+}
+
+static int find_refused(struct hfd_admission_forms **forms, int error) {
+        struct hfd_response failure = {.code = 500, .status = {.error = error}};
+        struct hf__json *object = make_object(0), *result;
+
+        assert_int_equal(hfd_forms_find(forms, &from, &to, object, &result), -EAGAIN);
+        hfd_forms_fetch(*forms, refuse, &failure, resume, NULL);
+        int r = hfd_forms_find(forms, &from, &to, object, &result);
+        assert_null(result);
+        hf__json_free(object);
+        return r;
+}
+
+/* A failurePolicy decides only about failures that Kubernetes would have, too. */
+static void test_lack_of_memory_and_limits_are_no_failures_of_the_webhook(void **state) {
+        static const struct {
+                int error, r;
+        } cases[] = {{-ENOMEM, -ENOMEM},
+                     {HF_E_TOO_MANY, HF_E_TOO_MANY},
+                     {HF_E_TOO_LARGE, HF_E_TOO_MANY},
+                     {HF_E_UNAVAILABLE, HF_E_INVALID}};
+
+        for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+                struct hfd_admission_forms *forms = NULL;
+                int r = find_refused(&forms, cases[i].error);
+                if (r == HF_E_INVALID)
+                        r = hfd_forms_error(hfd_forms_failure(forms));
+                assert_int_equal(r, cases[i].r);
+                hfd_forms_free(forms);
+        }
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_each_object_is_converted_once),
+                cmocka_unit_test(test_lack_of_memory_and_limits_are_no_failures_of_the_webhook),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -232,6 +232,26 @@ static void a_refusal_never_looks_like_a_success(void **state) {
                      "admission webhook \"x.example.com\" denied the request without explanation");
 }
 
+static uint32_t retry_after_of(const char *details) {
+        struct hf__json *json = parse(details, strlen(details));
+        struct hfd_response response = {0};
+
+        hfd_refusal_denied(&response, "x.example.com", json);
+        uint32_t retry_after_s = response.status.retry_after_s;
+        hfd_response_done(&response);
+        hf__json_free(json);
+        return retry_after_s;
+}
+
+/* As in Kubernetes, the number of the details also becomes a header. */
+static void a_refusal_says_when_to_try_again(void **state) {
+        assert_int_equal(retry_after_of("{\"code\":429,\"details\":{\"retryAfterSeconds\":7}}"), 7);
+        assert_int_equal(retry_after_of("{\"code\":429,\"details\":{\"retryAfterSeconds\":-1}}"),
+                         0);
+        assert_int_equal(retry_after_of("{\"code\":429,\"details\":{}}"), 0);
+        assert_int_equal(retry_after_of("{\"code\":429}"), 0);
+}
+
 /* The body of a Status has a limit; with a longer reason it had no message at all. */
 static void a_long_reason_is_cut(void **state) {
         const size_t n_long = 100000;
@@ -351,6 +371,7 @@ int main(void) {
                 cmocka_unit_test(of_equal_keys_the_last_counts),
                 cmocka_unit_test(a_malformed_answer_is_refused_with_its_mistake),
                 cmocka_unit_test(a_refusal_never_looks_like_a_success),
+                cmocka_unit_test(a_refusal_says_when_to_try_again),
                 cmocka_unit_test(a_long_reason_is_cut),
                 cmocka_unit_test(a_change_makes_earlier_webhooks_due_but_not_its_own),
                 cmocka_unit_test(notes_are_bounded_and_without_duplicates),

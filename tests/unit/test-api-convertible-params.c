@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Admission can have the params of a policy converted by the webhook of their kind, whatever the
- * request is. */
+ * request is, and no limit of this server's own lets a request escape a policy. */
 #undef NDEBUG
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,10 +15,19 @@
 #include "api_core_request.h"
 #include "api_fixture.h"
 #include "base/json.h"
+#include "patience.h"
 #include "server/admission/admission.h"
+#include "server/admission/policy/param_kind.h"
+#include "server/admission/policy/policy_plugin.h"
+#include "server/outbound/outbound.h"
 #include "server/registry/base/registry_state.h"
+#include "server/registry/convert/convert.h"
 #include "server/registry/unstored.h"
+#include "server/resources/custom/custom_kind.h"
+#include "server/resources/objects/object.h"
+#include "server/resources/objects/object_key.h"
 #include "server/resources/rows/resource_table.h"
+#include "store_client.h"
 
 static bool wants_all(void *ctx, const struct hfd_admission_attributes *of) { return true; }
 
@@ -83,9 +92,154 @@ static void test_params_can_be_converted_for_all_requests(void **state) {
         f->registry->admission = NULL;
 }
 
+/* ---- failures of conversions ---- */
+
+/* How each call of the webhook ends. */
+static enum hfd_outbound_end call_end;
+
+int __wrap_hfd_outbound_post_json(struct hfd_outbound *outbound,
+                                  const struct hfd_outbound_request *request, uint64_t *ret_id);
+int __wrap_hfd_outbound_post_json(struct hfd_outbound *outbound,
+                                  const struct hfd_outbound_request *request, uint64_t *ret_id) {
+        const struct hfd_outbound_result result = {.end = call_end,
+                                                   .body = "",
+                                                   .text = "it has ended"};
+
+        assert_string_equal(request->url, "https://127.0.0.1:1/a?timeout=30s");
+        request->done(request->ctx, &result);
+        return 0;
+}
+
+/* Version v1 is stored, and v2 is converted by a webhook. */
+static const char definition[] =
+        "{\"kind\":\"CustomResourceDefinition\",\"metadata\":{\"name\":\"gadgets.example.com\"},"
+        "\"spec\":{\"group\":\"example.com\",\"scope\":\"Namespaced\",\"names\":{\"plural\":"
+        "\"gadgets\",\"kind\":\"Gadget\"},\"conversion\":{\"strategy\":\"Webhook\",\"webhook\":{"
+        "\"conversionReviewVersions\":[\"v1\"],\"clientConfig\":{\"url\":"
+        "\"https://127.0.0.1:1/a/\"}}},\"versions\":["
+        "{\"name\":\"v1\",\"served\":true,\"storage\":true,\"schema\":{\"openAPIV3Schema\":{"
+        "\"type\":\"object\"}}},"
+        "{\"name\":\"v2\",\"served\":true,\"storage\":false,\"schema\":{\"openAPIV3Schema\":{"
+        "\"type\":\"object\"}}}]},"
+        "\"status\":{\"acceptedNames\":{\"plural\":\"gadgets\",\"kind\":\"Gadget\",\"listKind\":"
+        "\"GadgetList\"},\"conditions\":[{\"type\":\"Established\",\"status\":\"True\"}]}}";
+
+/* It is ignored when it fails; otherwise it refuses everything. */
+static const char policy[] =
+        "{\"metadata\":{\"name\":\"a\"},\"spec\":{\"failurePolicy\":\"Ignore\",\"paramKind\":{"
+        "\"apiVersion\":\"example.com/v2\",\"kind\":\"Gadget\"},\"matchConstraints\":{"
+        "\"resourceRules\":[{\"apiGroups\":[\"\"],\"apiVersions\":[\"v1\"],\"operations\":["
+        "\"CREATE\"],\"resources\":[\"configmaps\"]}]},\"validations\":[{\"expression\":"
+        "\"false\"}]}}";
+static const char binding[] =
+        "{\"metadata\":{\"name\":\"a\"},\"spec\":{\"policyName\":\"a\",\"validationActions\":["
+        "\"Deny\"],\"paramRef\":{\"name\":\"g\",\"namespace\":\"default\","
+        "\"parameterNotFoundAction\":\"Deny\"}}}";
+
+/* Creates an object, and returns the code of the response. message: a part of that of the
+ * response. */
+static int create(struct api_fixture *f, const char *group, const char *plural, const char *ns,
+                  const char *body, const char *message) {
+        struct api_core_request request = {
+                .request = {.verb = HFD_CREATE,
+                            .resource = hfd_resource_find(group, "v1", plural),
+                            .in_process = true,
+                            .body = body,
+                            .n_body = strlen(body)}};
+
+        (void)snprintf(request.request.ns, sizeof request.request.ns, "%s", ns);
+        (void)api_core_request_run(f->registry, &request);
+        int code = request.response.status.http_code;
+        if (!strstr(request.response.status.message, message))
+                fail_msg("%s", request.response.status.message);
+        hfd_admission_notes_done(&request.request.notes);
+        api_response_deinit(&request.response);
+        return code;
+}
+
+/* The row of the params, which the caller unrefs; NULL = they are not served yet. */
+static const struct hfd_resource *params_row(struct api_fixture *f) {
+        return hfd_policy_params_kind(f->cacher, "example.com/v2", "Gadget");
+}
+
+static bool has_params(struct api_fixture *f) {
+        const struct hfd_resource *row = params_row(f);
+        struct hfd_object *object = NULL;
+        char path[HFD_PATH_MAX];
+
+        if (row) {
+                hfd_object_path(row, "default", "g", path);
+                object = hfd_cacher_get(f->cacher, row, path);
+        }
+        bool has = object && object->bytes;
+        hfd_object_unref(object);
+        hfd_resource_unref(row);
+        return has;
+}
+
+static int create_map(struct api_fixture *f, const char *message) {
+        return create(f, "", "configmaps", "default", "{\"metadata\":{\"name\":\"a\"}}", message);
+}
+
+/* Only a failure of the webhook is one that the failurePolicy decides about. */
+static void test_no_conversion_that_this_server_refuses_is_ignored(void **state) {
+        struct api_fixture *f = *state;
+        struct hfd_admission_chain chain = {.cacher = f->cacher};
+        struct hfd_policy_plugin *policies = NULL;
+
+        assert_true(store_client_put(f->store,
+                                     "/registry/apiextensions.k8s.io/customresourcedefinitions/"
+                                     "gadgets.example.com",
+                                     definition) > 0);
+        assert_true(store_client_put(f->store, "/registry/example.com/gadgets/default/g",
+                                     "{\"apiVersion\":\"example.com/v1\",\"kind\":\"Gadget\","
+                                     "\"metadata\":{\"name\":\"g\",\"namespace\":\"default\"}}") >
+                    0);
+        assert_true(store_client_put(f->store, "/registry/namespaces/default",
+                                     "{\"kind\":\"Namespace\",\"apiVersion\":\"v1\","
+                                     "\"metadata\":{\"name\":\"default\"}}") > 0);
+        PATIENCE_AWAIT(has_params(f));
+        assert_int_equal(hfd_policy_plugin_new(&f->host, f->cacher, f->registry->work, false,
+                                               &policies),
+                         0);
+        const struct hfd_admission_plugin plugin = hfd_policy_plugin_of_chain(policies);
+        hfd_admission_chain_add(&chain, &plugin);
+        f->registry->admission = &chain;
+        f->registry->outbound = (struct hfd_outbound *)&chain; /* nothing reads it */
+        assert_int_equal(create(f, HFD_ADMISSION_GROUP, "validatingadmissionpolicies", "", policy,
+                                ""),
+                         201);
+        assert_int_equal(create(f, HFD_ADMISSION_GROUP, "validatingadmissionpolicybindings", "",
+                                binding, ""),
+                         201);
+        assert_int_equal(api_fixture_request(f, HF_VERB_LIST, api_workspaces, NULL, NULL, NULL,
+                                             NULL),
+                         0);
+        assert_int_equal(plugin.refresh(plugin.ctx), 0);
+        atomic_store(&chain.ready, true);
+
+        call_end = HFD_OUTBOUND_NO_MEMORY;
+        assert_int_equal(create_map(f, "out of memory"), 500);
+        call_end = HFD_OUTBOUND_TOO_LARGE;
+        assert_int_equal(create_map(f, "failed to convert the params"), 422);
+        call_end = HFD_OUTBOUND_UNREACHABLE;
+        const struct hfd_resource *row = params_row(f);
+        atomic_store(&row->custom->kind->n_conversions, HFD_CONVERT_MAX_OF_KIND);
+        assert_int_equal(create_map(f, "too many objects wait for their conversion webhook"), 422);
+        atomic_store(&row->custom->kind->n_conversions, 0);
+        hfd_resource_unref(row);
+        assert_int_equal(create_map(f, ""), 201); /* the webhook cannot be reached */
+        f->registry->outbound = NULL;
+        f->registry->admission = NULL;
+        hfd_policy_plugin_free(policies);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 API_TEST(test_params_can_be_converted_for_all_requests),
+                cmocka_unit_test_setup_teardown(
+                        test_no_conversion_that_this_server_refuses_is_ignored,
+                        api_fixture_set_up_custom, api_fixture_tear_down),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -2,6 +2,7 @@
 /* The engine against a server in this process: one request at a time. */
 #undef NDEBUG
 #include <assert.h>
+#include <errno.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -21,6 +22,7 @@
 #include <sys/epoll.h>
 
 #include "base/http/engine_private.h"
+#include "base/strbuf.h"
 #include "http_engine_fixture.h"
 #include "time_units.h"
 
@@ -129,6 +131,32 @@ static void test_post_sends_body_and_headers(void **state) {
         assert_non_null(strstr(a.body, "Content-Type: application/json"));
         assert_null(strcasestr(a.body, "expect"));
         assert_null(strcasestr(a.body, "urlencoded"));
+}
+
+/* Whether the body of the response finds no memory. */
+static atomic_bool lacks_memory;
+
+void __real_hf__strbuf_add(struct hf__strbuf *s, const void *data, size_t n);
+void __wrap_hf__strbuf_add(struct hf__strbuf *s, const void *data, size_t n);
+void __wrap_hf__strbuf_add(struct hf__strbuf *s, const void *data, size_t n) {
+        if (atomic_load(&lacks_memory) && n == 5 && memcmp(data, "hello", n) == 0)
+                s->error = -ENOMEM;
+        else
+                __real_hf__strbuf_add(s, data, n);
+}
+
+/* A caller must not take this process's lack of memory for a failure of the server. */
+static void test_a_body_that_finds_no_memory_is_no_failure_of_the_server(void **state) {
+        struct http_engine_response a;
+
+        atomic_store(&lacks_memory, true);
+        http_engine_fixture_get(&f, &a, "/ok");
+        atomic_store(&lacks_memory, false);
+        assert_int_equal(a.outcome, HF_E_TIMEOUT);
+        assert_true(a.no_memory);
+        http_engine_fixture_get(&f, &a, "/ok");
+        assert_int_equal(a.outcome, 0);
+        assert_false(a.no_memory);
 }
 
 static void test_headers_are_parsed(void **state) {
@@ -405,6 +433,7 @@ int main(void) {
                 TEST(test_gets_share_a_kept_connection),
                 TEST(test_an_engine_sleeps_until_something_happens),
                 TEST(test_post_sends_body_and_headers),
+                TEST(test_a_body_that_finds_no_memory_is_no_failure_of_the_server),
                 TEST(test_headers_are_parsed),
                 TEST(test_each_failure_has_its_outcome),
                 TEST(test_deadlines_end_requests),

@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -45,6 +46,25 @@ static void test_urls_are_taken_apart(void **state) {
         for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
                 if (hfd_https_url_parse(bad[i], &url))
                         fail_msg("accepted %s", bad[i]);
+}
+
+/* As path.Join does for Kubernetes' client. */
+static void test_the_path_of_a_url_is_cleaned(void **state) {
+        static const char *const cases[][2] = {
+                {"https://a", "https://a/"},
+                {"https://a/", "https://a/"},
+                {"https://a:1/b/", "https://a:1/b"},
+                {"https://[::1]:1//b/./c//", "https://[::1]:1/b/c"},
+                {"https://a/b/../../c", "https://a/c"},
+                {"https://a/..", "https://a/"},
+        };
+
+        for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+                char *url = NULL;
+                assert_int_equal(hfd_https_url_clean(cases[i][0], &url), 0);
+                assert_string_equal(url, cases[i][1]);
+                free(url);
+        }
 }
 
 static void check_text(struct hfd_outbound_failure failure, const char *expected) {
@@ -145,6 +165,7 @@ static void test_services_are_found_in_the_table(void **state) {
         check_service(TABLE, "a", 8443, NULL, "https://a.ns.svc:8443/", "127.0.0.1:2");
         check_service(TABLE, "b", 8443, "", "https://b.ns.svc:8443/", "[::1]:8443");
         check_service(TABLE, "c", 9, "/", "https://c.ns.svc:9/", "x.example:9");
+        check_service(TABLE, "c", 9, "/p/q/", "https://c.ns.svc:9/p/q", "x.example:9");
 }
 
 static void test_malformed_tables_are_refused(void **state) {
@@ -168,6 +189,7 @@ static void test_malformed_tables_are_refused(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_urls_are_taken_apart),
+                cmocka_unit_test(test_the_path_of_a_url_is_cleaned),
                 cmocka_unit_test(test_failures_have_the_words_of_kubernetes),
                 cmocka_unit_test(test_a_status_code_has_the_words_of_kubernetes),
                 cmocka_unit_test(test_services_are_found_in_the_table),

@@ -216,7 +216,7 @@ static int convert_objects(struct search *search, struct hfd_admission *a,
                 return 0;
         int r = hfd_object_forms_find(&a->object_forms, search->row, search->found, search->n_found,
                                       ret_objects, &failure);
-        if (r == HF_E_INVALID)
+        if (r > 0)
                 hf__strbuf_printf(search->message, "failed to convert the params to %s/%s: %s",
                                   search->row->group, search->row->version,
                                   failure ? failure->status.message : "too many conversions");

@@ -19,10 +19,11 @@ struct hfd_policy_params {
 /*
  * The params for a request. 0; -ENOMEM; -EAGAIN: a conversion webhook must convert them first
  * (hfd_admission_fetch_form), and then the caller starts over; HF_E_NOT_FOUND: the kind of the
- * params is not served; HF_E_TOO_MANY: the binding selects too many params; HF_E_INVALID: it
- * selects none where it must, or cannot be used for another reason; HF_E_TOO_LARGE: the allowance
- * of the case is spent. reterr_message says why, except for -ENOMEM, -EAGAIN and HF_E_TOO_LARGE.
- * The caller calls done in any case.
+ * params is not served; HF_E_TOO_MANY: the binding selects too many params, or their conversion
+ * exceeds a limit that Kubernetes does not have; HF_E_INVALID: it selects none where it must, or
+ * cannot be used for another reason; HF_E_TOO_LARGE: the allowance of the case is spent.
+ * reterr_message says why, except for -ENOMEM, -EAGAIN and HF_E_TOO_LARGE. The caller calls done in
+ * any case.
  */
 int hfd_policy_params_find(const struct hfd_policy_case *c, const struct hfd_policy *policy,
                            const struct hfd_policy_binding *binding,

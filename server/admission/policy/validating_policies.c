@@ -358,7 +358,7 @@ static void run_binding(struct validating *v, const struct hfd_policy_binding *b
                 if (r == 0 && params.n > 0 && v->c->failure) {
                         hf__strbuf_printf(&message, "failed to convert object version: %s",
                                           v->c->failure->status.message);
-                        r = HF_E_INVALID;
+                        r = hfd_forms_error(v->c->failure);
                         act_on_configuration(v, "binding", r, &message);
                 }
                 for (size_t i = 0; r == 0 && i < params.n && !is_over(v); i++)

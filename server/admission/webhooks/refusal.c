@@ -60,6 +60,16 @@ static void add_details(struct hfd_response *response, const struct hf__json *de
         hf__json_free(status);
 }
 
+/* After how many seconds the client may try again: kube-apiserver sends this number of the details
+ * as the header Retry-After, too, and clients wait for that long and repeat the request. 0 = the
+ * webhook does not say. */
+static uint32_t retry_after_of(const struct hf__json *details) {
+        int64_t seconds = 0;
+
+        (void)hf__json_i64(details, "retryAfterSeconds", &seconds);
+        return seconds > 0 && seconds <= INT32_MAX ? (uint32_t)seconds : 0;
+}
+
 /* A code below 400 becomes 400, as in kube-apiserver. So does one above 599, which HTTP does not
  * have. */
 void hfd_refusal_denied(struct hfd_response *response, const char *webhook,
@@ -80,6 +90,7 @@ void hfd_refusal_denied(struct hfd_response *response, const char *webhook,
                        *why ? ": " : " without explanation", why);
         hfd_response_status(response, error_of((int)code), (int)code, cut, text, NULL);
         add_details(response, hf__json_get(status, "details"));
+        response->status.retry_after_s = retry_after_of(hf__json_get(status, "details"));
 }
 
 /* As in Go's apierrors.NewInternalError, `why` is also a cause of the Status. */

@@ -21,6 +21,7 @@
 #include "server/admission/expressions/match_conditions.h"
 #include "server/cacher/cacher.h"
 #include "server/cacher/watch/snapshot.h"
+#include "server/outbound/https_url.h"
 #include "server/outbound/service_resolver.h"
 #include "server/resources/rows/resource_table.h"
 
@@ -105,34 +106,8 @@ static struct hfd_webhook *webhook_unref(struct hfd_webhook *hook) {
         return NULL;
 }
 
-/* Kubernetes' client cleans the path of a URL: segments that are empty or "." are left out, ".."
- * removes the one before, and a slash at the end is dropped. A URL without a path stays as it
- * is. */
-static void clean_url(char *url) {
-        char *authority = strstr(url, "://"), *path = authority ? strchr(authority + 3, '/') : NULL;
-
-        if (!path)
-                return;
-        char *out = path;
-        for (const char *at = path; *at;) {
-                size_t n = strcspn(at + 1, "/");
-                if (n == 2 && strncmp(at + 1, "..", 2) == 0) {
-                        while (out > path && *--out != '/')
-                                continue;
-                } else if (n > 0 && !(n == 1 && at[1] == '.')) {
-                        memmove(out, at, n + 1);
-                        out += n + 1;
-                }
-                at += n + 1;
-        }
-        if (out == path)
-                *out++ = '/';
-        *out = '\0';
-}
-
 /* Sets url and connect_to. A webhook without an address keeps url NULL, and each call of it fails.
- * The slash that is appended to clientConfig.url gives it a path, as in kube-apiserver's client;
- * if it has a path already, clean_url removes the slash again. 0 or -ENOMEM. */
+ * 0 or -ENOMEM. */
 static int set_address(struct hfd_webhook *hook, const struct hfd_service_resolver *services) {
         const struct hf__json *client = hf__json_get(hook->json, "clientConfig"),
                               *service = hf__json_get(client, "service");
@@ -141,20 +116,15 @@ static int set_address(struct hfd_webhook *hook, const struct hfd_service_resolv
         struct hfd_service_address address = {0};
         int64_t port = 443;
 
-        if (url && asprintf(&hook->url, "%s/", url) < 0)
-                return -ENOMEM;
-        if (!url && (!name || !ns))
+        if (url)
+                return hfd_https_url_clean(url, &hook->url);
+        if (!name || !ns)
                 return 0;
-        if (url) {
-                clean_url(hook->url);
-                return 0;
-        }
         (void)hf__json_i64(service, "port", &port);
         int r = hfd_service_resolve(services, ns, name, (unsigned)port,
                                     hf__json_string(service, "path"), &address);
         if (r == 0) {
                 hook->url = address.url;
-                clean_url(hook->url);
                 hook->connect_to = address.connect_to;
         }
         return r;

@@ -18,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "server/outbound/https_url.h"
 #include "server/outbound/outbound.h"
 #include "server/outbound/service_resolver.h"
 #include "server/outbound/status_text.h"
@@ -92,8 +93,9 @@ static void end_no_memory(struct job *job) {
         end_job(job, &response);
 }
 
-/* Ends the job with a 500. why: the rest of the message, after the kind. */
-static void end_failed(struct job *job, const char *why) {
+/* Ends the job with a 500. error: for admission (forms.h). why: the rest of the message, after the
+ * kind. */
+static void end_failed_as(struct job *job, int error, const char *why) {
         const struct hfd_resource *row = job->sources[job->at]->resource;
         struct hfd_response response = {0};
         struct hf__strbuf text = {0};
@@ -103,9 +105,13 @@ static void end_failed(struct job *job, const char *why) {
         if (text.error)
                 hfd_response_no_memory(&response);
         else
-                hfd_response_status(&response, HF_E_UNAVAILABLE, 500, "", text.data, NULL);
+                hfd_response_status(&response, error, 500, "", text.data, NULL);
         hf__strbuf_done(&text);
         end_job(job, &response);
+}
+
+static void end_failed(struct job *job, const char *why) {
+        end_failed_as(job, HF_E_UNAVAILABLE, why);
 }
 
 /* Ends the job of a watch that has ended, with an empty failure: nobody reads it. */
@@ -196,6 +202,10 @@ static void defer_response(struct job *job, const struct hfd_outbound_result *re
 static void end_call_failed(struct job *job, const struct hfd_outbound_result *result) {
         struct hf__strbuf why = {0};
 
+        if (result->end == HFD_OUTBOUND_NO_MEMORY) { /* this says nothing about the webhook */
+                end_no_memory(job);
+                return;
+        }
         hf__strbuf_puts(&why, "failed: ");
         if (result->end == HFD_OUTBOUND_ANSWERED)
                 hfd_outbound_status_text(result->code, result->body, result->n_body, &why);
@@ -203,7 +213,10 @@ static void end_call_failed(struct job *job, const struct hfd_outbound_result *r
                 hf__strbuf_puts(&why, result->text);
         const char *shown = why.error ? "failed" : why.data;
         hfd_convert_metrics_called(job->registry->host, shown, false, job->took);
-        end_failed(job, shown);
+        /* Kubernetes has no limit for the response. */
+        end_failed_as(job,
+                      result->end == HFD_OUTBOUND_TOO_LARGE ? HF_E_TOO_LARGE : HF_E_UNAVAILABLE,
+                      shown);
         hf__strbuf_done(&why);
 }
 
@@ -273,15 +286,16 @@ static int call_webhook(struct job *job, const struct hfd_webhook_config *config
         hf_nsec deadline = hfd_registry_now(job->registry) + HFD_CONVERT_TIMEOUT;
         int r = 0;
 
-        if (!config->url)
+        if (config->url)
+                r = hfd_https_url_clean(config->url, &address.url);
+        else
                 r = hfd_service_resolve(job->registry->services, config->service_ns,
                                         config->service_name, config->service_port,
                                         config->service_path, &address);
-        const char *base = config->url ? config->url : address.url;
         size_t max_response =
                 hfd_conversion_review_max_response(job->sources + job->at, job->n_batch);
         if (r == 0)
-                put_url(&url, base);
+                put_url(&url, address.url);
         if (r == 0)
                 r = url.error;
         const struct hfd_outbound_request request = {.url = url.data,
