@@ -963,6 +963,28 @@ int main(void) {
                 cmocka_unit_test(test_annotations_of_certificates_have_a_limit),
                 cmocka_unit_test(test_a_variable_has_a_field_of_the_pod),
                 cmocka_unit_test(test_tolerations_are_validated),
+/* Go's decoder reads such a quantity, so the spec has the form of one; the rules need a text. */
+static void test_the_rules_of_a_part_see_the_decoded_spec(void **state) {
+        static const enum hfd_subresource parts[] = {HFD_SUB_EPHEMERAL_CONTAINERS, HFD_SUB_RESIZE};
+        static const char *const sizes[] = {"0", "null"};
+
+        for (size_t k = 0; k < sizeof sizes / sizeof sizes[0]; k++) {
+                struct hf__json *pod = pod_spec_parse(
+                        "{'spec':{'volumes':[{'name':'v','ephemeral':{'volumeClaimTemplate':{"
+                        "'spec':{'accessModes':['ReadWriteOnce'],'resources':{'requests':{"
+                        "'storage':",
+                        sizes[k], "}}}}}}]," SAME REST "}}");
+                for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+                        struct hfd_causes causes;
+                        hfd_causes_init(&causes);
+                        hfd_pod_part_rules.validate(parts[i], pod, pod, &causes);
+                        assert_int_equal(causes.error, 0);
+                        assert_int_equal(causes.n, 0);
+                }
+                hf__json_free(pod);
+        }
+}
+
                 cmocka_unit_test(test_a_mistake_that_was_stored_refuses_no_other_change),
                 cmocka_unit_test(test_a_stored_spec_may_have_any_form),
                 cmocka_unit_test(test_a_part_needs_a_spec_with_the_form_of_one),
@@ -971,3 +993,4 @@ int main(void) {
 
         return cmocka_run_group_tests(tests, NULL, NULL);
 }
+                cmocka_unit_test(test_the_rules_of_a_part_see_the_decoded_spec),
