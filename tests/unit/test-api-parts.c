@@ -15,6 +15,7 @@
 #include "server/registry/base/options.h"
 #include "server/resources/rows/resource_table.h"
 #include "server/resources/workloads/workloads.h"
+#include "store_client.h"
 
 static const struct hf_resource pods = {"", "v1", "pods"},
                                 deployments = {"apps", "v1", "deployments"};
@@ -244,6 +245,35 @@ static void test_a_patch_of_a_scale_fails_like_others(void **state) {
                                "cannot unmarshal array into Go value of type v1.Scale"));
 }
 
+/* ---- what another program has stored ---- */
+
+static void test_a_binding_may_meet_any_stored_labels(void **state) {
+        static const struct {
+                const char *labels;
+                int code;
+        } cases[] = {{"[]", 400}, {"\"a\"", 400}, {"null", 201}, {"{}", 201}};
+        struct api_fixture *f = *state;
+        char text[300];
+
+        for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+                (void)snprintf(text, sizeof text,
+                               "{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{\"name\":"
+                               "\"p\",\"namespace\":\"default\",\"uid\":\"u\",\"labels\":%s},"
+                               "\"spec\":{" CONTAINERS "}}",
+                               cases[i].labels);
+                assert_true(store_client_put(f->store, "/registry/pods/default/p", text) > 0);
+                assert_int_equal(ask(f, HFD_CREATE, 0, HFD_SUB_BINDING, "",
+                                     "{\"metadata\":{\"name\":\"p\",\"labels\":{\"l\":\"v\"}},"
+                                     "\"target\":{\"name\":\"a\"}}",
+                                     NULL),
+                                 cases[i].code);
+                if (cases[i].code != 201)
+                        continue;
+                assert_int_equal(api_fixture_get(f, pods, "default", "p"), 0);
+                assert_string_equal(api_fixture_text_at(f, "metadata.labels.l"), "v");
+        }
+}
+
 /* ---- the selector ---- */
 
 static void test_the_selector_of_a_scale_is_sorted(void **state) {
@@ -264,6 +294,7 @@ int main(void) {
                 API_TEST(test_an_applied_scale_may_require_a_version),
                 API_TEST(test_a_scale_of_another_object_is_a_conflict),
                 API_TEST(test_a_patch_of_a_scale_fails_like_others),
+                API_TEST(test_a_binding_may_meet_any_stored_labels),
                 API_TEST(test_the_selector_of_a_scale_is_sorted),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
