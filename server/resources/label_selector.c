@@ -101,16 +101,10 @@ bool hfd_label_selector_is_empty(const struct hf__json *selector) {
 
 /* ---- the text ---- */
 
-/* Appends a comma, unless the element is the first. n: the length of out before the list. */
-static void put_separator(struct hf__strbuf *out, size_t n) {
-        if (out->n > n)
-                hf__strbuf_putc(out, ',');
-}
-
-/* Appends the strings of a list, sorted. */
+/* Appends the strings of a list, sorted. One of them may be "". */
 static void print_values(const struct hf__json *list, struct hf__strbuf *out) {
         const char **values = calloc(hf__json_count(list) + 1, sizeof *values);
-        size_t n = 0, before = out->n;
+        size_t n = 0;
 
         for (const struct hf__json *m = hf__json_first(list); m && values; m = hf__json_next(m))
                 values[n++] = hf__json_is_string(m) ? hf__json_text(m) : "";
@@ -118,10 +112,8 @@ static void print_values(const struct hf__json *list, struct hf__strbuf *out) {
                 qsort(values, n, sizeof *values, hf__text_compare);
         else
                 out->error = -ENOMEM;
-        for (size_t i = 0; i < n; i++) {
-                put_separator(out, before);
-                hf__strbuf_puts(out, values[i]);
-        }
+        for (size_t i = 0; i < n; i++)
+                hf__strbuf_printf(out, "%s%s", i > 0 ? "," : "", values[i]);
         free(values);
 }
 
@@ -156,7 +148,7 @@ static int order_of_requirements(const void *a, const void *b) {
 /* Appends the requirements sorted by their keys, as Go does: the order of labels means nothing. */
 static void print_sorted(const struct hf__json *labels, const struct hf__json *expressions,
                          struct hf__strbuf *out) {
-        size_t n = 0, before = out->n;
+        size_t n = 0;
         struct requirement *all =
                 calloc(hf__json_count(labels) + hf__json_count(expressions) + 1, sizeof *all);
 
@@ -173,7 +165,7 @@ static void print_sorted(const struct hf__json *labels, const struct hf__json *e
                                               .is_expression = true};
         qsort(all, n, sizeof *all, order_of_requirements);
         for (size_t i = 0; i < n; i++) {
-                put_separator(out, before);
+                hf__strbuf_puts(out, i > 0 ? "," : "");
                 if (all[i].is_expression)
                         print_expression(all[i].json, out);
                 else

@@ -15,6 +15,7 @@
 #include "server/registry/base/options.h"
 #include "server/resources/rows/resource_table.h"
 #include "server/resources/workloads/workloads.h"
+#include "store_client.h"
 
 static const struct hf_resource pods = {"", "v1", "pods"},
                                 deployments = {"apps", "v1", "deployments"};
@@ -155,6 +156,126 @@ static void test_the_body_of_a_part_is_utf8(void **state) {
                          400);
 }
 
+/* ---- which object, and which version of it ---- */
+
+#define APPLIED(metadata)                                                                          \
+        "{\"apiVersion\":\"autoscaling/v1\",\"kind\":\"Scale\",\"metadata\":{" metadata "},"       \
+        "\"spec\":{\"replicas\":6}}"
+
+static int apply(struct api_fixture *f, const char *body) {
+        return ask(f, HFD_PATCH, HFD_PATCH_APPLY, HFD_SUB_SCALE, "fieldManager=m&force=true", body,
+                   NULL);
+}
+
+static void test_a_scale_names_no_other_object_than_its_path(void **state) {
+        static const char name[] = "the name of the object (e) does not match the name on the URL "
+                                   "(d)",
+                          namespace[] = "the namespace of the provided object does not match the "
+                                        "namespace sent on the request";
+        struct api_fixture *f = *state;
+
+        create_objects(f);
+        assert_int_equal(ask(f, HFD_PATCH, HFD_PATCH_MERGE, HFD_SUB_SCALE, "",
+                             "{\"metadata\":{\"name\":\"e\"},\"spec\":{\"replicas\":6}}", NULL),
+                         400);
+        api_fixture_expect_failure(f, 400, "BadRequest", name);
+        assert_int_equal(ask(f, HFD_PATCH, HFD_PATCH_JSON, HFD_SUB_SCALE, "",
+                             "[{\"op\":\"replace\",\"path\":\"/metadata/namespace\",\"value\":"
+                             "\"n\"},{\"op\":\"replace\",\"path\":\"/spec/replicas\",\"value\":6}]",
+                             NULL),
+                         400);
+        api_fixture_expect_failure(f, 400, "BadRequest", namespace);
+        assert_int_equal(apply(f, APPLIED("\"name\":\"e\"")), 400);
+        api_fixture_expect_failure(f, 400, "BadRequest", name);
+        assert_int_equal(apply(f, APPLIED("\"namespace\":\"n\"")), 400);
+        api_fixture_expect_failure(f, 400, "BadRequest", namespace);
+        expect_replicas(f, "1");
+        assert_int_equal(apply(f, APPLIED("\"name\":\"d\",\"namespace\":\"default\"")), 200);
+        expect_replicas(f, "6");
+}
+
+static void test_an_applied_scale_may_require_a_version(void **state) {
+        struct api_fixture *f = *state;
+        char body[400];
+
+        create_objects(f);
+        assert_int_equal(apply(f, APPLIED("\"resourceVersion\":\"1\"")), 409);
+        expect_replicas(f, "1");
+        (void)snprintf(body, sizeof body, APPLIED("\"resourceVersion\":\"%s\",\"uid\":\"%s\""),
+                       api_fixture_text_at(f, "metadata.resourceVersion"),
+                       api_fixture_text_at(f, "metadata.uid"));
+        assert_int_equal(apply(f, body), 200);
+        expect_replicas(f, "6");
+}
+
+static void test_a_scale_of_another_object_is_a_conflict(void **state) {
+        struct api_fixture *f = *state;
+        char message[300];
+
+        create_objects(f);
+        (void)snprintf(message, sizeof message,
+                       "Operation cannot be fulfilled on deployments/scale.apps \"d\": "
+                       "Precondition "
+                       "failed: UID in precondition: x, UID in object meta: %s",
+                       api_fixture_text_at(f, "metadata.uid"));
+        assert_int_equal(ask(f, HFD_UPDATE, 0, HFD_SUB_SCALE, "",
+                             "{\"metadata\":{\"name\":\"d\",\"uid\":\"x\"},\"spec\":{"
+                             "\"replicas\":6}}",
+                             NULL),
+                         409);
+        api_fixture_expect_failure(f, 409, "Conflict", message);
+        assert_int_equal(apply(f, APPLIED("\"uid\":\"x\"")), 409);
+        api_fixture_expect_failure(f, 409, "Conflict", message);
+        expect_replicas(f, "1");
+}
+
+static void test_a_patch_of_a_scale_fails_like_others(void **state) {
+        struct api_fixture *f = *state;
+
+        create_objects(f);
+        assert_int_equal(ask(f, HFD_PATCH, HFD_PATCH_JSON, HFD_SUB_SCALE, "",
+                             "[{\"op\":\"test\",\"path\":\"/spec/replicas\",\"value\":7}]", NULL),
+                         422);
+        assert_non_null(strstr(f->last.status.message, "the server rejected our request due to an "
+                                                       "error in our request: "));
+        assert_int_equal(ask(f, HFD_PATCH, HFD_PATCH_JSON, HFD_SUB_SCALE, "",
+                             "[{\"op\":\"replace\",\"path\":\"\",\"value\":[]}]", NULL),
+                         422);
+        assert_non_null(strstr(f->last.status.message,
+                               "cannot unmarshal array into Go value of type v1.Scale"));
+}
+
+/* ---- what another program has stored ---- */
+
+static void test_a_binding_may_meet_any_stored_labels(void **state) {
+        static const struct {
+                const char *labels;
+                int code;
+        } cases[] = {{"[]", 400}, {"\"a\"", 400}, {"null", 201}, {"{}", 201}};
+        struct api_fixture *f = *state;
+        char text[300];
+
+        for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+                (void)snprintf(text, sizeof text,
+                               "{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{\"name\":"
+                               "\"p\",\"namespace\":\"default\",\"uid\":\"u\",\"labels\":%s},"
+                               "\"spec\":{" CONTAINERS "}}",
+                               cases[i].labels);
+                assert_true(store_client_put(f->store, "/registry/pods/default/p", text) > 0);
+                assert_int_equal(ask(f, HFD_CREATE, 0, HFD_SUB_BINDING, "",
+                                     "{\"metadata\":{\"name\":\"p\",\"labels\":{\"l\":\"v\"}},"
+                                     "\"target\":{\"name\":\"a\"}}",
+                                     NULL),
+                                 cases[i].code);
+                if (cases[i].code != 201)
+                        continue;
+                assert_int_equal(api_fixture_get(f, pods, "default", "p"), 0);
+                assert_string_equal(api_fixture_text_at(f, "metadata.labels.l"), "v");
+        }
+}
+
+/* ---- the selector ---- */
+
 static void test_the_selector_of_a_scale_is_sorted(void **state) {
         struct api_fixture *f = *state;
 
@@ -169,6 +290,11 @@ int main(void) {
                 API_TEST(test_the_last_of_duplicate_fields_counts_in_a_part),
                 API_TEST(test_a_part_with_mistakes_is_refused_in_strict_mode),
                 API_TEST(test_the_body_of_a_part_is_utf8),
+                API_TEST(test_a_scale_names_no_other_object_than_its_path),
+                API_TEST(test_an_applied_scale_may_require_a_version),
+                API_TEST(test_a_scale_of_another_object_is_a_conflict),
+                API_TEST(test_a_patch_of_a_scale_fails_like_others),
+                API_TEST(test_a_binding_may_meet_any_stored_labels),
                 API_TEST(test_the_selector_of_a_scale_is_sorted),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -716,6 +716,7 @@ static const struct row embedded[] = {
         {EMBEDDED, "{'apiVersion':'v1','kind':'Pod','metadata':{'name':''}}", ""},
         {EMBEDDED, "{'apiVersion':'v1','kind':'Pod','metadata':{'name':'" X_300 "'}}", ""},
         {EMBEDDED, "{'apiVersion':'v1','kind':'Pod','metadata':{'generateName':'" X_300 "'}}", ""},
+        {EMBEDDED, "{'apiVersion':'v1','kind':'Pod','metadata':{'generateName':'..'}}", ""},
         {EMBEDDED, "{'apiVersion':'v1','kind':'Pod','metadata':{'generateName':'a/'}}",
          "spec.metadata.generateName: Invalid value: \"a/\": may not contain '/'"},
 };

@@ -16,6 +16,7 @@
 #include "base/strbuf.h"
 #include "pod_spec_fixture.h"
 #include "server/resources/resource.h"
+#include "server/resources/strategies/pod/rules/pod_validation.h"
 #include "server/resources/strategies/strategies.h"
 #include "server/resources/workloads/workloads.h"
 
@@ -725,23 +726,90 @@ static void test_annotations_of_certificates_have_a_limit(void **state) {
         "'restartPolicy':'Always','dnsPolicy':'Default',"                                          \
         "'terminationGracePeriodSeconds':30"
 
-#define VARIABLE(path)                                                                             \
-        "'containers':[{'name':'c','image':'i','imagePullPolicy':'Always',"                        \
-        "'terminationMessagePolicy':'File','env':[{'name':'e','valueFrom':{'fieldRef':{"           \
-        "'apiVersion':'v1','fieldPath':'" path "'}}}]}]"
+#define FIELD_REF           "spec.containers[0].env[0].valueFrom.fieldRef"
+#define NOT_CONVERTED(path) FIELD_REF ".fieldPath: Invalid value: \"" path "\": error converting "
+#define NOT_A_NAME                                                                                 \
+        "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and "  \
+        "end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex "  \
+        "used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')"
 
 /* Old clients send spec.host for the name of the node. */
 static void test_a_variable_has_a_field_of_the_pod(void **state) {
-        static const char *const paths[] = {VARIABLE("spec.nodeName"), VARIABLE("spec.host"),
-                                            VARIABLE("spec.hostname")};
+        static const struct {
+                const char *version, *path, *cause; /* cause NULL = none */
+        } cases[] = {
+                {"v1", "spec.nodeName", NULL},
+                {"v1", "spec.host", NULL},
+                {"v1", "metadata.labels['a.b/c']", NULL},
+                {"v1", "metadata.annotations['a.b/C-D']", NULL},
+                {"", "spec.nodeName", FIELD_REF ".apiVersion: Required value"},
+                {"v1", "", FIELD_REF ".fieldPath: Required value"},
+                {"v2", "spec.nodeName",
+                 NOT_CONVERTED("spec.nodeName") "fieldPath: unsupported pod version: v2"},
+                {"v1", "spec.hostname",
+                 NOT_CONVERTED("spec.hostname") "fieldPath: field label not supported: "
+                                                "spec.hostname"},
+                {"v1", "spec.nodeName['a']",
+                 NOT_CONVERTED("spec.nodeName['a']") "fieldPath: field label does not support "
+                                                     "subscript: spec.nodeName['a']"},
+                {"v1", "['a']",
+                 NOT_CONVERTED("['a']") "fieldPath: field label not supported: ['a']"},
+                {"v1", "metadata.labels[']",
+                 NOT_CONVERTED("metadata.labels[']") "fieldPath: field label not supported: "
+                                                     "metadata.labels[']"},
+                {"v1", "status.phase",
+                 FIELD_REF ".fieldPath: Unsupported value: \"status.phase\": supported values: "
+                           "\"metadata.name\", \"metadata.namespace\", \"metadata.uid\", "
+                           "\"spec.nodeName\", \"spec.serviceAccountName\", \"status.hostIP\", "
+                           "\"status.hostIPs\", \"status.podIP\", \"status.podIPs\""},
+                {"v1", "metadata.labels['a b']", FIELD_REF ": Invalid value: \"a b\": " NOT_A_NAME},
+                {"v1", "metadata.annotations['A b']",
+                 FIELD_REF ": Invalid value: \"a b\": " NOT_A_NAME},
+        };
 
-        for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++) {
-                struct hf__json *pod = pod_spec_parse("{'spec':{", paths[i], "," REST "}}");
+        for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
                 struct hfd_causes causes;
+                char found[1000] = "";
+                struct hf__json *pod =
+                        pod_spec_parse("{'spec':{'containers':[{'name':'c','image':'i','"
+                                       "imagePullPolicy':'Always',"
+                                       "'terminationMessagePolicy':'File','env':[{'name':'e'}]}],",
+                                       REST, "}}");
+                struct hf__json *variable = hf__json_first(
+                        hf__json_get(hf__json_first(hf__json_path(pod, "spec.containers")), "env"));
+                assert_int_equal(hf__json_set_string(variable, "valueFrom.fieldRef.apiVersion",
+                                                     cases[i].version),
+                                 0);
+                assert_int_equal(hf__json_set_string(variable, "valueFrom.fieldRef.fieldPath",
+                                                     cases[i].path),
+                                 0);
                 hfd_causes_init(&causes);
                 hfd_pod_validate(pod, NULL, &causes);
-                assert_int_equal(causes.n, i == 2);
+                assert_int_equal(causes.n, cases[i].cause != NULL);
+                if (causes.n > 0)
+                        (void)snprintf(found, sizeof found, "%s: %s", causes.items[0].field,
+                                       causes.items[0].text);
+                assert_string_equal(found, cases[i].cause ? cases[i].cause : "");
                 hf__json_free(pod);
+        }
+}
+
+/* A key of any length is read within its bounds. */
+static void test_the_key_of_a_field_may_have_any_length(void **state) {
+        char path[1200];
+
+        for (size_t n = 0; n < 1100; n++) {
+                struct hfd_causes causes;
+                struct hf__json *selector = hf__json_object();
+                (void)snprintf(path, sizeof path, "metadata.labels['%0*d']", (int)n, 0);
+                if (n == 0)
+                        (void)snprintf(path, sizeof path, "metadata.labels['']");
+                assert_int_equal(hf__json_put_string(selector, "apiVersion", "v1"), 0);
+                assert_int_equal(hf__json_put_string(selector, "fieldPath", path), 0);
+                hfd_causes_init(&causes);
+                hfd_object_field_selector_validate(selector, "f", true, &causes);
+                assert_int_equal(causes.n > 0, n == 0 || n > 63);
+                hf__json_free(selector);
         }
 }
 
@@ -895,6 +963,28 @@ static void test_a_part_needs_a_spec_with_the_form_of_one(void **state) {
         hf__json_free(pod);
 }
 
+/* Go's decoder reads such a quantity, so the spec has the form of one; the rules need a text. */
+static void test_the_rules_of_a_part_see_the_decoded_spec(void **state) {
+        static const enum hfd_subresource parts[] = {HFD_SUB_EPHEMERAL_CONTAINERS, HFD_SUB_RESIZE};
+        static const char *const sizes[] = {"0", "null"};
+
+        for (size_t k = 0; k < sizeof sizes / sizeof sizes[0]; k++) {
+                struct hf__json *pod = pod_spec_parse(
+                        "{'spec':{'volumes':[{'name':'v','ephemeral':{'volumeClaimTemplate':{"
+                        "'spec':{'accessModes':['ReadWriteOnce'],'resources':{'requests':{"
+                        "'storage':",
+                        sizes[k], "}}}}}}]," SAME REST "}}");
+                for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+                        struct hfd_causes causes;
+                        hfd_causes_init(&causes);
+                        hfd_pod_part_rules.validate(parts[i], pod, pod, &causes);
+                        assert_int_equal(causes.error, 0);
+                        assert_int_equal(causes.n, 0);
+                }
+                hf__json_free(pod);
+        }
+}
+
 /* ---- kinds ---- */
 
 typedef void (*validate)(const struct hf__json *object, const struct hf__json *old,
@@ -962,10 +1052,12 @@ int main(void) {
                 cmocka_unit_test(test_names_of_trust_bundles_have_a_limit),
                 cmocka_unit_test(test_annotations_of_certificates_have_a_limit),
                 cmocka_unit_test(test_a_variable_has_a_field_of_the_pod),
+                cmocka_unit_test(test_the_key_of_a_field_may_have_any_length),
                 cmocka_unit_test(test_tolerations_are_validated),
                 cmocka_unit_test(test_a_mistake_that_was_stored_refuses_no_other_change),
                 cmocka_unit_test(test_a_stored_spec_may_have_any_form),
                 cmocka_unit_test(test_a_part_needs_a_spec_with_the_form_of_one),
+                cmocka_unit_test(test_the_rules_of_a_part_see_the_decoded_spec),
                 cmocka_unit_test(test_all_kinds_with_a_template_have_the_rules),
         };
 

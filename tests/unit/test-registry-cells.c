@@ -219,9 +219,9 @@ static void test_selectors_are_sorted(void **state) {
         (void)snprintf(object, sizeof object,
                        "{\"spec\":{\"selector\":{%s,\"matchExpressions\":[{\"key\":\"y\","
                        "\"operator\":\"Exists\"},{\"key\":\"a\",\"operator\":\"In\","
-                       "\"values\":[\"d\",\"c\"]}]}}}",
+                       "\"values\":[\"d\",\"\",\"c\"]}]}}}",
                        labels);
-        expect_cell(object, "@selector:spec.selector", "\"a in (c,d),b=2,y,z=1\"");
+        expect_cell(object, "@selector:spec.selector", "\"a in (,c,d),b=2,y,z=1\"");
         (void)snprintf(object, sizeof object, "{\"spec\":{\"paramRef\":{\"selector\":{%s}}}}",
                        labels);
         assert_int_equal(hf__json_parse(object, strlen(object), &json, NULL), 0);

@@ -103,14 +103,20 @@ static bool may_bind(const struct hfd_part *part, const struct hf__json *pod,
         return why->n == 0 && why->error == 0;
 }
 
-/* Copies the members of a map in the Binding's metadata to the pod. 0 or -ENOMEM. */
+/* Copies the members of a map in the Binding's metadata to the pod. If another program has stored a
+ * value of another type there, leaves it: the update of the pod will be refused because of it. 0 or
+ * -ENOMEM. */
 static int merge_map(struct hf__json *pod, const struct hf__json *binding, const char *path) {
-        const struct hf__json *from = hf__json_path(binding, path);
+        const struct hf__json *from = hf__json_path(binding, path), *to = hf__json_path(pod, path);
         int r = 0;
 
-        if (from && !hf__json_path(pod, path))
+        if (!from)
+                return 0;
+        if (!to || hf__json_is_null(to))
                 r = hf__json_set(pod, path, hf__json_object());
-        return r == 0 && from ? hf__json_add_members(hf__json_path(pod, path), from, true) : r;
+        else if (!hf__json_is_object(to))
+                return 0;
+        return r == 0 ? hf__json_add_members(hf__json_path(pod, path), from, true) : r;
 }
 
 /* Sets the condition PodScheduled to True. 0 or -ENOMEM. */

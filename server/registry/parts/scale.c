@@ -18,12 +18,12 @@
 
 #include "base/json.h"
 #include "base/strbuf.h"
-#include "server/patch/json_patch.h"
-#include "server/patch/merge_patch.h"
-#include "server/patch/strategic_patch.h"
 #include "server/registry/parts/part.h"
 #include "server/registry/write/body.h"
+#include "server/registry/write/patches/patch.h"
 #include "server/resources/label_selector.h"
+
+#define TEXT_MAX 100 /* bytes of a client's text that a message shows */
 
 /* 0 if there is no number at the path, or if path is NULL. */
 static int64_t number_at(const struct hf__json *object, const char *path) {
@@ -164,6 +164,28 @@ static bool check_replicas(struct hfd_part *part, int64_t replicas) {
         return false;
 }
 
+/* Whether the object has the uid that the Scale names, if it names one. False: the part has ended.
+ */
+static bool check_uid(struct hfd_part *part, const struct hf__json *scale) {
+        const char *wanted = hf__json_string(scale, "metadata.uid"),
+                   *found = hf__json_string_or_empty(part->old_scale, "metadata.uid");
+        struct hfd_resource by_path = *part->outer->part_of;
+        struct hfd_response response = {0};
+        char plural[2 * HF_NAME_MAX], why[2 * TEXT_MAX + 100];
+
+        if (!wanted || !*wanted || strcmp(wanted, found) == 0)
+                return true;
+        (void)snprintf(plural, sizeof plural, "%.253s/scale", by_path.plural);
+        by_path.plural = plural;
+        (void)snprintf(why, sizeof why,
+                       "Precondition failed: UID in precondition: %.*s, UID in object meta: %.*s",
+                       TEXT_MAX, wanted, TEXT_MAX, found);
+        hfd_response_conflict(&response, &by_path, part->outer->name, why);
+        hfd_part_finish(part, &response);
+        hfd_response_done(&response);
+        return false;
+}
+
 /* Patches the object's number of replicas to that of part->scale, if the object still has the
  * resourceVersion that part->scale names, or, if it names none, part->version. */
 static void send_patch(struct hfd_part *part) {
@@ -174,7 +196,7 @@ static void send_patch(struct hfd_part *part) {
                    *uid = hf__json_string(scale, "metadata.uid");
         int64_t replicas = number_at(scale, "spec.replicas");
 
-        if (!check_replicas(part, replicas))
+        if (!check_replicas(part, replicas) || !check_uid(part, scale))
                 return;
         struct hf__json *patch = hf__json_object();
         int r = hf__json_set_i64(patch, paths->replicas, replicas);
@@ -194,32 +216,19 @@ static void send_patch(struct hfd_part *part) {
 
 /* Applies the client's patch to *scale. False: the part has ended. */
 static bool patch_scale(struct hfd_part *part, struct hf__json **scale) {
-        const struct hfd_resource *kind = part->outer->resource;
-        struct hfd_patch_outcome outcome = {0};
-        struct hfd_response response = {0};
-        int r;
-
-        if (part->outer->patch == HFD_PATCH_JSON)
-                r = hfd_json_patch_apply(scale, part->body, &outcome);
-        else if (part->outer->patch == HFD_PATCH_MERGE)
-                r = hfd_merge_patch_apply(scale, part->body, &outcome);
-        else
-                r = hfd_strategic_patch_apply(kind, scale, part->body, &outcome);
-        if (r == 0 && !hf__json_is_object(*scale))
-                r = hfd_patch_refuse(&outcome, "the result of the patch is not an object");
         struct hfd_write reading = {.request = part->outer,
                                     .body = part->body,
-                                    .strict_of_body = part->strict_of_body};
-        if (r == 0) {
-                if (hfd_write_body_decode(&reading, *scale, &response))
-                        return true;
-        } else if (r == -ENOMEM) {
-                hfd_response_no_memory(&response);
-        } else if (outcome.malformed) {
-                hfd_response_bad_request(&response, "%s", outcome.why);
-        } else {
-                hfd_response_status(&response, HF_E_INVALID, 422, "Invalid", outcome.why, NULL);
-        }
+                                    .strict_of_body = part->strict_of_body,
+                                    .object = *scale};
+        struct hfd_patch_outcome outcome = {0};
+        struct hfd_response response = {0};
+
+        int r = hfd_write_patch_object(&reading, &outcome);
+        *scale = reading.object;
+        if (r != 0)
+                hfd_write_patch_refuse(r, &outcome, &response);
+        else if (hfd_write_body_accept(&reading, *scale, &response))
+                return true;
         hfd_part_finish(part, &response);
         hfd_response_done(&response);
         return false;
@@ -228,8 +237,10 @@ static bool patch_scale(struct hfd_part *part, struct hf__json **scale) {
 /* ---- apply ---- */
 
 /* Turns an applied Scale into a configuration that is applied to the object. NULL = out of memory.
- * The number of replicas is in it if the client, or a plug-in of admission, has set it. */
+ * The number of replicas is in it if the client, or a plug-in of admission, has set it; the version
+ * and the uid, if the client requires them. */
 static struct hf__json *make_config(const struct hfd_part *part) {
+        static const char *const required[] = {"metadata.resourceVersion", "metadata.uid"};
         const struct hfd_resource *of = part->outer->part_of;
         struct hf__json *config = hf__json_object();
         char version[HFD_API_VERSION_MAX];
@@ -243,6 +254,11 @@ static struct hf__json *make_config(const struct hfd_part *part) {
                 r = hf__json_add_string(config, "kind", of->kind);
         if (r == 0)
                 r = hf__json_set_string(config, "metadata.name", part->outer->name);
+        for (size_t i = 0; i < sizeof required / sizeof required[0] && r == 0; i++) {
+                const char *text = hf__json_string_or_empty(part->body, required[i]);
+                if (*text)
+                        r = hf__json_set_string(config, required[i], text);
+        }
         if (r == 0 && is_set)
                 r = hf__json_set_i64(config, of->scale->replicas, replicas);
         if (r == 0)
@@ -252,9 +268,11 @@ static struct hf__json *make_config(const struct hfd_part *part) {
 }
 
 /* Applies to the newest version of the object, also if admission has seen an older one: the
- * managers that own the field decide about conflicts, not the version. */
+ * managers that own the field decide about conflicts, not the version, unless the client names one.
+ */
 static void send_apply(struct hfd_part *part) {
-        if (!check_replicas(part, number_at(part->scale, "spec.replicas")))
+        if (!check_replicas(part, number_at(part->scale, "spec.replicas")) ||
+            !check_uid(part, part->body))
                 return;
         struct hf__json *config = make_config(part);
         part->inner.subresource = HFD_SUB_SCALE;

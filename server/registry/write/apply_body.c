@@ -12,6 +12,7 @@
 #include "base/json.h"
 #include "base/strbuf.h"
 #include "server/registry/write/body.h"
+#include "server/resources/meta.h"
 
 /* Removes all members of object but those with one of the n keys. */
 static void keep_members(struct hf__json *object, const char *const *keys, size_t n) {
@@ -88,12 +89,25 @@ static bool refuse_unknown(struct hfd_write *w, struct hfd_response *response) {
         return false;
 }
 
+/* Converts the configuration to the normal form of its kind. A configuration of another kind than
+ * the object, such as a Scale (registry/parts/), need not name the object, because the path does;
+ * but it must not name another one. False: response is filled. */
+static bool convert_config(struct hfd_write *w, struct hfd_response *response) {
+        const struct hfd_request *request = w->request;
+
+        if (!request->part_of || request->part_of == request->resource)
+                return hfd_write_body_accept(w, w->body, response);
+        if (!hfd_write_body_decode(w, w->body, response))
+                return false;
+        const char *name = hf__json_path(w->body, "metadata.name") ? request->name : "";
+        return hfd_meta_accept(request->resource, request->ns, name, w->body, response);
+}
+
 /*
  * Decodes the configuration. Its unknown fields are not collected together with its duplicate ones,
  * because the number of mistakes is limited: duplicate fields, which only fieldValidation=Strict
- * refuses (patches/apply.c), could reach the limit alone and hide the unknown ones. A configuration
- * of another kind than the object, such as a Scale (registry/parts/), need not name the object: the
- * path does. False: response is filled.
+ * refuses (patches/apply.c), could reach the limit alone and hide the unknown ones. False: response
+ * is filled.
  */
 static bool accept_config(struct hfd_write *w, struct hfd_response *response) {
         struct hfd_strict *strict = &w->request->options.strict, of_body = *strict;
@@ -102,10 +116,7 @@ static bool accept_config(struct hfd_write *w, struct hfd_response *response) {
         *strict = (struct hfd_strict){0};
         w->strict_of_body = hfd_strict_mark(strict);
         w->accepts_config = true;
-        bool is_part = w->request->part_of && w->request->part_of != w->request->resource;
-        bool accepted =
-                (is_part ? hfd_write_body_decode : hfd_write_body_accept)(w, w->body, response) &&
-                refuse_unknown(w, response);
+        bool accepted = convert_config(w, response) && refuse_unknown(w, response);
         w->accepts_config = false;
         hf__strbuf_done(&strict->lines);
         *strict = of_body;

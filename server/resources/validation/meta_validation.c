@@ -84,6 +84,9 @@ static void validate_prefix(const struct hfd_resource *resource, const char *pre
         char name[HFD_DNS_SUBDOMAIN_MAX + 2]; /* a longer one is too long here, too */
         size_t n = strlen(prefix);
 
+        /* As in Kubernetes a segment may begin with dots, because more follows. */
+        if (resource->name_is_segment && (strcmp(prefix, ".") == 0 || strcmp(prefix, "..") == 0))
+                return;
         (void)snprintf(name, sizeof name, "%s", prefix);
         if (n > 1 && n < sizeof name && name[n - 1] == '-')
                 memcpy(name + n - 2, "a", 2);

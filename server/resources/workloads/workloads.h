@@ -157,10 +157,10 @@ void hfd_pod_validate(const struct hf__json *object, const struct hf__json *old,
  * not count, unless there are more causes than are kept: then all count. */
 void hfd_pod_validate_changed_spec(const struct hf__json *spec, const struct hf__json *was,
                                    struct hfd_causes *causes);
-/* Returns whether the spec has the form of its schema, on which the rules rely, and adds a cause if
- * not. The spec of a subresource's write comes from the store, where another program may have put
- * anything. spec: an object. */
-bool hfd_pod_require_form(const struct hf__json *spec, struct hfd_causes *causes);
+/* Makes a copy of the spec in the form of its schema, on which the rules rely. The spec of a
+ * subresource's write comes from the store, where another program may have put anything. The caller
+ * frees the copy. NULL: causes has the reason, or -ENOMEM. */
+struct hf__json *hfd_pod_formed_spec(const struct hf__json *spec, struct hfd_causes *causes);
 /* pods/pod_affinity_update.c: how an update may change the node affinity of a pod that gates hold
  * back. spec, old: the new and the old spec. */
 void hfd_pod_validate_affinity_update(const struct hf__json *spec, const struct hf__json *old,

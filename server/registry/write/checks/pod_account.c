@@ -141,12 +141,14 @@ static void await_account(struct hfd_write *w, const char *name) {
 /* ---- the pod ---- */
 
 /* Responds 403; or, if current is not fresh, refetches it: there may be another pod of this name,
- * or the pod may have other ephemeral containers. */
+ * of another account, or the pod may have other ephemeral containers. */
 static void refuse(struct hfd_write *w, const char *why) {
-        if (w->fresh)
+        if (w->fresh) {
                 hfd_write_reply_forbidden(w, why);
-        else
-                hfd_write_refetch(w);
+                return;
+        }
+        w->knows_account = false; /* the other account may be newer than what the cache has */
+        hfd_write_refetch(w);
 }
 
 /* The account of the pod; the caller frees it. NULL: the response was sent, or another attempt was

@@ -21,38 +21,41 @@
 #include "server/registry/write/patches/apply.h"
 #include "server/registry/write/reply.h"
 
-/* Handles a patch that could not be applied: responds, or refetches if current is not fresh. */
-static void reply_failed(struct hfd_write *w, int r, const struct hfd_patch_outcome *outcome) {
-        struct hfd_response response = {0};
+void hfd_write_patch_refuse(int r, const struct hfd_patch_outcome *outcome,
+                            struct hfd_response *response) {
         char message[HFD_PATCH_WHY + 120];
 
         assert(r != 0);
         if (r == -ENOMEM) {
-                hfd_write_reply_no_memory(w);
-                return;
-        }
-        if (!w->fresh && !outcome->malformed) {
-                hfd_write_refetch(w);
-                return;
-        }
-        if (r == HF_E_TOO_LARGE) {
+                hfd_response_no_memory(response);
+        } else if (r == HF_E_TOO_LARGE) {
                 (void)snprintf(message, sizeof message, "Request entity too large: %s",
                                outcome->why);
-                hfd_response_status(&response, HF_E_TOO_LARGE, 413, "RequestEntityTooLarge",
-                                    message, NULL);
+                hfd_response_status(response, HF_E_TOO_LARGE, 413, "RequestEntityTooLarge", message,
+                                    NULL);
         } else if (outcome->malformed) {
-                hfd_response_bad_request(&response, "%s", outcome->why);
+                hfd_response_bad_request(response, "%s", outcome->why);
         } else {
                 (void)snprintf(message, sizeof message,
                                "the server rejected our request due to an error in our request: %s",
                                outcome->why);
-                hfd_response_status(&response, HF_E_INVALID, 422, "Invalid", message, NULL);
+                hfd_response_status(response, HF_E_INVALID, 422, "Invalid", message, NULL);
         }
+}
+
+/* Handles a patch that could not be applied: responds, or refetches if current is not fresh. */
+static void reply_failed(struct hfd_write *w, int r, const struct hfd_patch_outcome *outcome) {
+        struct hfd_response response = {0};
+
+        if (r != -ENOMEM && !w->fresh && !outcome->malformed) {
+                hfd_write_refetch(w);
+                return;
+        }
+        hfd_write_patch_refuse(r, outcome, &response);
         hfd_write_reply(w, &response);
 }
 
-/* Patches w->object. 0, or an error of server/patch/patch.h. */
-static int patch_object(struct hfd_write *w, struct hfd_patch_outcome *outcome) {
+int hfd_write_patch_object(struct hfd_write *w, struct hfd_patch_outcome *outcome) {
         const struct hfd_resource *resource = w->request->resource;
         int r;
 
@@ -99,7 +102,7 @@ bool hfd_write_patch_apply(struct hfd_write *w, const struct hf__json *old) {
                 return hfd_write_apply(w, old);
         hf__json_free(w->object);
         w->object = hf__json_dup(old);
-        r = w->object ? patch_object(w, &outcome) : -ENOMEM;
+        r = w->object ? hfd_write_patch_object(w, &outcome) : -ENOMEM;
         if (r != 0) {
                 reply_failed(w, r, &outcome);
                 return false;

@@ -2,6 +2,7 @@
 #pragma once
 /* Applies the patch of a write to the current object. Thread: that of the write (write.h); computes
  * only. */
+#include "server/patch/patch.h"
 #include "server/registry/write/write.h"
 
 /* Whether the patch may read or change managedFields of the current object. If not, the `old` of
@@ -14,3 +15,12 @@ bool hfd_write_patch_reads_managers(const struct hfd_write *w);
  * started; the caller must not touch w.
  */
 bool hfd_write_patch_apply(struct hfd_write *w, const struct hf__json *old);
+
+/* For parts/, which make a struct hfd_write as for body.h, with the member object. */
+
+/* Applies the patch in w->body, no apply, to w->object. 0, or an error of server/patch/patch.h;
+ * then w->object may be a part of the result. */
+int hfd_write_patch_object(struct hfd_write *w, struct hfd_patch_outcome *outcome);
+/* Fills response for a patch that could not be applied. r: the error. */
+void hfd_write_patch_refuse(int r, const struct hfd_patch_outcome *outcome,
+                            struct hfd_response *response);

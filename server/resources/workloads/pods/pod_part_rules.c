@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "base/json.h"
 #include "base/json_index.h"
 #include "server/resources/resource.h"
@@ -157,12 +158,13 @@ static void validate_ephemeral(const struct hf__json *object, const struct hf__j
 
 static void validate_part(enum hfd_subresource part, const struct hf__json *object,
                           const struct hf__json *old, struct hfd_causes *causes) {
-        const struct hf__json *spec = hf__json_get(object, "spec");
         bool resize = part == HFD_SUB_RESIZE;
 
         if (part == HFD_SUB_BINDING)
                 return; /* the server made the change from a Binding, which it has validated */
-        if (!hfd_pod_require_form(spec, causes))
+        HF__CLEANUP(hf__json_cleanup)
+        struct hf__json *spec = hfd_pod_formed_spec(hf__json_get(object, "spec"), causes);
+        if (!spec)
                 return;
         hfd_pod_validate_changed_spec(spec, hf__json_get(old, "spec"), causes);
         if (hfd_pod_is_mirror(old)) {

@@ -269,14 +269,15 @@ static void validate_spec(const struct hf__json *spec, const char *field,
         hfd_volume_images_require(spec, field, causes);
 }
 
-bool hfd_pod_require_form(const struct hf__json *spec, struct hfd_causes *causes) {
-        HF__CLEANUP(hf__json_cleanup) struct hf__json *copy = NULL;
+struct hf__json *hfd_pod_formed_spec(const struct hf__json *spec, struct hfd_causes *causes) {
+        struct hf__json *copy = NULL;
         char reason[HFD_FORM_REASON_MAX];
         int r = hfd_formed_copy(&hfd_pod_spec_schema, spec, &copy, reason);
 
         if (r == HF_E_INVALID)
                 hfd_cause_type_invalid(causes, "spec", "{}", reason);
-        return hfd_causes_check(causes, r);
+        (void)hfd_causes_check(causes, r);
+        return copy;
 }
 
 void hfd_pod_validate_changed_spec(const struct hf__json *spec, const struct hf__json *was,

@@ -7,11 +7,13 @@
  * show them and tests compare them. A path in a volume never leads out of it ("..").
  * projected_validation.c has the rules of projected volumes.
  */
+#include <stdio.h>
 #include <string.h>
 
 #include "base/json.h"
 #include "server/resources/strategies/pod/rules/volumes/volume_sources.h"
 #include "server/resources/validation/meta_validation.h"
+#include "server/resources/validation/names.h"
 #include "server/resources/validation/resource_names.h"
 #include "server/schema/quantity.h"
 
@@ -93,12 +95,60 @@ static void validate_keys(const struct hf__json *source, const char *field,
 
 /* ---- fields of the pod ---- */
 
-/* Whether the path selects a single label or annotation: metadata.labels['KEY']. The numbers are
- * the lengths of the prefixes. */
-static bool has_subscript(const char *path) {
-        return (strncmp(path, "metadata.labels['", 17) == 0 ||
-                strncmp(path, "metadata.annotations['", 22) == 0) &&
-               strlen(path) > 2 && strcmp(path + strlen(path) - 2, "']") == 0;
+/* The bytes of the path before a subscript, `metadata.labels['KEY']`; 0 = it has none. */
+static size_t length_before_subscript(const char *path) {
+        size_t n = strlen(path);
+        const char *bracket = strstr(path, "['");
+
+        if (!bracket || n < 2 || strcmp(path + n - 2, "']") != 0 || bracket + 2 > path + n - 2)
+                return 0;
+        return (size_t)(bracket - path);
+}
+
+static bool is_map(const char *path, size_t n) {
+        return (n == strlen("metadata.labels") && memcmp(path, "metadata.labels", n) == 0) ||
+               (n == strlen("metadata.annotations") &&
+                memcmp(path, "metadata.annotations", n) == 0);
+}
+
+/* The key of a single label or annotation, which begins behind the n bytes of the path and ends
+ * before its last two. As in Kubernetes, capitals count as lower case in that of an annotation. A
+ * key that is cut here is too long all the same. */
+static void validate_subscript(const char *path, size_t n, const char *field,
+                               struct hfd_causes *causes) {
+        char key[2 * HFD_DNS_SUBDOMAIN_MAX];
+        const char *from = path + n + 2;
+        size_t n_key = strlen(from) - 2;
+        bool of_labels = n == strlen("metadata.labels");
+
+        (void)snprintf(key, sizeof key, "%.*s", (int)(n_key < sizeof key ? n_key : sizeof key - 1),
+                       from);
+        for (char *c = key; *c && !of_labels; c++)
+                *c = *c >= 'A' && *c <= 'Z' ? (char)(*c + ('a' - 'A')) : *c;
+        hfd_qualified_name_validate(key, field, causes);
+}
+
+/* Why Kubernetes' API has no such field of a pod; NULL = it has, and then *ret_n is the length of
+ * the path before a subscript; 0 = it has none. */
+static const char *broken_path_rule(const char *version, const char *path, size_t *ret_n) {
+        static const char *const known[] = {"metadata.annotations", "metadata.labels",
+                                            "metadata.name",        "metadata.namespace",
+                                            "metadata.uid",         "spec.host",
+                                            "spec.nodeName",        "spec.restartPolicy",
+                                            "spec.schedulerName",   "spec.serviceAccountName",
+                                            "status.hostIP",        "status.hostIPs",
+                                            "status.phase",         "status.podIP",
+                                            "status.podIPs"};
+        size_t i = 0;
+
+        *ret_n = length_before_subscript(path);
+        if (strcmp(version, "v1") != 0)
+                return "unsupported pod version: ";
+        if (*ret_n > 0)
+                return is_map(path, *ret_n) ? NULL : "field label does not support subscript: ";
+        while (i < sizeof known / sizeof known[0] && strcmp(path, known[i]) != 0)
+                i++;
+        return i < sizeof known / sizeof known[0] ? NULL : "field label not supported: ";
 }
 
 void hfd_object_field_selector_validate(const struct hf__json *selector, const char *field,
@@ -116,14 +166,27 @@ void hfd_object_field_selector_validate(const struct hf__json *selector, const c
         static const char *const of_volumes[] = {"metadata.annotations", "metadata.labels",
                                                  "metadata.name",        "metadata.namespace",
                                                  "metadata.uid",         NULL};
+        const char *path = hfd_text_of(selector, "fieldPath"),
+                   *version = hfd_text_of(selector, "apiVersion"), *rule;
+        char member[HFD_FIELD_PATH_MAX], why[400];
+        size_t n;
 
-        /* As in Kubernetes, a variable may use "spec.host", the oldest name of spec.nodeName. */
-        if (!hfd_require_text(selector, field, "fieldPath", causes) ||
-            has_subscript(hfd_text_of(selector, "fieldPath")) ||
-            (!of_volume && hf__json_has_text(selector, "fieldPath", "spec.host")))
+        if (!hfd_require_text(selector, field, "apiVersion", causes) ||
+            !hfd_require_text(selector, field, "fieldPath", causes))
                 return;
-        hfd_require_one_of(selector, field, "fieldPath", of_volume ? of_volumes : of_variables,
-                           causes);
+        hfd_field_path(member, field, "fieldPath");
+        rule = broken_path_rule(version, path, &n);
+        if (rule) {
+                (void)snprintf(why, sizeof why, "error converting fieldPath: %s%.300s", rule,
+                               strcmp(version, "v1") == 0 ? path : version);
+                hfd_cause_invalid_text(causes, member, path, why);
+        } else if (n > 0) {
+                validate_subscript(path, n, field, causes);
+        } else {
+                /* As in Kubernetes, "spec.host" is the oldest name of spec.nodeName. */
+                hfd_refuse_others(strcmp(path, "spec.host") == 0 ? "spec.nodeName" : path, member,
+                                  of_volume ? of_volumes : of_variables, causes);
+        }
 }
 
 void hfd_downward_file_validate(const struct hf__json *file, const char *field,
