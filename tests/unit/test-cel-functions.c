@@ -97,6 +97,10 @@ static void test_times(void **state) {
                  "! strconv.Atoi: parsing \"\\\"\": invalid syntax"},
                 {"timestamp(0).getHours('9223372036854775808:00')",
                  "! strconv.Atoi: parsing \"9223372036854775808\": value out of range"},
+                {"timestamp(0).getHours('18446744073709551616x:0')",
+                 "! strconv.Atoi: parsing \"18446744073709551616x\": value out of range"},
+                {"timestamp(0).getHours('18446744073709551615x:0')",
+                 "! strconv.Atoi: parsing \"18446744073709551615x\": invalid syntax"},
                 {"timestamp(0).getMinutes('-0000000002:0000000030')", "= 30"},
                 {"timestamp(0).getHours('-0000000002:0000000030')", "= 21"},
                 /* cel-go has no limit for an offset; what it computes wraps. */
