@@ -75,21 +75,27 @@ static bool as_index(struct hf__cel_value value, int64_t *ret_index) {
         return false;
 }
 
+/* An error whose text has a double in the middle. */
+static struct hf__cel_value error_with_double(struct hf__cel_run *run, const char *before,
+                                              double value, const char *after) {
+        struct hf__strbuf text = {.max = 400};
+        struct hf__cel_value error;
+
+        hf__strbuf_puts(&text, before);
+        hf__cel_double_print(&text, value);
+        hf__strbuf_puts(&text, after);
+        /* No operator may absorb a lack of memory. */
+        if (text.error != 0)
+                run->failed = -ENOMEM;
+        error = text.error == 0 ? hf__cel_errorf(run, "%s", text.data) : hf__cel_failure(run);
+        hf__strbuf_done(&text);
+        return error;
+}
+
 /* The error that a value is no index of a list. */
 static struct hf__cel_value bad_index(struct hf__cel_run *run, struct hf__cel_value key) {
-        if (key.kind == HF__CEL_DOUBLE) {
-                struct hf__strbuf text = {.max = 400};
-                struct hf__cel_value error;
-
-                hf__cel_double_print(&text, key.as.d);
-                if (text.error != 0)
-                        run->failed = -ENOMEM;
-                error = text.error == 0 ? hf__cel_errorf(run, "unsupported index value %s in list",
-                                                         text.data)
-                                        : hf__cel_failure(run);
-                hf__strbuf_done(&text);
-                return error;
-        }
+        if (key.kind == HF__CEL_DOUBLE)
+                return error_with_double(run, "unsupported index value ", key.as.d, " in list");
         if (key.kind == HF__CEL_UINT)
                 return hf__cel_errorf(run, "unsupported index value %llu in list",
                                       (unsigned long long)key.as.u);
@@ -135,8 +141,9 @@ static struct hf__cel_value absent_element(struct hf__cel_run *run, struct hf__c
                 return hf__cel_errorf(run, "no such key: %llu", (unsigned long long)key.as.u);
         if (key.kind == HF__CEL_BOOL)
                 return hf__cel_errorf(run, "no such key: %s", key.as.boolean ? "true" : "false");
-        return hf__cel_error_text(key.kind == HF__CEL_DOUBLE ? "no such key"
-                                                             : "unsupported key type");
+        if (key.kind == HF__CEL_DOUBLE)
+                return error_with_double(run, "no such key: ", key.as.d, "");
+        return hf__cel_error_text("unsupported key type");
 }
 
 static struct hf__cel_value call_at(struct hf__cel_run *run, const struct hf__cel_value *args,
