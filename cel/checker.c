@@ -296,14 +296,16 @@ static const struct hf__cel_type *open_object(struct hf__cel_checker *c, const c
 }
 
 static void check_object(struct hf__cel_checker *c, struct hf__cel_node *node) {
-        const struct hf__cel_type *object = open_object(c, node->as.map.name.text);
+        const char *name = node->as.map.name.text;
+        const char *plain = name + (name[0] == '.' ? 1 : 0);
+        const struct hf__cel_type *object = open_object(c, plain);
 
         for (size_t i = 0; !object && i < c->declarations->n_objects; i++)
-                if (strcmp(c->declarations->objects[i]->name, node->as.map.name.text) == 0)
+                if (strcmp(c->declarations->objects[i]->name, plain) == 0)
                         object = c->declarations->objects[i];
         node->type = object ? object : hf__cel_check_error_type();
         if (!object) {
-                hf__cel_check_undeclared(c, node->at, node->as.map.name.text);
+                hf__cel_check_undeclared(c, node->at, name);
                 return;
         }
         for (uint32_t i = 0; i < node->as.map.n; i++)

@@ -244,7 +244,10 @@ static void print_value(struct hf__strbuf *out, struct hf__cel_value value) {
         case HF__CEL_UINT: hf__strbuf_u64(out, value.as.u); break;
         case HF__CEL_DOUBLE: hf__cel_double_print(out, value.as.d); break;
         case HF__CEL_BOOL: hf__strbuf_puts(out, value.as.boolean ? "true" : "false"); break;
-        default: hf__strbuf_puts(out, hf__cel_type_name(hf__cel_value_type(value))); break;
+        /* The name of a type may be as long as the expression has made it. */
+        default:
+                hf__strbuf_printf(out, "%.200s", hf__cel_type_name(hf__cel_value_type(value)));
+                break;
         }
 }
 

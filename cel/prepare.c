@@ -44,29 +44,34 @@ static void prepare_node(struct preparer *p, struct hf__cel_node *node);
 
 static bool is_const(const struct hf__cel_node *node) { return node->kind == HF__CEL_NODE_CONST; }
 
-/* Evaluates a node that consists of constants. */
-static struct hf__cel_value evaluate_node(struct preparer *p, const struct hf__cel_node *node) {
+/* Evaluates a node that consists of constants. False: the value is not known, because a limit was
+ * exceeded or memory ran out. */
+static bool evaluate_node(struct preparer *p, const struct hf__cel_node *node,
+                          struct hf__cel_value *ret_value) {
         struct hf__cel_run run = {.arena = p->issues->arena,
                                   .cost_limit = WORK_MAX,
                                   .work_limit = WORK_MAX,
                                   .bytes_limit = BYTES_MAX};
-        struct hf__cel_value value = hf__cel_eval_node(&run, node);
 
+        *ret_value = hf__cel_eval_node(&run, node);
         if (run.failed < 0)
                 p->r = run.failed;
-        return value;
+        return run.failed == 0;
+}
+
+static void become_constant(struct hf__cel_node *node, struct hf__cel_value value) {
+        node->kind = HF__CEL_NODE_CONST;
+        node->as.constant = value;
 }
 
 /* Replaces the node by its value, unless that is an error. An error stays where it is: it counts
  * only if the evaluation gets there. cel-go folds the same constants, so the costs of evaluations
  * agree. */
 static void fold_node(struct preparer *p, struct hf__cel_node *node) {
-        struct hf__cel_value value = evaluate_node(p, node);
+        struct hf__cel_value value;
 
-        if (hf__cel_is_error(value) || p->r != 0)
-                return;
-        node->kind = HF__CEL_NODE_CONST;
-        node->as.constant = value;
+        if (evaluate_node(p, node, &value) && !hf__cel_is_error(value))
+                become_constant(node, value);
 }
 
 static void prepare_list(struct preparer *p, struct hf__cel_node *node) {
@@ -133,18 +138,8 @@ static void prepare_pattern(struct preparer *p, struct hf__cel_node *node) {
                 p->full = true;
 }
 
-/* timestamp("..."), timestamp(1) and duration("...") become values, or an issue. */
-static void prepare_time(struct preparer *p, struct hf__cel_node *node) {
-        const struct hf__cel_node *arg = node->as.call.args[0];
-
-        if (!is_const(arg) ||
-            (arg->as.constant.kind != HF__CEL_STRING && arg->as.constant.kind != HF__CEL_INT))
-                return;
-        if (hf__cel_is_error(evaluate_node(p, node)))
-                hf__cel_issues_add(p->issues, arg->at, "invalid %s argument",
-                                   node->as.call.function);
-        else
-                fold_node(p, node);
+static bool is_time(const char *name) {
+        return strcmp(name, "timestamp") == 0 || strcmp(name, "duration") == 0;
 }
 
 /* Conversions depend on their argument alone. Other functions may as well, but cel-go folds these,
@@ -156,7 +151,25 @@ static bool is_conversion(const char *name) {
         for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
                 if (strcmp(names[i], name) == 0)
                         return true;
-        return false;
+        return is_time(name);
+}
+
+/* The conversion of a constant becomes its value. If it must fail, the expression is refused, as in
+ * Kubernetes, also if no evaluation would get there. */
+static void prepare_conversion(struct preparer *p, struct hf__cel_node *node) {
+        const struct hf__cel_node *arg = node->as.call.args[0];
+        const char *name = node->as.call.function;
+        struct hf__cel_value value;
+
+        if (!is_const(arg) || !evaluate_node(p, node, &value))
+                return;
+        if (!hf__cel_is_error(value))
+                become_constant(node, value);
+        else if (is_time(name) &&
+                 (arg->as.constant.kind == HF__CEL_STRING || arg->as.constant.kind == HF__CEL_INT))
+                hf__cel_issues_add(p->issues, arg->at, "invalid %s argument", name);
+        else
+                hf__cel_issues_add(p->issues, arg->at, "%s", value.as.text);
 }
 
 static void prepare_call(struct preparer *p, struct hf__cel_node *node) {
@@ -170,10 +183,8 @@ static void prepare_call(struct preparer *p, struct hf__cel_node *node) {
         if (n >= 2 && (strcmp(name, "matches") == 0 || strcmp(name, "find") == 0 ||
                        strcmp(name, "findAll") == 0))
                 prepare_pattern(p, node);
-        if (n == 1 && (strcmp(name, "timestamp") == 0 || strcmp(name, "duration") == 0))
-                prepare_time(p, node);
-        else if (n == 1 && is_const(node->as.call.args[0]) && is_conversion(name))
-                fold_node(p, node);
+        if (n == 1 && is_conversion(name))
+                prepare_conversion(p, node);
 }
 
 static void prepare_node(struct preparer *p, struct hf__cel_node *node) {

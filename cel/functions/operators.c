@@ -6,6 +6,7 @@
  * Invariant: an index or a key finds an equal number of another type, and is never rounded. The
  * operator `in` with a list compares as == does, which rounds a whole number beside a double.
  */
+#include <errno.h>
 #include <math.h>
 
 #include "base/strbuf.h"
@@ -74,18 +75,27 @@ static bool as_index(struct hf__cel_value value, int64_t *ret_index) {
         return false;
 }
 
+/* An error whose text has a double in the middle. */
+static struct hf__cel_value error_with_double(struct hf__cel_run *run, const char *before,
+                                              double value, const char *after) {
+        struct hf__strbuf text = {.max = 400};
+        struct hf__cel_value error;
+
+        hf__strbuf_puts(&text, before);
+        hf__cel_double_print(&text, value);
+        hf__strbuf_puts(&text, after);
+        /* No operator may absorb a lack of memory. */
+        if (text.error != 0)
+                run->failed = -ENOMEM;
+        error = text.error == 0 ? hf__cel_errorf(run, "%s", text.data) : hf__cel_failure(run);
+        hf__strbuf_done(&text);
+        return error;
+}
+
 /* The error that a value is no index of a list. */
 static struct hf__cel_value bad_index(struct hf__cel_run *run, struct hf__cel_value key) {
-        if (key.kind == HF__CEL_DOUBLE) {
-                struct hf__strbuf text = {.max = 400};
-                struct hf__cel_value error;
-
-                hf__cel_double_print(&text, key.as.d);
-                error = hf__cel_errorf(run, "unsupported index value %s in list",
-                                       text.error == 0 ? text.data : "");
-                hf__strbuf_done(&text);
-                return error;
-        }
+        if (key.kind == HF__CEL_DOUBLE)
+                return error_with_double(run, "unsupported index value ", key.as.d, " in list");
         if (key.kind == HF__CEL_UINT)
                 return hf__cel_errorf(run, "unsupported index value %llu in list",
                                       (unsigned long long)key.as.u);
@@ -93,32 +103,35 @@ static struct hf__cel_value bad_index(struct hf__cel_run *run, struct hf__cel_va
                               hf__cel_type_name(hf__cel_value_type(key)));
 }
 
-/* Finds an element of a list or map; another value has none. *ret_found: there is one. Otherwise
- * the result is an error. */
-static struct hf__cel_value find_in_container(struct hf__cel_run *run,
-                                              struct hf__cel_value container,
-                                              struct hf__cel_value key, bool *ret_found) {
-        struct hf__cel_value value;
+/* Finds an element of a list or map; another value has none. False: there is no such element. */
+static bool find_element(struct hf__cel_value container, struct hf__cel_value key,
+                         struct hf__cel_value *ret_value) {
         int64_t i;
 
-        *ret_found = true;
         if (container.kind == HF__CEL_LIST) {
                 const struct hf__cel_list *list = container.as.list;
 
-                if (as_index(key, &i) && i >= 0 && (uint64_t)i < list->n)
-                        return hf__cel_list_at(list, (size_t)i);
-                *ret_found = false;
-                if (!as_index(key, &i))
-                        return bad_index(run, key);
-                return hf__cel_errorf(run, "index out of bounds: %lld", (long long)i);
+                if (!as_index(key, &i) || i < 0 || (uint64_t)i >= list->n)
+                        return false;
+                *ret_value = hf__cel_list_at(list, (size_t)i);
+                return true;
         }
         /* A double can find an int, so it is looked up, although no key is a double. */
-        if ((container.kind == HF__CEL_MAP || container.kind == HF__CEL_OBJECT) &&
-            (key.kind == HF__CEL_BOOL || key.kind == HF__CEL_STRING || hf__cel_is_number(key))) {
-                if (hf__cel_map_find(container.as.map, key, &value))
-                        return value;
-        }
-        *ret_found = false;
+        return (container.kind == HF__CEL_MAP || container.kind == HF__CEL_OBJECT) &&
+               (key.kind == HF__CEL_BOOL || key.kind == HF__CEL_STRING || hf__cel_is_number(key)) &&
+               hf__cel_map_find(container.as.map, key, ret_value);
+}
+
+/* The error that there is no element with this key. Its text takes memory of the run, so it is made
+ * only if it is the result. */
+static struct hf__cel_value absent_element(struct hf__cel_run *run, struct hf__cel_value container,
+                                           struct hf__cel_value key) {
+        int64_t i;
+
+        if (container.kind == HF__CEL_LIST)
+                return as_index(key, &i)
+                               ? hf__cel_errorf(run, "index out of bounds: %lld", (long long)i)
+                               : bad_index(run, key);
         if (key.kind == HF__CEL_STRING)
                 return hf__cel_errorf(run, "no such key: %.*s", (int)(key.n > 200 ? 200 : key.n),
                                       key.as.text);
@@ -128,15 +141,17 @@ static struct hf__cel_value find_in_container(struct hf__cel_run *run,
                 return hf__cel_errorf(run, "no such key: %llu", (unsigned long long)key.as.u);
         if (key.kind == HF__CEL_BOOL)
                 return hf__cel_errorf(run, "no such key: %s", key.as.boolean ? "true" : "false");
-        return hf__cel_error_text(key.kind == HF__CEL_DOUBLE ? "no such key"
-                                                             : "unsupported key type");
+        if (key.kind == HF__CEL_DOUBLE)
+                return error_with_double(run, "no such key: ", key.as.d, "");
+        return hf__cel_error_text("unsupported key type");
 }
 
 static struct hf__cel_value call_at(struct hf__cel_run *run, const struct hf__cel_value *args,
                                     unsigned n) {
-        bool found;
+        struct hf__cel_value value;
 
-        return find_in_container(run, args[0], args[1], &found);
+        return find_element(args[0], args[1], &value) ? value
+                                                      : absent_element(run, args[0], args[1]);
 }
 
 /* An index of an optional is an optional again. So a[?0][1] needs one question mark for the whole
@@ -146,17 +161,16 @@ static struct hf__cel_value optional_at(struct hf__cel_run *run, const struct hf
         struct hf__cel_value container = args[0];
         struct hf__cel_value value;
         int64_t i;
-        bool found;
 
         if (container.kind == HF__CEL_OPTIONAL) {
                 if (!container.as.optional)
                         return container;
                 container = *container.as.optional;
         }
-        value = find_in_container(run, container, args[1], &found);
-        if (container.kind == HF__CEL_LIST && !as_index(args[1], &i))
-                return value;
-        return found ? hf__cel_optional_of(run, value) : hf__cel_optional_none();
+        if (find_element(container, args[1], &value))
+                return hf__cel_optional_of(run, value);
+        return container.kind == HF__CEL_LIST && !as_index(args[1], &i) ? bad_index(run, args[1])
+                                                                        : hf__cel_optional_none();
 }
 
 struct hf__cel_value hf__cel_index_any(struct hf__cel_run *run, const struct hf__cel_value *args,
@@ -185,10 +199,9 @@ static struct hf__cel_value in_list(struct hf__cel_run *run, const struct hf__ce
  * a question, and its answer is false. */
 static struct hf__cel_value in_map(struct hf__cel_run *run, const struct hf__cel_value *args,
                                    unsigned n) {
-        bool found;
+        struct hf__cel_value value;
 
-        find_in_container(run, args[1], args[0], &found);
-        return hf__cel_bool(found);
+        return hf__cel_bool(find_element(args[1], args[0], &value));
 }
 
 static struct hf__cel_value call_size(struct hf__cel_run *run, const struct hf__cel_value *args,

@@ -37,26 +37,27 @@ static struct hf__cel_value named_offset(struct hf__cel_run *run, struct hf__cel
                               text);
 }
 
-/* Reads a whole number as Go's Atoi does, with its messages. */
+/* Reads a whole number as Go's Atoi does, with its messages: of a text with both mistakes, the
+ * first one counts. */
 static struct hf__cel_value take_whole(struct hf__cel_run *run, const char *text, size_t n) {
         bool negative = n > 0 && text[0] == '-';
         size_t at = negative || (n > 0 && text[0] == '+') ? 1 : 0;
         bool valid = at < n;
         bool fits = true;
-        int64_t number = 0;
+        uint64_t number = 0; /* without the sign */
         char quoted[QUOTED_MAX];
 
         if (!hf__cel_work(run, n / 16))
                 return hf__cel_failure(run);
-        for (size_t i = at; valid && i < n; i++) {
-                int64_t digit = text[i] - '0';
-
-                valid = digit >= 0 && digit <= 9;
-                fits = fits && !__builtin_mul_overflow(number, INT64_C(10), &number) &&
-                       !__builtin_add_overflow(number, negative ? -digit : digit, &number);
+        for (size_t i = at; valid && fits && i < n; i++) {
+                valid = text[i] >= '0' && text[i] <= '9';
+                fits = !valid ||
+                       (!__builtin_mul_overflow(number, 10, &number) &&
+                        !__builtin_add_overflow(number, (uint64_t)(text[i] - '0'), &number));
         }
+        fits = fits && number <= (uint64_t)INT64_MAX + (negative ? 1 : 0);
         if (valid && fits)
-                return hf__cel_int(number);
+                return hf__cel_int((int64_t)(negative ? 0 - number : number));
         hf__quote_bytes(text, n, quoted, sizeof quoted);
         return hf__cel_errorf(run, "strconv.Atoi: parsing %s: %s", quoted,
                               valid ? "value out of range" : "invalid syntax");

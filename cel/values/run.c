@@ -323,31 +323,38 @@ struct hf__cel_value hf__cel_join_maps(struct hf__cel_run *run, const struct hf_
         }
 }
 
+static bool is_nan(struct hf__cel_value value) {
+        return value.kind == HF__CEL_DOUBLE && isnan(value.as.d);
+}
+
 /* Makes a map from the key of each element, which keys->key returns, to the place of the element.
- * Of elements with the same key the last counts; if `first`, the first. An error: an element has no
- * valid key, or the run has failed. */
+ * Of elements with the same key the last counts; if `first`, the first. A NaN has no place in the
+ * order of keys and equals none, so it is left out. An error: an element has no valid key, or the
+ * run has failed. */
 static struct hf__cel_value by_key(struct hf__cel_run *run, const struct hf__cel_list *keys,
                                    const struct hf__cel_list *list, bool first) {
         struct hf__cel_entry *entries = hf__cel_alloc(run, list->n * sizeof *entries);
         const struct hf__cel_map *map;
+        size_t n = 0;
 
         /* If several entries have the same key, the last one counts, so for the first element the
-         * entries are stored in reverse order. */
-        for (size_t i = 0; entries && i < list->n; i++) {
-                struct hf__cel_entry *entry = &entries[first ? list->n - 1 - i : i];
+         * list is walked in reverse order. */
+        for (size_t k = 0; entries && k < list->n; k++) {
+                size_t i = first ? list->n - 1 - k : k;
+                struct hf__cel_value key = keys->key(run, keys, hf__cel_list_at(list, i));
 
-                entry->value = hf__cel_int((int64_t)i);
-                entry->key = keys->key(run, keys, hf__cel_list_at(list, i));
-                if (hf__cel_is_error(entry->key))
-                        return entry->key;
+                if (hf__cel_is_error(key))
+                        return key;
+                if (!is_nan(key))
+                        entries[n++] = (struct hf__cel_entry){key, hf__cel_int((int64_t)i)};
         }
-        map = entries ? index_entries(run, entries, list->n, NULL) : NULL;
+        map = entries ? index_entries(run, entries, n, NULL) : NULL;
         return map ? hf__cel_map_value(map) : hf__cel_failure(run);
 }
 
 /* Lists of the types set and map (x-kubernetes-list-type) are joined by key, as Kubernetes merges
  * them: a map takes the element of b in the place of that of a, a set keeps that of a. New elements
- * follow in the order of b. */
+ * follow in the order of b; a NaN is always new. */
 struct hf__cel_value hf__cel_union(struct hf__cel_run *run, const struct hf__cel_list *a,
                                    const struct hf__cel_list *b) {
         struct hf__cel_value in_a = by_key(run, a, a, false);
@@ -372,8 +379,9 @@ struct hf__cel_value hf__cel_union(struct hf__cel_run *run, const struct hf__cel
                 if (hf__cel_map_find(in_a.as.map, key, &place)) {
                         if (a->replaces)
                                 items[place.as.i] = element;
-                } else if (a->replaces || (hf__cel_map_find(in_b.as.map, key, &place) &&
-                                           (size_t)place.as.i == i)) {
+                } else if (a->replaces || is_nan(key) ||
+                           (hf__cel_map_find(in_b.as.map, key, &place) &&
+                            (size_t)place.as.i == i)) {
                         items[n++] = element;
                 }
         }
@@ -495,8 +503,7 @@ static bool values_equal(struct hf__cel_run *run, struct hf__cel_value a, struct
         if (!hf__cel_work(run, 1))
                 return false;
         if (hf__cel_is_number(a) && hf__cel_is_number(b)) {
-                if ((a.kind == HF__CEL_DOUBLE && isnan(a.as.d)) ||
-                    (b.kind == HF__CEL_DOUBLE && isnan(b.as.d)))
+                if (is_nan(a) || is_nan(b))
                         return false;
                 return hf__cel_number_compare(a, b) == 0;
         }
@@ -550,8 +557,7 @@ bool hf__cel_order(struct hf__cel_run *run, struct hf__cel_value a, struct hf__c
         *ret_error = hf__cel_error_text("no such overload");
         if (hf__cel_is_number(a) && hf__cel_is_number(b)) {
                 *ret_error = hf__cel_error_text("NaN values cannot be ordered");
-                if ((a.kind == HF__CEL_DOUBLE && isnan(a.as.d)) ||
-                    (b.kind == HF__CEL_DOUBLE && isnan(b.as.d)))
+                if (is_nan(a) || is_nan(b))
                         return false;
                 *ret_order = hf__cel_number_compare(a, b);
                 return true;

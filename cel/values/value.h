@@ -42,8 +42,8 @@ struct hf__cel_list {
         const struct hf__cel_value *items;
         struct hf__cel_value (*at)(const struct hf__cel_list *list, size_t i);
         /* Not NULL: a set, or a map that is written as a list. Then == ignores the order, + joins
-         * by the keys (hf__cel_union), and `key` returns the key of an element: a BOOL, a number
-         * (no NaN), a STRING or BYTES, or an error. It may allocate from the run. */
+         * by the keys (hf__cel_union), and `key` returns the key of an element: a BOOL, a number, a
+         * STRING or BYTES, or an error. It may allocate from the run. */
         struct hf__cel_value (*key)(struct hf__cel_run *run, const struct hf__cel_list *list,
                                     struct hf__cel_value element);
         bool replaces;    /* with key: + puts an element into the place of the one with its key */

@@ -42,7 +42,8 @@ static void open_bench(struct bench *b) {
         assert_int_equal(hf__cel_library_new(NULL, &b->library), 0);
         b->declarations = (struct hf__cel_declarations){.functions = b->library,
                                                         .variables = b->variables,
-                                                        .mixed_literals = true};
+                                                        .mixed_literals = true,
+                                                        .open_object = "Object"};
         for (size_t i = 0; i < 5; i++) {
                 const char *type = variables[i].type;
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /* Evaluates expressions for tests. The variables are: x (dyn) {'a': 1, 'b': [1, 2.5, 'c']}, i (int)
- * 7, s (string) 'hello', l (list(int)) [1, 2, 3], m (map(string, int)) {'a': 1}. */
+ * 7, s (string) 'hello', l (list(int)) [1, 2, 3], m (map(string, int)) {'a': 1}. Objects of the
+ * type Object can be made, as in a MutatingAdmissionPolicy. */
 #include <stddef.h>
 
 #include "cel/cel.h"

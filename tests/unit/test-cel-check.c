@@ -83,6 +83,8 @@ static void test_a_leading_dot_changes_nothing_but_macros(void **state) {
                 {"l.map(y, .y + . y)", "= [2, 4, 6]"},
                 {"l.map(int, .int)", "= [1, 2, 3]"},
                 {"[m].map(y, .y.a)", "= [1]"},
+                {"has(.Object{a: . Object.a{}}.a) && !has(Object{}.a)", "= true"},
+                {".Foo{}", "? 1:5: undeclared reference to '.Foo' (in container '')"},
                 {".has(m.a)", "? 1:5: undeclared reference to '.has' (in container '')"},
                 {".nope(1)", "? 1:6: undeclared reference to '.nope' (in container '')"},
                 {". nope", "? 1:3: undeclared reference to '.nope' (in container '')"},

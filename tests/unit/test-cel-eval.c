@@ -59,6 +59,7 @@ static void test_equality_looks_into_containers(void **state) {
                 {"[1][1]", "! index out of bounds: 1"},
                 {"m.b", "! no such key: b"},
                 {"{5: 1}[6]", "! no such key: 6"},
+                {"{5: 1}[dyn(5.5)]", "! no such key: 5.5"},
         };
 
         CEL_CHECK(cases);

@@ -15,31 +15,60 @@
 static void test_conversions(void **state) {
         static const struct cel_case cases[] = {
                 {"int(-1.9)", "= -1"},
-                {"int(9223372036854775808.0)", "! integer overflow"},
-                {"int(18446744073709551615u)", "! integer overflow"},
-                {"int('0x1')", "! type conversion error from 'string' to 'int'"},
-                {"uint(-1)", "! unsigned integer overflow"},
-                {"uint(18446744073709551616.0)", "! unsigned integer overflow"},
-                {"double('1e400')", "! type conversion error from 'string' to 'double'"},
+                {"[9223372036854775808.0].map(v, int(v))", "! integer overflow"},
+                {"[18446744073709551615u].map(v, int(v))", "! integer overflow"},
+                {"int('0' + 'x1')", "! type conversion error from 'string' to 'int'"},
+                {"[-1].map(v, uint(v))", "! unsigned integer overflow"},
+                {"[18446744073709551616.0].map(v, uint(v))", "! unsigned integer overflow"},
                 {"double('1_000') + double('-0x_1_0p1_0')", "= double -15384"},
-                {"double('-nan')", "! type conversion error from 'string' to 'double'"},
                 {"string(double('NAN')) + string(double('-INF'))", "= 'NaN-Inf'"},
-                {"double('1__0')", "! type conversion error from 'string' to 'double'"},
-                {"double('1_')", "! type conversion error from 'string' to 'double'"},
-                {"double('1_e5')", "! type conversion error from 'string' to 'double'"},
-                {"double('1_.5')", "! type conversion error from 'string' to 'double'"},
-                {"double('0_x1p0')", "! type conversion error from 'string' to 'double'"},
-                {"double('0x99999')", "! type conversion error from 'string' to 'double'"},
                 {"double('+0X.8P1') + double('1E2')", "= double 101"},
                 {"string(1000000.0) + string(0.1) + string(-0.0)", "= '1e+060.1-0'"},
                 {"string(1.0 / 3.0)", "= '0.3333333333333333'"},
-                {"string(b'\\xff')", "! invalid UTF-8 in bytes, cannot convert to string"},
+                {"[b'\\xff'].map(v, string(v))",
+                 "! invalid UTF-8 in bytes, cannot convert to string"},
                 {"bool('TRUE') && !bool('0')", "= true"},
-                {"bool('yes')", "! type conversion error from 'string' to 'bool'"},
+                {"bool('yes' + '')", "! type conversion error from 'string' to 'bool'"},
                 {"size('\xc3\xa9') + size(b'\xc3\xa9')", "= 3"},
         };
 
         CEL_CHECK(cases);
+}
+
+/* As in Kubernetes it is refused also where no evaluation gets to it. */
+static void test_a_conversion_of_a_constant_must_not_fail(void **state) {
+        static const struct cel_case cases[] = {
+                {"int(9223372036854775808.0)", "? 1:5: integer overflow"},
+                {"int(18446744073709551615u)", "? 1:5: integer overflow"},
+                {"int('0x1')", "? 1:5: type conversion error from 'string' to 'int'"},
+                {"uint(-1)", "? 1:6: unsigned integer overflow"},
+                {"uint(18446744073709551616.0)", "? 1:6: unsigned integer overflow"},
+                {"double('1e400')", "? 1:8: type conversion error from 'string' to 'double'"},
+                {"double('-nan')", "? 1:8: type conversion error from 'string' to 'double'"},
+                {"double('1__0')", "? 1:8: type conversion error from 'string' to 'double'"},
+                {"double('1_')", "? 1:8: type conversion error from 'string' to 'double'"},
+                {"double('1_e5')", "? 1:8: type conversion error from 'string' to 'double'"},
+                {"double('1_.5')", "? 1:8: type conversion error from 'string' to 'double'"},
+                {"double('0_x1p0')", "? 1:8: type conversion error from 'string' to 'double'"},
+                {"double('0x99999')", "? 1:8: type conversion error from 'string' to 'double'"},
+                {"string(b'\\xff')", "? 1:8: invalid UTF-8 in bytes, cannot convert to string"},
+                {"bool('yes')", "? 1:6: type conversion error from 'string' to 'bool'"},
+                {"false ? int('x') : 1", "? 1:13: type conversion error from 'string' to 'int'"},
+                {"true || [].all(v, int('x') > v)",
+                 "? 1:23: type conversion error from 'string' to 'int'"},
+                {"[1, int(string(int('x')))]",
+                 "? 1:20: type conversion error from 'string' to 'int'"},
+                {"int(dyn(true))", "? 1:8: no such overload: int(bool)"},
+                {"timestamp(dyn(true))", "? 1:14: no such overload: timestamp(bool)"},
+                {"duration(string('x'))", "? 1:16: invalid duration argument"},
+                {"string(dyn([1, 2]))", "? 1:11: no such overload: string(list)"},
+                {"duration(duration('1h')) == duration(timestamp(0) - timestamp(0))", "= false"},
+        };
+
+        CEL_CHECK(cases);
+        assert_int_equal(cel_cost("duration(duration('1h')) == timestamp(timestamp(0)) - "
+                                  "timestamp(0)"),
+                         2);
 }
 
 static void test_times(void **state) {
@@ -97,6 +126,10 @@ static void test_times(void **state) {
                  "! strconv.Atoi: parsing \"\\\"\": invalid syntax"},
                 {"timestamp(0).getHours('9223372036854775808:00')",
                  "! strconv.Atoi: parsing \"9223372036854775808\": value out of range"},
+                {"timestamp(0).getHours('18446744073709551616x:0')",
+                 "! strconv.Atoi: parsing \"18446744073709551616x\": value out of range"},
+                {"timestamp(0).getHours('18446744073709551615x:0')",
+                 "! strconv.Atoi: parsing \"18446744073709551615x\": invalid syntax"},
                 {"timestamp(0).getMinutes('-0000000002:0000000030')", "= 30"},
                 {"timestamp(0).getHours('-0000000002:0000000030')", "= 21"},
                 /* cel-go has no limit for an offset; what it computes wraps. */
@@ -419,6 +452,7 @@ static void test_versions(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_conversions),
+                cmocka_unit_test(test_a_conversion_of_a_constant_must_not_fail),
                 cmocka_unit_test(test_times),
                 cmocka_unit_test(test_strings),
                 cmocka_unit_test(test_the_last_place_of_a_long_text),

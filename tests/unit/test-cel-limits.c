@@ -188,6 +188,29 @@ static void test_large_values_are_refused(void **state) {
         free(joined);
 }
 
+/* A look-up that finds nothing needs a text only if it is an error. */
+static void test_what_is_absent_takes_no_memory(void **state) {
+        struct hf__cel_limits limits = {.bytes = 24000};
+
+        assert_int_equal(cel_result("lists.range(1000).all(y, !(s in m))", &limits), 0);
+        assert_int_equal(cel_result("lists.range(1000).all(y, !m[?s].hasValue())", &limits), 0);
+        assert_int_equal(cel_result("lists.range(1000).all(y, m[s] == y) || true", &limits),
+                         HF_E_TOO_LARGE);
+}
+
+static void test_long_names_in_a_message_are_cut(void **state) {
+        char *key = repeat("", "{?'", "k", 200);
+        char *type = repeat("", "': dyn(Object.", "t", 240);
+        char *text = malloc(strlen(key) + strlen(type) + 8);
+
+        assert_non_null(text);
+        strcpy(stpcpy(stpcpy(text, key), type), "{})}");
+        assert_int_equal(cel_result(text, NULL), HF_E_INVALID);
+        free(key);
+        free(type);
+        free(text);
+}
+
 /* Evaluates an expression whose variable v is the middle text after n doublings. */
 static int result_of_large(const char *middle, size_t n, const char *expression) {
         char *large = repeat("[", middle, "].map(v, v + v)[0]", n);
@@ -417,6 +440,8 @@ int main(void) {
                 cmocka_unit_test(test_without_memory_left_no_text_is_formatted),
                 cmocka_unit_test(test_the_bytes_of_repeated_keys_are_work),
                 cmocka_unit_test(test_a_watched_evaluation_can_be_ended),
+                cmocka_unit_test(test_what_is_absent_takes_no_memory),
+                cmocka_unit_test(test_long_names_in_a_message_are_cut),
                 cmocka_unit_test(test_types_that_double_are_refused),
                 cmocka_unit_test(test_the_cost_limit_ends_an_evaluation),
                 cmocka_unit_test(test_large_values_are_refused),

@@ -13,6 +13,11 @@
 
 #include "cel_fixture.h"
 
+#include <math.h>
+
+#include "base/arena.h"
+#include "cel/values/run.h"
+
 static void test_lists_are_cut_and_joined(void **state) {
         static const struct cel_case cases[] = {
                 {"l.slice(0, 2)", "= [1, 2]"},
@@ -130,12 +135,44 @@ static void test_huge_lists_end_at_the_limit(void **state) {
                 assert_int_equal(cel_result(expressions[i], NULL), HF_E_TOO_LARGE);
 }
 
+static struct hf__cel_value key_itself(struct hf__cel_run *run, const struct hf__cel_list *list,
+                                       struct hf__cel_value element) {
+        return element;
+}
+
+/* Go's maps find no NaN, so Kubernetes adds each. */
+static void test_a_nan_is_new_to_a_set(void **state) {
+        const struct hf__cel_value old[] = {hf__cel_double(1)};
+        const struct hf__cel_value added[] = {hf__cel_double(NAN), hf__cel_double(2),
+                                              hf__cel_double(NAN), hf__cel_double(2),
+                                              hf__cel_double(1)};
+        const struct hf__cel_list a = {.n = 1, .items = old, .key = key_itself};
+        const struct hf__cel_list b = {.n = 5, .items = added};
+        struct hf__arena arena;
+        struct hf__cel_run run = {.arena = &arena,
+                                  .cost_limit = UINT64_MAX,
+                                  .work_limit = UINT64_MAX,
+                                  .bytes_limit = SIZE_MAX};
+        struct hf__cel_value sum;
+
+        hf__arena_init(&arena);
+        sum = hf__cel_union(&run, &a, &b);
+        assert_int_equal(sum.kind, HF__CEL_LIST);
+        assert_int_equal(sum.as.list->n, 4);
+        assert_true(isnan(hf__cel_list_at(sum.as.list, 1).as.d));
+        assert_true(hf__cel_list_at(sum.as.list, 2).as.d == 2);
+        assert_true(isnan(hf__cel_list_at(sum.as.list, 3).as.d));
+        assert_false(hf__cel_equal(&run, sum, sum).as.boolean);
+        hf__arena_deinit(&arena);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_lists_are_cut_and_joined),
                 cmocka_unit_test(test_lists_are_sorted),
                 cmocka_unit_test(test_costs_are_those_of_kubernetes),
                 cmocka_unit_test(test_huge_lists_end_at_the_limit),
+                cmocka_unit_test(test_a_nan_is_new_to_a_set),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

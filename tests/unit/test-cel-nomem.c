@@ -43,6 +43,7 @@ static void test_a_shortage_is_no_error_of_the_expression(void **state) {
                 "string(timestamp(i)) == '1970-01-01T00:00:07Z'",
                 "string(duration(s)) == '90s'",
                 "'%s %d %.2f'.format([{s: [i]}, i, d]) == '{90s: [7]} 7 1.50' || true",
+                "dyn([1])[dyn(d)] == 1 || true",
         };
         struct hf__cel_library *library = NULL;
 
