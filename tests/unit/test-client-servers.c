@@ -52,8 +52,9 @@ int __wrap_hf__http_submit_again(struct hf__http_engine *engine,
         return __real_hf__http_submit_again(engine, request, id);
 }
 
-/* The times of the last first try, likewise. */
+/* The times and the lane of the last first try, likewise. */
 static hf_nsec first_connect_timeout, first_head_timeout;
+static unsigned first_lane;
 
 int __real_hf__http_submit(struct hf__http_engine *engine, const struct hf__http_request *request,
                            uint64_t *ret_id);
@@ -63,6 +64,7 @@ int __wrap_hf__http_submit(struct hf__http_engine *engine, const struct hf__http
                            uint64_t *ret_id) {
         first_connect_timeout = request->connect_timeout;
         first_head_timeout = request->head_timeout;
+        first_lane = request->lane;
         return __real_hf__http_submit(engine, request, ret_id);
 }
 
@@ -198,6 +200,26 @@ static void test_when_all_servers_refuse_the_error_is_unavailable(void **state) 
         (void)close(fd[1]);
 }
 
+static void test_each_of_three_servers_is_tried(void **state) {
+        int fd[2];
+        int ports[2] = {refusing_port(&fd[0]), refusing_port(&fd[1])};
+        char first[64], last[64];
+        const char *const others[] = {url_of(b.base.port, "http", "127.0.0.1"), last};
+        const struct hf_rest_config config = {.size = sizeof config,
+                                              .server = first,
+                                              .other_servers = others,
+                                              .n_other_servers = 2};
+        struct hf_client *client = NULL;
+
+        (void)snprintf(first, sizeof first, "http://127.0.0.1:%d", ports[0]);
+        (void)snprintf(last, sizeof last, "http://127.0.0.1:%d", ports[1]);
+        assert_int_equal(hf_rest_client_new(&host, &config, &client, NULL), 0);
+        expect(client, &put, 'b');
+        client = hf_client_free(client);
+        (void)close(fd[0]);
+        (void)close(fd[1]);
+}
+
 /* The first server reads the request, and closes the connection without a response. */
 static void test_only_reads_are_sent_again_after_a_broken_connection(void **state) {
         struct hf_client *client = client_of_both();
@@ -236,9 +258,12 @@ static void test_a_lease_does_not_wait_for_retry_after(void **state) {
         struct hf_request lease = put;
         struct hf_client *client = client_of_both();
 
+        expect(client, &put, 'a');
+        assert_int_equal(first_lane, HF_LANE_DEFAULT);
         lease.lane = HF_LANE_LEASE;
         scripted_server_set_response(&a, "429 Too Many Requests", "Retry-After: 100\r\n", "");
         expect(client, &lease, 'b');
+        assert_int_equal(first_lane, HF_LANE_LEASE);
         client = hf_client_free(client);
 }
 
@@ -648,6 +673,7 @@ int main(void) {
                                        reset_servers),
                 cmocka_unit_test_setup(test_when_all_servers_refuse_the_error_is_unavailable,
                                        reset_servers),
+                cmocka_unit_test_setup(test_each_of_three_servers_is_tried, reset_servers),
                 cmocka_unit_test_setup(test_only_reads_are_sent_again_after_a_broken_connection,
                                        reset_servers),
                 cmocka_unit_test_setup(test_only_reads_are_sent_again_after_503, reset_servers),
