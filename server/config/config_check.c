@@ -99,16 +99,16 @@ static int check_store(const struct hfd_config *config, struct hf_status *reterr
                 return hf_fail(reterr_status, HF_E_INVALID,
                                "flags --store and --etcd-servers exclude each other: the objects "
                                "are either in a file or in etcd");
-        for (size_t i = 0; i < config->n_etcd_servers; i++) {
-                const char *url = config->etcd_servers[i];
-                if (!is_http_url(url))
-                        return refuse_value(reterr_status, "etcd-servers", url,
+        /* Before the items, and as a whole: a password may have a comma, and then an item is a part
+         * of it that does not look like one. */
+        if (config->n_etcd_servers > 0 && strchr(config->etcd_servers_text, '@'))
+                return refuse_value(reterr_status, "etcd-servers", config->etcd_servers_text,
+                                    "must have no user name and no password: etcd gets a client "
+                                    "certificate (--etcd-certfile)");
+        for (size_t i = 0; i < config->n_etcd_servers; i++)
+                if (!is_http_url(config->etcd_servers[i]))
+                        return refuse_value(reterr_status, "etcd-servers", config->etcd_servers[i],
                                             "is not a URL that begins with http:// or https://");
-                if (strchr(url, '@'))
-                        return refuse_value(reterr_status, "etcd-servers", url,
-                                            "must have no user name and no password: etcd gets a "
-                                            "client certificate (--etcd-certfile)");
-        }
         if (strstr(config->store_file, "://"))
                 return refuse_value(reterr_status, "store", config->store_file,
                                     "is a URL, and the store is a file; the URLs of etcd are for "

@@ -111,10 +111,13 @@ static int refuse_argument(const struct arguments *arguments, const char *argume
 static int refuse_unknown(const char *name, size_t n, enum hfd_command command,
                           struct hf_status *reterr_status) {
         const char *near = hfd_flag_table_near(name, n, command);
-        char given[201], shown[201];
+        char shown[201];
 
-        (void)snprintf(given, sizeof given, "%.*s", n < 200 ? (int)n : 200, name);
-        (void)hf__redact(given, shown, sizeof shown);
+        /* It may be a URL. Its password may have a '=' or be long, so what is cut there may have
+         * lost the '@' by which hf__redact finds a password. */
+        if (strchr(name, '@'))
+                n = strcspn(name, ":=");
+        (void)snprintf(shown, sizeof shown, "%.*s", n < 200 ? (int)n : 200, name);
         if (near)
                 return hf_fail(reterr_status, HF_E_INVALID,
                                "unknown flag --%s: did you mean --%s? See holdfastd%s --help",

@@ -68,7 +68,8 @@ static int write_txn(struct run *run, const struct hfd_compare *compares, size_t
                               .ops = ops,
                               .n_ops = n_ops,
                               .get_on_failure = keys,
-                              .n_get_on_failure = n_ops};
+                              .n_get_on_failure = n_ops,
+                              .copied = true};
         struct hfd_result result = {0};
         bool unknown = false;
         hf_nsec give_up = 0;

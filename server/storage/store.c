@@ -84,3 +84,7 @@ size_t hfd_txn_bytes(const struct hfd_txn *txn) {
         }
         return n;
 }
+
+bool hfd_txn_is_too_large(const struct hfd_txn *txn) {
+        return hfd_txn_bytes(txn) > (txn->copied ? HFD_TXN_COPIED_BYTES_MAX : HFD_TXN_BYTES_MAX);
+}

@@ -137,6 +137,7 @@ struct hfd_txn {
         const char *const *get_on_failure; /* keys; the reply omits those that do not exist */
         size_t n_get_on_failure;
         bool urgent; /* see get */
+        bool copied; /* by `holdfastd store copy`: HFD_TXN_COPIED_BYTES_MAX is the limit */
 };
 
 enum hfd_watch_event_type { HFD_WATCH_PUT, HFD_WATCH_DELETE, HFD_WATCH_PROGRESS };
@@ -214,3 +215,8 @@ size_t hfd_txn_bytes(const struct hfd_txn *txn);
  * request, without 4 KiB for what a copy needs beside the value: further keys, and their encoding.
  * So their objects can move to etcd. */
 #define HFD_TXN_BYTES_MAX ((1536 - 4) * 1024)
+/* The same for a copy: etcd's limit and 4 KiB for these keys. So objects of etcd can move to the
+ * other stores, also those that a client could not write there. */
+#define HFD_TXN_COPIED_BYTES_MAX ((1536 + 4) * 1024)
+/* Whether these stores refuse the transaction (HF_E_TOO_LARGE). Pure. */
+bool hfd_txn_is_too_large(const struct hfd_txn *txn);

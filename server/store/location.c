@@ -31,6 +31,13 @@ static int split_urls(const char *urls, struct hfd_location *location,
         char shown[201];
         size_t n_urls = 0;
 
+        /* A password may have a comma. So a list with a user is refused as a whole: the message
+         * about one item could show a part of the password. */
+        if (strchr(urls, '@'))
+                return hf_fail(reterr_status, HF_E_INVALID,
+                               "etcd endpoint %s: must be <scheme>://<host>:<port> and nothing "
+                               "more",
+                               hf__redact(urls, shown, sizeof shown));
         for (const char *at = urls; *at;) {
                 struct hfd_grpc_endpoint endpoint;
                 size_t n = strcspn(at, ",");

@@ -330,7 +330,8 @@ def test_a_client_of_the_lost_history_lists_again(tmp_path):
 
 
 @pytest.mark.parametrize("location", ["etcd:http://me:secret@127.0.0.1:1", "http://me:secret@127.0.0.1:1", "sqlite:http://me:secret@127.0.0.1:1",
-                                      "etcd:http://127.0.0.1:1,,http://me:secret@127.0.0.1:1"])
+                                      "etcd:http://127.0.0.1:1,,http://me:secret@127.0.0.1:1", "etcd:http://me:1,secret@127.0.0.1:1",
+                                      "etcd:http://me:secret,1@127.0.0.1:1"])
 def test_a_password_in_a_location_is_not_repeated(tmp_path, location):
     for store in (["copy", "--from", location, "--to", f"sqlite:{tmp_path}/new.db"], ["compact", location]):
         done = subprocess.run([HOLDFASTD, "store", *store], capture_output=True, text=True, timeout=60, check=False)

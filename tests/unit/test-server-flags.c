@@ -288,12 +288,15 @@ static void test_a_password_is_not_repeated(void **state) {
                 "--etcd-servers=http://a,https://me:secret@b:2379",
                 "--etcd-servers=http://a,http://me:secret@b:1,",
                 "--etcd-servers=http://me:se/secret@b:2379",
+                "--etcd-servers=http://me:1,secret@b:2379",
+                "--etcd-servers=http://me:se,secret@b:2379,http://c",
                 "--etcd-servers=ftp://me:secret@b:2379",
                 "--etcd-servers=me:secret@b:2379",
                 "--etcd-servers http://a http://me:secret@b:2379",
                 "http://me:secret@b:2379",
                 "--store=http://me:secret@b:2379",
                 "--etcd-server=http://me:secret@b:2379",
+                "--http://me:secret=1@b:2379",
                 "store check http://me:secret@b:2379",
                 "store backup a.db http://me:secret@b:2379",
         };
@@ -305,6 +308,8 @@ static void test_a_password_is_not_repeated(void **state) {
         }
         expect_refusal(lines[0], "\"http://***@a:2379\"");
         expect_refusal(lines[0], "user name");
+        expect_refusal("--etcd-servers=http://a,http://me:1,secret@b:2379,http://c",
+                       "\"http://***@b:2379,http://c\" must have no user name");
         expect_refusal("--store=http://a:2379", "--etcd-servers");
 }
 

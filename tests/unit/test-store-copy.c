@@ -300,6 +300,30 @@ static void test_large_values_are_written_apart(void **state) {
         free(large);
 }
 
+/* etcd's limit is for a whole request. Clients may write only a little less to the other stores. */
+static void test_the_largest_value_of_an_etcd_is_copied(void **state) {
+        static const char key[] = "/registry/secrets/default/n";
+        struct fixture *f = *state;
+        struct hf__buf *value = hf__buf_new((size_t)1536 * 1024 - 2 * strlen(key));
+
+        assert_non_null(value);
+        memset(value->data, 'x', value->n);
+        const struct hfd_op op = {.kind = HFD_PUT, .key = key, .value = value};
+        struct hfd_txn txn = {.ops = &op, .n_ops = 1};
+        struct store_reply reply;
+        assert_int_equal(store_client_txn(f->from, &txn, &reply), HF_E_TOO_LARGE);
+        store_reply_deinit(&reply);
+        txn.copied = true;
+        assert_int_equal(store_client_txn(f->from, &txn, &reply), 0);
+        store_reply_deinit(&reply);
+        assert_int_equal(run(f), 0);
+        assert_int_equal(store_client_get(f->to, key, &reply), 0);
+        assert_int_equal(reply.n_kvs, 1);
+        assert_int_equal(reply.kvs[0].value->n, value->n);
+        store_reply_deinit(&reply);
+        hf__buf_unref(value);
+}
+
 /* An etcd with a lower limit of its requests. */
 static void test_a_target_with_a_limit_gets_smaller_writes(void **state) {
         struct fixture *f = *state;
@@ -676,6 +700,8 @@ int main(void) {
                                                 setup, teardown),
                 cmocka_unit_test(test_an_epoch_is_a_time_and_a_random_number),
                 cmocka_unit_test_setup_teardown(test_large_values_are_written_apart, setup,
+                                                teardown),
+                cmocka_unit_test_setup_teardown(test_the_largest_value_of_an_etcd_is_copied, setup,
                                                 teardown),
                 cmocka_unit_test_setup_teardown(test_a_target_with_a_limit_gets_smaller_writes,
                                                 setup, teardown),

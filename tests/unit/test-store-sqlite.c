@@ -138,6 +138,14 @@ static void test_the_log_of_a_refused_file_is_kept(void **state) {
         assert_int_equal(after.st_size, before.st_size);
 }
 
+/* SQLite makes a log when it reads a file in WAL mode. A restore does not write beside one. */
+static void test_no_log_is_left_beside_a_refused_file(void **state) {
+        (void)sqlite_fixture_sql("unlogged", "PRAGMA journal_mode=WAL; CREATE TABLE theirs(x)");
+        expect_refused("unlogged", true, "another program");
+        assert_int_equal(access(sqlite_fixture_path("unlogged-wal"), F_OK), -1);
+        assert_int_equal(access(sqlite_fixture_path("unlogged-shm"), F_OK), -1);
+}
+
 static void test_files_that_are_no_store_are_refused_and_kept(void **state) {
         int fd = open(sqlite_fixture_path("text"), O_CREAT | O_WRONLY, 0600);
 
@@ -768,6 +776,7 @@ int main(void) {
                 cmocka_unit_test(test_an_open_store_sets_no_memory_aside), /* first */
                 cmocka_unit_test(test_a_new_file_is_private_and_keeps_what_was_written),
                 cmocka_unit_test(test_the_log_of_a_refused_file_is_kept),
+                cmocka_unit_test(test_no_log_is_left_beside_a_refused_file),
                 cmocka_unit_test(test_files_that_are_no_store_are_refused_and_kept),
                 cmocka_unit_test(test_another_store_sees_a_commit),
                 cmocka_unit_test(test_nothing_is_written_beside_the_holder_of_the_lock),

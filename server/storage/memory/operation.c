@@ -202,7 +202,7 @@ static int do_txn_locked(struct hfd_memory *memory, struct hfd_memory_reply *rep
         bool holds = true;
 
         hf__mutex_assert_held(&memory->mu);
-        if (hfd_txn_bytes(txn) > HFD_TXN_BYTES_MAX) {
+        if (hfd_txn_is_too_large(txn)) {
                 reply->reply.error =
                         hf_fail(&reply->reply.status, HF_E_TOO_LARGE, "request is too large");
                 return 0;

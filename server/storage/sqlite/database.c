@@ -374,7 +374,7 @@ int hfd_sqlite_db_open(struct hfd_sqlite_db *db, const char *path, bool create,
         else
                 r = configure_connection(db, path, create, reterr_status);
         if (r != 0) {
-                hfd_sqlite_keep_wal(db->handle);
+                hfd_sqlite_keep_filled_wal(db->handle);
                 hfd_sqlite_db_close(db);
         }
         return r;

@@ -187,7 +187,7 @@ int hfd_sqlite_start_txn(struct hfd_store *store, const struct hfd_txn *txn, hf_
 
         if (r != 0)
                 return r;
-        if (hfd_txn_bytes(txn) > HFD_TXN_BYTES_MAX)
+        if (hfd_txn_is_too_large(txn))
                 return HF_E_TOO_LARGE;
         size_t n = txn->n_compares * sizeof *txn->compares + txn->n_ops * sizeof *txn->ops +
                    txn->n_get_on_failure * sizeof *txn->get_on_failure + text_bytes(txn);

@@ -8,9 +8,13 @@
 #include "server/storage/sqlite/engine/sqlite_library.h"
 
 #include <dlfcn.h>
+#include <errno.h>
+#include <limits.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
+#include <sys/stat.h>
 
 #include <holdfast/error.h>
 
@@ -80,6 +84,18 @@ int hfd_sqlite_load(struct hf_status *reterr_status) {
 void hfd_sqlite_keep_wal(sqlite3 *db) {
         if (db)
                 (void)hfd_sqlite.db_config(db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
+}
+
+void hfd_sqlite_keep_filled_wal(sqlite3 *db) {
+        const char *path = db ? hfd_sqlite.db_filename(db, "main") : NULL;
+        char wal[PATH_MAX + sizeof "-wal"];
+        struct stat info;
+
+        if (!path)
+                return; /* it was not opened */
+        (void)snprintf(wal, sizeof wal, "%s-wal", path);
+        if (stat(wal, &info) == 0 ? info.st_size > 0 : errno != ENOENT)
+                hfd_sqlite_keep_wal(db);
 }
 
 int hfd_sqlite_close(sqlite3 *db) { return db ? hfd_sqlite.close(db) : SQLITE_OK; }

@@ -131,7 +131,7 @@ int hfd_sqlite_plain_open(const char *path, enum hfd_sqlite_plain_mode mode, sql
         if (r == 0)
                 r = check_owner(*ret_db, path, reterr_status);
         if (r != 0) {
-                hfd_sqlite_keep_wal(*ret_db);
+                hfd_sqlite_keep_filled_wal(*ret_db);
                 (void)hfd_sqlite_close(*ret_db);
                 *ret_db = NULL;
         }
