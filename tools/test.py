@@ -2,7 +2,7 @@
 """All tests of Holdfast; run by tools/test, which installs first what they need.
 
 Two activities run at the same time. The main lane runs CPU-heavy steps one after the other: builds, unit tests, the simulator, and
-the same under sanitizers. Meanwhile three workers run integration tests, which mostly wait, each one file at a time. Each step prints one line with its duration; if it failed, the end of its log follows. Every test counts once per build that it
+the same under sanitizers. Meanwhile four workers run integration tests, which mostly wait, each one file at a time. Each step prints one line with its duration; if it failed, the end of its log follows. Every test counts once per build that it
 runs in; a build or a check counts as one test.
 
 This runs on machines that others use too, and a machine that stands still for seconds fails a test that is right. So if a few tests failed, each runs
@@ -26,7 +26,7 @@ import xml.etree.ElementTree
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 KINDS = ("unit", "sim", "integration", "sanitizers", "valgrind", "form")
 STEP_LIMIT = 2400  # seconds; a step that takes longer counts as hung (the model takes 20 minutes beside two busy loops on each processor)
-WORKERS = 3
+WORKERS = 4
 PROCESSES = (os.cpu_count() or 1) + 2  # unit tests at a time: many of them wait
 SECOND_TRIES = 4  # of tests in a whole run: if more failed, the reason is not chance
 TAIL = 80  # lines of a failed step's log, without those of the tests that passed
@@ -184,6 +184,7 @@ class Run:
         self.board = Board()
         self.children = Children()
         self.pool = concurrent.futures.ThreadPoolExecutor(WORKERS)
+        self.model = concurrent.futures.ThreadPoolExecutor(1)
         self.jobs = []
         self.again = []  # of each step with failed tests: its name, their names, and the function that runs them again
 
@@ -310,8 +311,8 @@ class Run:
                 self.meson_tests("build: unit and house tests, the fuzz targets' corpus", "build", "--suite", "unit", "--suite", "house",
                                  "--suite", "fuzz")
             if self.wants("sim"):
-                # The model keeps one processor busy for minutes; the main lane need not wait for it.
-                self.jobs.append(self.pool.submit(self.meson_tests, "build: the model", "build", "--suite", "model"))
+                # The model keeps one processor busy for minutes; neither the main lane nor a worker need wait for it.
+                self.jobs.append(self.model.submit(self.meson_tests, "build: the model", "build", "--suite", "model"))
                 self.meson_tests("build: simulator tests", "build", "--suite", "sim", "--no-suite", "model")
         if self.wants("sanitizers"):
             for build, suits in SANITIZED.items():
@@ -354,6 +355,7 @@ class Run:
         finally:
             self.children.stop()
             self.pool.shutdown(cancel_futures=True)
+            self.model.shutdown()
             lane.shutdown()
 
 
