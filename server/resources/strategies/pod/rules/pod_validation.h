@@ -38,15 +38,11 @@ void hfd_volumes_validate(const struct hf__json *spec, const char *field,
 void hfd_volume_images_require(const struct hf__json *spec, const char *field,
                                struct hfd_causes *causes);
 /* The source of a volume of a pod or, if persistent, of the spec of a PersistentVolume: exactly one
- * member. field: the path of the volume or the spec */
-void hfd_volume_source_validate(const struct hf__json *volume, const char *field, bool persistent,
-                                struct hfd_causes *causes);
+ * member. name: that of the volume. field: the path of the volume or the spec */
+void hfd_volume_source_validate(const struct hf__json *volume, const char *name, const char *field,
+                                bool persistent, struct hfd_causes *causes);
 /* Whether a member of the spec of a PersistentVolume is its source. */
 bool hfd_is_persistent_source(const char *name);
-/* The text of a cause if an iSCSI volume has an initiatorName, and its own name and targetPortal
- * are too long together; static storage. NULL = the rule is kept. volume: the name of the volume.
- */
-const char *hfd_initiator_rule(const struct hf__json *iscsi, const char *volume);
 /* volumes/pod_sources.c: whether a segment of the path is "..", with which it could lead out of the
  * volume. */
 bool hfd_has_backsteps(const char *path);

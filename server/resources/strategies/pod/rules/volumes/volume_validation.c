@@ -97,19 +97,39 @@ bool hfd_is_persistent_source(const char *name) {
         return false;
 }
 
-static void validate_source(const struct source *s, const struct hf__json *source,
+/* ---- one volume ---- */
+
+/* kube-apiserver derives a name from that of an iSCSI volume and from its portal, if the initiator
+ * has a name. It misspells the path in a PersistentVolume. */
+static void validate_initiator(const struct hf__json *iscsi, const char *name, const char *field,
+                               bool persistent, struct hfd_causes *causes) {
+        const char *portal = hfd_text_of(iscsi, "targetPortal");
+        char path[HFD_FIELD_PATH_MAX];
+
+        if (!hf__json_get(iscsi, "initiatorName") ||
+            strlen(name) + 1 + strlen(portal) <= INITIATOR_MAX)
+                return;
+        hfd_field_path(path, field, persistent ? "iscsi.targetportal" : "name");
+        hfd_cause_invalid_text(causes, path, persistent ? portal : name,
+                               "Total length of <volume name>:<iscsi.targetPortal> must be under "
+                               "64 characters if iscsi.initiatorName is specified.");
+}
+
+static void validate_source(const struct source *s, const struct hf__json *source, const char *name,
                             const char *field, bool persistent, struct hfd_causes *causes) {
         char path[HFD_FIELD_PATH_MAX];
 
         hfd_field_path(path, field, s->checked_as ? s->checked_as : s->name);
         for (size_t i = 0; i < N_REQUIRED && s->required[i]; i++)
                 (void)hfd_require_text(source, path, s->required[i], causes);
+        if (persistent && strcmp(s->name, "iscsi") == 0)
+                validate_initiator(source, name, field, true, causes);
         if (s->validate)
                 s->validate(source, path, persistent, causes);
 }
 
-void hfd_volume_source_validate(const struct hf__json *volume, const char *field, bool persistent,
-                                struct hfd_causes *causes) {
+void hfd_volume_source_validate(const struct hf__json *volume, const char *name, const char *field,
+                                bool persistent, struct hfd_causes *causes) {
         char path[HFD_FIELD_PATH_MAX];
         bool found = false;
 
@@ -125,7 +145,10 @@ void hfd_volume_source_validate(const struct hf__json *volume, const char *field
                                                            s->refused_as ? s->refused_as : s->name),
                                             "may not specify more than 1 volume type");
                 else
-                        validate_source(s, source, field, persistent, causes);
+                        validate_source(s, source, name, field, persistent, causes);
+                /* In a pod also if the source is refused. */
+                if (!persistent && strcmp(s->name, "iscsi") == 0)
+                        validate_initiator(source, name, field, false, causes);
                 found = true;
         }
         if (!found)
@@ -133,26 +156,6 @@ void hfd_volume_source_validate(const struct hf__json *volume, const char *field
 }
 
 /* ---- volumes of pods ---- */
-
-const char *hfd_initiator_rule(const struct hf__json *iscsi, const char *volume) {
-        bool is_long =
-                strlen(volume) + 1 + strlen(hfd_text_of(iscsi, "targetPortal")) > INITIATOR_MAX;
-
-        return hf__json_get(iscsi, "initiatorName") && is_long
-                       ? "Total length of <volume name>:<iscsi.targetPortal> must be under 64 "
-                         "characters if iscsi.initiatorName is specified."
-                       : NULL;
-}
-
-static void validate_initiator(const struct hf__json *volume, const char *field,
-                               struct hfd_causes *causes) {
-        const char *name = hfd_text_of(volume, "name"),
-                   *why = hfd_initiator_rule(hf__json_get(volume, "iscsi"), name);
-        char path[HFD_FIELD_PATH_MAX];
-
-        if (why)
-                hfd_cause_invalid_text(causes, hfd_field_path(path, field, "name"), name, why);
-}
 
 void hfd_volumes_validate(const struct hf__json *spec, const char *field,
                           struct hfd_causes *causes) {
@@ -168,8 +171,7 @@ void hfd_volumes_validate(const struct hf__json *spec, const char *field,
                         const struct hf__json_index_entry *first =
                                 hf__json_index_find(&names, name);
                         hfd_field_index(path, list, i);
-                        hfd_volume_source_validate(m, path, false, causes);
-                        validate_initiator(m, path, causes);
+                        hfd_volume_source_validate(m, name, path, false, causes);
                         hfd_label_name_validate(m, path, "name", causes);
                         if (*name && first && first->position < i)
                                 hfd_cause_duplicate_text(causes,
