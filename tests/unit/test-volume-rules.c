@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "base/json.h"
+#include "base/json_index.h"
 #include "server/resources/causes.h"
 #include "server/resources/strategies/pod/rules/pod_validation.h"
 #include "server/resources/workloads/workloads.h"
@@ -375,7 +376,10 @@ static void test_the_template_of_a_claim_is_refused(void **state) {
 
 static void of_spec(const struct hf__json *object, const struct hf__json *old,
                     struct hfd_causes *causes) {
-        hfd_volumes_validate(object, "spec", causes);
+        struct hf__json_index volumes;
+
+        hfd_volumes_validate(object, "spec", &volumes, causes);
+        hf__json_index_done(&volumes);
 }
 
 static void images(const struct hf__json *object, const struct hf__json *old,
@@ -398,6 +402,15 @@ static void test_volumes_of_a_pod_are_refused(void **state) {
                  "characters if iscsi.initiatorName is specified.\n"},
                 {of_spec, "{'volumes':[{'name':'a','emptyDir':{}},{'name':'a','emptyDir':{}}]}",
                  NULL, "spec.volumes[1].name: Duplicate value: \"a\"\n"},
+                /* The name of a volume with a mistake is free. */
+                {of_spec,
+                 "{'volumes':[{'name':'a'},{'name':'a','emptyDir':{}},{'name':'a','emptyDir':{}},"
+                 "{'name':'b','emptyDir':{}},{'name':'b'}]}",
+                 NULL,
+                 "spec.volumes[0]: Required value: must specify a volume type\n"
+                 "spec.volumes[2].name: Duplicate value: \"a\"\n"
+                 "spec.volumes[4]: Required value: must specify a volume type\n"
+                 "spec.volumes[4].name: Duplicate value: \"b\"\n"},
                 /* A long name of an iSCSI volume stands between the causes of the sources before
                  * and behind it. */
                 {of_spec,

@@ -30,9 +30,14 @@ void hfd_toleration_validate(const struct hf__json *toleration, const char *fiel
                              struct hfd_causes *causes);
 /* The value of a taint or of a toleration, which has the syntax of the value of a label. */
 void hfd_taint_value_validate(const char *value, const char *field, struct hfd_causes *causes);
-/* volumes/volume_validation.c: spec.volumes */
+/* volumes/volume_validation.c: spec.volumes. Also builds an index of them, in which only
+ * hfd_volume_find finds volumes; it is empty if memory runs out, which the causes say. The caller
+ * calls hf__json_index_done. */
 void hfd_volumes_validate(const struct hf__json *spec, const char *field,
-                          struct hfd_causes *causes);
+                          struct hf__json_index *ret_volumes, struct hfd_causes *causes);
+/* The volume of this name. NULL: there is none without mistakes, so as in kube-apiserver the name
+ * is unknown to containers, and another volume may have it. */
+const struct hf__json *hfd_volume_find(const struct hf__json_index *volumes, const char *name);
 /* A volume with the source `image` must name its image. As in kube-apiserver, templates need not
  * follow this rule. So hfd_pod_spec_validate leaves it out, and the rules of pods call it. */
 void hfd_volume_images_require(const struct hf__json *spec, const char *field,
@@ -84,9 +89,10 @@ const struct hf__json *hfd_claim_size(const struct hf__json *spec);
  * cause if there is none. */
 void hfd_access_modes_validate(const struct hf__json *spec, const char *field, const char *required,
                                struct hfd_causes *causes);
-/* container_validation.c: spec.containers, spec.initContainers and spec.ephemeralContainers */
+/* container_validation.c: spec.containers, spec.initContainers and spec.ephemeralContainers.
+ * volumes: of hfd_volumes_validate */
 void hfd_containers_validate(const struct hf__json *spec, const char *field,
-                             struct hfd_causes *causes);
+                             const struct hf__json_index *volumes, struct hfd_causes *causes);
 /* container_resources.c: the resources of a container. claims: an index of the names in
  * spec.resourceClaims */
 void hfd_container_resources_validate(const struct hf__json *resources,

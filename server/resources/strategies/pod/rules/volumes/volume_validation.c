@@ -158,28 +158,37 @@ void hfd_volume_source_validate(const struct hf__json *volume, const char *name,
 /* ---- volumes of pods ---- */
 
 void hfd_volumes_validate(const struct hf__json *spec, const char *field,
-                          struct hfd_causes *causes) {
+                          struct hf__json_index *ret_volumes, struct hfd_causes *causes) {
         const struct hf__json *volumes = hf__json_get(spec, "volumes");
         char list[HFD_FIELD_PATH_MAX], path[HFD_FIELD_PATH_MAX], name_path[HFD_FIELD_PATH_MAX];
-        struct hf__json_index names;
         size_t i = 0;
 
         hfd_field_path(list, field, "volumes");
-        if (hfd_causes_check(causes, hf__json_index_init(&names, volumes, "name")))
-                for (const struct hf__json *m = hf__json_first(volumes); m; m = hf__json_next(m)) {
-                        const char *name = hfd_text_of(m, "name");
-                        const struct hf__json_index_entry *first =
-                                hf__json_index_find(&names, name);
-                        hfd_field_index(path, list, i);
-                        hfd_volume_source_validate(m, name, path, false, causes);
-                        hfd_label_name_validate(m, path, "name", causes);
-                        if (*name && first && first->position < i)
-                                hfd_cause_duplicate_text(causes,
-                                                         hfd_field_path(name_path, path, "name"),
-                                                         name);
-                        i++;
-                }
-        hf__json_index_done(&names);
+        if (!hfd_causes_check(causes, hf__json_index_init(ret_volumes, volumes, "name")))
+                return;
+        for (size_t k = 0; k < ret_volumes->n; k++)
+                ret_volumes->entries[k].item = NULL;
+        for (struct hf__json *m = hf__json_first(volumes); m; m = hf__json_next(m)) {
+                const char *name = hfd_text_of(m, "name");
+                struct hf__json_index_entry *first = hf__json_index_find(ret_volumes, name);
+                size_t n = causes->n;
+                hfd_field_index(path, list, i++);
+                hfd_volume_source_validate(m, name, path, false, causes);
+                hfd_label_name_validate(m, path, "name", causes);
+                if (first && first->item)
+                        hfd_cause_duplicate_text(causes, hfd_field_path(name_path, path, "name"),
+                                                 name);
+                /* If no more causes fit, the number stays for a volume with mistakes, too; then
+                 * none that depends on it fits either. */
+                if (first && causes->n == n)
+                        first->item = m;
+        }
+}
+
+const struct hf__json *hfd_volume_find(const struct hf__json_index *volumes, const char *name) {
+        const struct hf__json_index_entry *first = hf__json_index_find(volumes, name);
+
+        return first ? first->item : NULL;
 }
 
 void hfd_volume_images_require(const struct hf__json *spec, const char *field,
