@@ -337,9 +337,14 @@ static void test_a_source_of_one_kind_of_volume_is_refused(void **state) {
                  "v.csi.controllerExpandSecretRef.name: Invalid value: \"-\": " SUBDOMAIN
                  "v.csi.controllerExpandSecretRef.namespace: Invalid value: \"-\": " LABEL
                  "v.csi.nodeExpandSecretRef.namespace: Required value\n"},
-                {of_volume, "{'local':{'path':'/a'}}", NULL, NULL},
-                {of_volume, "{'local':{}}", NULL, "v.local.path: Required value\n"},
-                {of_volume, "{'local':{'path':'/..'}}", NULL,
+                {of_volume, "{'local':{'path':'/a'},'nodeAffinity':{}}", NULL, NULL},
+                {of_volume, "{'local':{},'storageos':{}}", NULL,
+                 "v.local.path: Required value\n"
+                 "v.nodeAffinity: Required value: Local volume requires node affinity\n"
+                 "v.storageos: Forbidden: may not specify more than 1 volume type\n"},
+                {of_volume, "{'hostPath':{'path':'/a'},'local':{'path':'/a'}}", NULL,
+                 "v.local: Forbidden: may not specify more than 1 volume type\n"},
+                {of_volume, "{'local':{'path':'/..'},'nodeAffinity':{}}", NULL,
                  "v.local.path: Invalid value: \"/..\": must not contain '..'\n"},
         };
 

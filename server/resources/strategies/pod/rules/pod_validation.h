@@ -43,7 +43,8 @@ const struct hf__json *hfd_volume_find(const struct hf__json_index *volumes, con
 void hfd_volume_images_require(const struct hf__json *spec, const char *field,
                                struct hfd_causes *causes);
 /* The source of a volume of a pod or, if persistent, of the spec of a PersistentVolume: exactly one
- * member. name: that of the volume. field: the path of the volume or the spec */
+ * member; and what the source demands of the rest of the spec. name: that of the volume. field: the
+ * path of the volume or the spec */
 void hfd_volume_source_validate(const struct hf__json *volume, const char *name, const char *field,
                                 bool persistent, struct hfd_causes *causes);
 /* Whether a member of the spec of a PersistentVolume is its source. */

@@ -67,9 +67,6 @@ static void validate_source(const struct hf__json *spec, const char *name, const
         char path[HFD_FIELD_PATH_MAX];
 
         hfd_volume_source_validate(spec, name, field, true, causes);
-        if (hf__json_get(spec, "local") && !hf__json_get(spec, "nodeAffinity"))
-                hfd_cause_required(causes, hfd_field_path(path, field, "nodeAffinity"),
-                                   "Local volume requires node affinity");
         if (is_root(hfd_text_of(hf__json_get(spec, "hostPath"), "path")) &&
             strcmp(hfd_text_of(spec, "persistentVolumeReclaimPolicy"), "Recycle") == 0)
                 hfd_cause_forbidden(causes,

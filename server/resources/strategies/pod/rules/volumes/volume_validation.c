@@ -115,8 +115,10 @@ static void validate_initiator(const struct hf__json *iscsi, const char *name, c
                                "64 characters if iscsi.initiatorName is specified.");
 }
 
-static void validate_source(const struct source *s, const struct hf__json *source, const char *name,
+/* The source s of a volume. */
+static void validate_source(const struct source *s, const struct hf__json *volume, const char *name,
                             const char *field, bool persistent, struct hfd_causes *causes) {
+        const struct hf__json *source = hf__json_get(volume, s->name);
         char path[HFD_FIELD_PATH_MAX];
 
         hfd_field_path(path, field, s->checked_as ? s->checked_as : s->name);
@@ -126,6 +128,9 @@ static void validate_source(const struct source *s, const struct hf__json *sourc
                 validate_initiator(source, name, field, true, causes);
         if (s->validate)
                 s->validate(source, path, persistent, causes);
+        if (persistent && strcmp(s->name, "local") == 0 && !hf__json_get(volume, "nodeAffinity"))
+                hfd_cause_required(causes, hfd_field_path(path, field, "nodeAffinity"),
+                                   "Local volume requires node affinity");
 }
 
 void hfd_volume_source_validate(const struct hf__json *volume, const char *name, const char *field,
@@ -145,7 +150,7 @@ void hfd_volume_source_validate(const struct hf__json *volume, const char *name,
                                                            s->refused_as ? s->refused_as : s->name),
                                             "may not specify more than 1 volume type");
                 else
-                        validate_source(s, source, name, field, persistent, causes);
+                        validate_source(s, volume, name, field, persistent, causes);
                 /* In a pod also if the source is refused. */
                 if (!persistent && strcmp(s->name, "iscsi") == 0)
                         validate_initiator(source, name, field, false, causes);
