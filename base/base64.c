@@ -69,8 +69,8 @@ static bool is_blank(char c) { return is_line_break(c) || c == ' ' || c == '\t';
 
 /*
  * Reads n bytes of padded standard base64 and skips the bytes for which is_skipped is true. Writes
- * the decoded bytes to data, unless data is NULL. On success *ret_n is the number of decoded bytes.
- * On failure it is the offset of the first bad byte, or n if the text ends too early.
+ * the decoded bytes to data, unless data is NULL. On success *ret_n is the number of decoded bytes,
+ * on failure the offset that Go's decoder reports (base64.h).
  */
 static bool scan_padded(const char *text, size_t n, bool (*is_skipped)(char c), char *data,
                         size_t *ret_n) {
@@ -92,9 +92,17 @@ static bool scan_padded(const char *text, size_t n, bool (*is_skipped)(char c), 
                         break;
                 }
         }
-        bool valid = i == n && (n_digits + n_padding) % 4 == 0;
-        *ret_n = valid ? n_digits * 3 / 4 : i;
-        return valid;
+        bool needs_padding = n_digits % 4 == 2 && n_padding == 1;
+        if (i < n) {
+                *ret_n = needs_padding ? i - 1 : i;
+                return false;
+        }
+        if ((n_digits + n_padding) % 4 != 0) {
+                *ret_n = needs_padding ? n : n - n_digits % 4;
+                return false;
+        }
+        *ret_n = n_digits * 3 / 4;
+        return true;
 }
 
 int hf__base64_decode(const char *text, size_t n, char **ret_data, size_t *ret_n) {

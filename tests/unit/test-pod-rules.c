@@ -526,6 +526,13 @@ static void test_mounts_are_validated(void **state) {
                            "[0].name: Not found: \"\"\n" OF_MOUNTS
                            "[0].mountPath: Required value\n" OF_MOUNTS
                            "[2].mountPath: Invalid value: \"/a\": must be unique\n"},
+                /* A volume with a mistake does not exist for containers. */
+                {"'volumes':[{'name':'v'},{'name':'v','emptyDir':{}},{'name':'w'}],"
+                 "'containers':[" CONTAINER("c", ",'volumeMounts':[{'name':'v','mountPath':'/a'},"
+                                                 "{'name':'w','mountPath':'/b'}]") "]",
+                 "spec.volumes[0]: Required value: must specify a volume type\n"
+                 "spec.volumes[2]: Required value: must specify a volume type\n" OF_MOUNTS
+                 "[1].name: Not found: \"w\"\n"},
                 {MOUNT(",'readOnly':true,'recursiveReadOnly':'IfPossible'"), ""},
                 {MOUNTS("{'name':'v','mountPath':'/a','mountPropagation':'Bidirectional'}",
                         ",'securityContext':{'privileged':true}"),
@@ -571,6 +578,15 @@ static void test_devices_are_validated(void **state) {
                             "[1].name: Invalid value: \"v\": can only use volume source type of "
                             "PersistentVolumeClaim or Ephemeral for block mode\n" OF_DEVICES
                             "[2].name: Not found: \"x\"\n"},
+                {"'volumes':[{'name':'v','persistentVolumeClaim':{}},{'name':'e','emptyDir':{}},"
+                 "{'name':'e'," EPHEMERAL
+                 "}],'containers':[" CONTAINER("c", DEVICES("{'name':'v','devicePath':'/v'},"
+                                                            "{'name':'e','devicePath':'/e'}")) "]",
+                 "spec.volumes[0].persistentVolumeClaim.claimName: Required value\n"
+                 "spec.volumes[2].name: Duplicate value: \"e\"\n" OF_DEVICES
+                 "[0].name: Not found: \"v\"\n" OF_DEVICES
+                 "[1].name: Invalid value: \"e\": can only use volume source type of "
+                 "PersistentVolumeClaim or Ephemeral for block mode\n"},
                 {MOUNTS("", DEVICES("{'name':'p','devicePath':'/p'},{'name':'p','devicePath':'/p'},"
                                     "{'name':'e','devicePath':'/../p'}")),
                  OF_DEVICES "[1].name: Invalid value: \"p\": must be unique\n" OF_DEVICES

@@ -301,7 +301,9 @@ static void test_a_wrong_type_is_named_as_kubernetes_names_it(void **state) {
                 {"{\"metadata\":{\"labels\":{\"a\":1}}}",
                  "json: cannot unmarshal number into Go struct field ObjectMeta.metadata.labels of "
                  "type string"},
-                {"{\"part\":{\"bytes\":\"abc\"}}", "illegal base64 data at input byte 3"},
+                {"{\"part\":{\"bytes\":\"abc\"}}", "illegal base64 data at input byte 0"},
+                {"{\"part\":{\"bytes\":\"admin\"}}", "illegal base64 data at input byte 4"},
+                {"{\"part\":{\"bytes\":\"Zm=v\"}}", "illegal base64 data at input byte 2"},
                 {"{\"share\":1.5}",
                  "json: cannot unmarshal number 1.5 into Go value of type int32"},
         };
@@ -335,7 +337,7 @@ static void test_a_wrong_type_after_a_strategic_patch_has_other_words(void **sta
                 {"{\"data\":{\"a\":1}}", "cannot convert int64 to string"},
                 {"{\"part\":{\"bytes\":1}}", "cannot restore slice from int64"},
                 {"{\"part\":{\"bytes\":\"abc\"}}",
-                 "error decoding from json: illegal base64 data at input byte 3"},
+                 "error decoding from json: illegal base64 data at input byte 0"},
                 {"{\"share\":true}", "json: cannot unmarshal bool into Go value of type int32"},
                 {"{\"when\":7}", "json: cannot unmarshal number into Go value of type string"},
         };

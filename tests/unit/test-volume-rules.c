@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "base/json.h"
+#include "base/json_index.h"
 #include "server/resources/causes.h"
 #include "server/resources/strategies/pod/rules/pod_validation.h"
 #include "server/resources/workloads/workloads.h"
@@ -36,12 +37,12 @@
 /* The rules of one volume of a pod, at the path "v". */
 static void of_pod(const struct hf__json *object, const struct hf__json *old,
                    struct hfd_causes *causes) {
-        hfd_volume_source_validate(object, "v", false, causes);
+        hfd_volume_source_validate(object, hfd_text_of(object, "name"), "v", false, causes);
 }
 
 static void of_volume(const struct hf__json *object, const struct hf__json *old,
                       struct hfd_causes *causes) {
-        hfd_volume_source_validate(object, "v", true, causes);
+        hfd_volume_source_validate(object, "", "v", true, causes);
 }
 
 /* The same for both. */
@@ -260,7 +261,7 @@ static void test_names_of_targets(void **state) {
                 const char *name = i < n_good ? good[i] : bad[i - n_good];
                 assert_int_equal(hf__json_set_string(volume, "iscsi.iqn", name), 0);
                 hfd_causes_init(&causes);
-                hfd_volume_source_validate(volume, "v", false, &causes);
+                hfd_volume_source_validate(volume, "", "v", false, &causes);
                 if ((causes.n == 0) != (i < n_good))
                         fail_msg("%s", name);
         }
@@ -336,9 +337,14 @@ static void test_a_source_of_one_kind_of_volume_is_refused(void **state) {
                  "v.csi.controllerExpandSecretRef.name: Invalid value: \"-\": " SUBDOMAIN
                  "v.csi.controllerExpandSecretRef.namespace: Invalid value: \"-\": " LABEL
                  "v.csi.nodeExpandSecretRef.namespace: Required value\n"},
-                {of_volume, "{'local':{'path':'/a'}}", NULL, NULL},
-                {of_volume, "{'local':{}}", NULL, "v.local.path: Required value\n"},
-                {of_volume, "{'local':{'path':'/..'}}", NULL,
+                {of_volume, "{'local':{'path':'/a'},'nodeAffinity':{}}", NULL, NULL},
+                {of_volume, "{'local':{},'storageos':{}}", NULL,
+                 "v.local.path: Required value\n"
+                 "v.nodeAffinity: Required value: Local volume requires node affinity\n"
+                 "v.storageos: Forbidden: may not specify more than 1 volume type\n"},
+                {of_volume, "{'hostPath':{'path':'/a'},'local':{'path':'/a'}}", NULL,
+                 "v.local: Forbidden: may not specify more than 1 volume type\n"},
+                {of_volume, "{'local':{'path':'/..'},'nodeAffinity':{}}", NULL,
                  "v.local.path: Invalid value: \"/..\": must not contain '..'\n"},
         };
 
@@ -375,7 +381,10 @@ static void test_the_template_of_a_claim_is_refused(void **state) {
 
 static void of_spec(const struct hf__json *object, const struct hf__json *old,
                     struct hfd_causes *causes) {
-        hfd_volumes_validate(object, "spec", causes);
+        struct hf__json_index volumes;
+
+        hfd_volumes_validate(object, "spec", &volumes, causes);
+        hf__json_index_done(&volumes);
 }
 
 static void images(const struct hf__json *object, const struct hf__json *old,
@@ -398,6 +407,26 @@ static void test_volumes_of_a_pod_are_refused(void **state) {
                  "characters if iscsi.initiatorName is specified.\n"},
                 {of_spec, "{'volumes':[{'name':'a','emptyDir':{}},{'name':'a','emptyDir':{}}]}",
                  NULL, "spec.volumes[1].name: Duplicate value: \"a\"\n"},
+                /* The name of a volume with a mistake is free. */
+                {of_spec,
+                 "{'volumes':[{'name':'a'},{'name':'a','emptyDir':{}},{'name':'a','emptyDir':{}},"
+                 "{'name':'b','emptyDir':{}},{'name':'b'}]}",
+                 NULL,
+                 "spec.volumes[0]: Required value: must specify a volume type\n"
+                 "spec.volumes[2].name: Duplicate value: \"a\"\n"
+                 "spec.volumes[4]: Required value: must specify a volume type\n"
+                 "spec.volumes[4].name: Duplicate value: \"b\"\n"},
+                /* A long name of an iSCSI volume stands between the causes of the sources before
+                 * and behind it. */
+                {of_spec,
+                 "{'volumes':[{'name':'" X16 "','nfs':{'server':'s','path':'/'},'iscsi':{"
+                 "'targetPortal':'" X16 X16 X16 "'," IQN ",'initiatorName':''},'fc':{}}]}",
+                 NULL,
+                 "spec.volumes[0].iscsi: Forbidden: may not specify more than 1 volume type\n"
+                 "spec.volumes[0].name: Invalid value: \"" X16
+                 "\": Total length of <volume name>:<iscsi.targetPortal> must be under 64 "
+                 "characters if iscsi.initiatorName is specified.\n"
+                 "spec.volumes[0].fc: Forbidden: may not specify more than 1 volume type\n"},
                 {images, "{'volumes':[{'emptyDir':{}},{'image':{'reference':'r'}}]}", NULL, NULL},
                 {images, "{'volumes':[{'emptyDir':{}},{'image':{}}]}", NULL,
                  "spec.volumes[1].image.reference: Required value\n"},
@@ -454,6 +483,21 @@ static void test_a_volume_is_refused(void **state) {
                  "spec.iscsi.targetportal: Invalid value: \"" X16 X16 X16
                  "\": Total length of <volume name>:<iscsi.targetPortal> must be under 64 "
                  "characters if iscsi.initiatorName is specified.\n"},
+                /* Another rule than in pods: it stands with those of the source, and does not hold
+                 * for a source that is refused. */
+                {hfd_persistent_volume_validate,
+                 VOLUME("'iscsi':{'targetPortal':'" X16 X16 X16
+                        "','initiatorName':'iqn.2001-04.a:b'},'fc':{}"),
+                 NULL,
+                 "spec.iscsi.targetportal: Invalid value: \"" X16 X16 X16
+                 "\": Total length of <volume name>:<iscsi.targetPortal> must be under 64 "
+                 "characters if iscsi.initiatorName is specified.\n"
+                 "spec.iscsi.iqn: Required value\n"
+                 "spec.fc: Forbidden: may not specify more than 1 volume type\n"},
+                {hfd_persistent_volume_validate,
+                 VOLUME(PATH ",'iscsi':{'targetPortal':'" X16 X16 X16
+                             "','initiatorName':'iqn.2001-04.a:b'}"),
+                 NULL, "spec.iscsi: Forbidden: may not specify more than 1 volume type\n"},
                 {hfd_persistent_volume_validate, VOLUME(DRIVEN ",'volumeAttributesClassName':'c'"),
                  NULL, NULL},
                 {hfd_persistent_volume_validate, VOLUME(PATH ",'volumeAttributesClassName':''"),

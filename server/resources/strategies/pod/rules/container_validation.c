@@ -15,7 +15,8 @@
 
 /* The parts of the pod that the rules of one container need. The indexes borrow from the spec. */
 struct pod {
-        struct hf__json_index volumes, containers, init_containers, ephemeral, claims; /* by name */
+        const struct hf__json_index *volumes; /* for hfd_volume_find; borrowed */
+        struct hf__json_index containers, init_containers, ephemeral, claims; /* by name */
         int64_t grace;             /* spec.terminationGracePeriodSeconds */
         bool never_restarts;       /* spec.restartPolicy is Never */
         bool host_users;           /* the pod uses the user namespace of the host */
@@ -81,7 +82,7 @@ static void validate_container(const struct pod *pod, const struct hf__json *con
         validate_ports(hf__json_get(container, "ports"), hfd_field_path(path, field, "ports"),
                        causes);
         hfd_variables_validate(container, field, causes);
-        hfd_mounts_validate(container, &pod->volumes, field, causes);
+        hfd_mounts_validate(container, pod->volumes, field, causes);
         hfd_require_one_of(container, field, "imagePullPolicy", pulls, causes);
         hfd_container_resources_validate(hf__json_get(container, "resources"), &pod->claims,
                                          hfd_field_path(path, field, "resources"), causes);
@@ -238,15 +239,16 @@ static void validate_ephemeral(const struct pod *pod, const struct hf__json *lis
 
 /* done_pod frees the indexes, also after a failure, so all of them are initialized in any case. 0
  * or -ENOMEM. */
-static int init_pod(struct pod *pod, const struct hf__json *spec, struct hfd_causes *causes) {
-        const char *const names[] = {"volumes", "containers", "initContainers",
-                                     "ephemeralContainers", "resourceClaims"};
-        struct hf__json_index *const indexes[] = {&pod->volumes, &pod->containers,
-                                                  &pod->init_containers, &pod->ephemeral,
-                                                  &pod->claims};
+static int init_pod(struct pod *pod, const struct hf__json *spec,
+                    const struct hf__json_index *volumes, struct hfd_causes *causes) {
+        const char *const names[] = {"containers", "initContainers", "ephemeralContainers",
+                                     "resourceClaims"};
+        struct hf__json_index *const indexes[] = {&pod->containers, &pod->init_containers,
+                                                  &pod->ephemeral, &pod->claims};
         int r = 0;
 
-        *pod = (struct pod){.causes = causes,
+        *pod = (struct pod){.volumes = volumes,
+                            .causes = causes,
                             .host_users = hf__json_bool(spec, "hostUsers", true),
                             .never_restarts =
                                     strcmp(hfd_text_of(spec, "restartPolicy"), "Never") == 0};
@@ -259,7 +261,6 @@ static int init_pod(struct pod *pod, const struct hf__json *spec, struct hfd_cau
 }
 
 static void done_pod(struct pod *pod) {
-        hf__json_index_done(&pod->volumes);
         hf__json_index_done(&pod->containers);
         hf__json_index_done(&pod->init_containers);
         hf__json_index_done(&pod->ephemeral);
@@ -267,12 +268,12 @@ static void done_pod(struct pod *pod) {
 }
 
 void hfd_containers_validate(const struct hf__json *spec, const char *field,
-                             struct hfd_causes *causes) {
+                             const struct hf__json_index *volumes, struct hfd_causes *causes) {
         const struct hf__json *containers = hf__json_get(spec, "containers");
         struct pod pod;
         char path[HFD_FIELD_PATH_MAX];
 
-        if (hfd_causes_check(causes, init_pod(&pod, spec, causes))) {
+        if (hfd_causes_check(causes, init_pod(&pod, spec, volumes, causes))) {
                 hfd_field_path(path, field, "containers");
                 if (!hf__json_first(containers))
                         hfd_cause_required(causes, path, "");

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "base/json_index.h"
 #include "server/resources/validation/meta_validation.h"
 
 static const char *const restart_policies[] = {"Always", "OnFailure", "Never", NULL};
@@ -46,12 +47,14 @@ void hfd_pod_spec_validate(const struct hf__json *spec, const char *field,
         static const char *const of_node[] = {"serviceAccountName", "nodeName", NULL},
                                  *const of_classes[] = {"priorityClassName", "runtimeClassName",
                                                         NULL};
+        struct hf__json_index volumes;
         char path[HFD_FIELD_PATH_MAX];
 
-        hfd_volumes_validate(spec, field, causes);
+        hfd_volumes_validate(spec, field, &volumes, causes);
         hfd_device_claims_validate(hf__json_get(spec, "resourceClaims"),
                                    hfd_field_path(path, field, "resourceClaims"), causes);
-        hfd_containers_validate(spec, field, causes);
+        hfd_containers_validate(spec, field, &volumes, causes);
+        hf__json_index_done(&volumes);
         hfd_host_network_validate(spec, field, causes);
         hfd_require_one_of(spec, field, "restartPolicy", restart_policies, causes);
         hfd_require_one_of(spec, field, "dnsPolicy", dns_policies, causes);

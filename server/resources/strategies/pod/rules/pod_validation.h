@@ -30,23 +30,25 @@ void hfd_toleration_validate(const struct hf__json *toleration, const char *fiel
                              struct hfd_causes *causes);
 /* The value of a taint or of a toleration, which has the syntax of the value of a label. */
 void hfd_taint_value_validate(const char *value, const char *field, struct hfd_causes *causes);
-/* volumes/volume_validation.c: spec.volumes */
+/* volumes/volume_validation.c: spec.volumes. Also builds an index of them, in which only
+ * hfd_volume_find finds volumes; it is empty if memory runs out, which the causes say. The caller
+ * calls hf__json_index_done. */
 void hfd_volumes_validate(const struct hf__json *spec, const char *field,
-                          struct hfd_causes *causes);
+                          struct hf__json_index *ret_volumes, struct hfd_causes *causes);
+/* The volume of this name. NULL: there is none without mistakes, so as in kube-apiserver the name
+ * is unknown to containers, and another volume may have it. */
+const struct hf__json *hfd_volume_find(const struct hf__json_index *volumes, const char *name);
 /* A volume with the source `image` must name its image. As in kube-apiserver, templates need not
  * follow this rule. So hfd_pod_spec_validate leaves it out, and the rules of pods call it. */
 void hfd_volume_images_require(const struct hf__json *spec, const char *field,
                                struct hfd_causes *causes);
 /* The source of a volume of a pod or, if persistent, of the spec of a PersistentVolume: exactly one
- * member. field: the path of the volume or the spec */
-void hfd_volume_source_validate(const struct hf__json *volume, const char *field, bool persistent,
-                                struct hfd_causes *causes);
+ * member; and what the source demands of the rest of the spec. name: that of the volume. field: the
+ * path of the volume or the spec */
+void hfd_volume_source_validate(const struct hf__json *volume, const char *name, const char *field,
+                                bool persistent, struct hfd_causes *causes);
 /* Whether a member of the spec of a PersistentVolume is its source. */
 bool hfd_is_persistent_source(const char *name);
-/* The text of a cause if an iSCSI volume has an initiatorName, and its own name and targetPortal
- * are too long together; static storage. NULL = the rule is kept. volume: the name of the volume.
- */
-const char *hfd_initiator_rule(const struct hf__json *iscsi, const char *volume);
 /* volumes/pod_sources.c: whether a segment of the path is "..", with which it could lead out of the
  * volume. */
 bool hfd_has_backsteps(const char *path);
@@ -88,9 +90,10 @@ const struct hf__json *hfd_claim_size(const struct hf__json *spec);
  * cause if there is none. */
 void hfd_access_modes_validate(const struct hf__json *spec, const char *field, const char *required,
                                struct hfd_causes *causes);
-/* container_validation.c: spec.containers, spec.initContainers and spec.ephemeralContainers */
+/* container_validation.c: spec.containers, spec.initContainers and spec.ephemeralContainers.
+ * volumes: of hfd_volumes_validate */
 void hfd_containers_validate(const struct hf__json *spec, const char *field,
-                             struct hfd_causes *causes);
+                             const struct hf__json_index *volumes, struct hfd_causes *causes);
 /* container_resources.c: the resources of a container. claims: an index of the names in
  * spec.resourceClaims */
 void hfd_container_resources_validate(const struct hf__json *resources,

@@ -64,18 +64,9 @@ static bool is_root(const char *path) {
  * name: that of the volume. */
 static void validate_source(const struct hf__json *spec, const char *name, const char *field,
                             struct hfd_causes *causes) {
-        const struct hf__json *iscsi = hf__json_get(spec, "iscsi");
-        const char *why = hfd_initiator_rule(iscsi, name);
         char path[HFD_FIELD_PATH_MAX];
 
-        hfd_volume_source_validate(spec, field, true, causes);
-        /* kube-apiserver misspells this path. */
-        if (why)
-                hfd_cause_invalid_text(causes, hfd_field_path(path, field, "iscsi.targetportal"),
-                                       hfd_text_of(iscsi, "targetPortal"), why);
-        if (hf__json_get(spec, "local") && !hf__json_get(spec, "nodeAffinity"))
-                hfd_cause_required(causes, hfd_field_path(path, field, "nodeAffinity"),
-                                   "Local volume requires node affinity");
+        hfd_volume_source_validate(spec, name, field, true, causes);
         if (is_root(hfd_text_of(hf__json_get(spec, "hostPath"), "path")) &&
             strcmp(hfd_text_of(spec, "persistentVolumeReclaimPolicy"), "Recycle") == 0)
                 hfd_cause_forbidden(causes,

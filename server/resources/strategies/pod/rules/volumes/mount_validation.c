@@ -16,7 +16,7 @@
 
 /* What one container mounts. The indexes borrow from the container and the pod. */
 struct mounts {
-        const struct hf__json_index *volumes;             /* of the pod, by name */
+        const struct hf__json_index *volumes;             /* of the pod; for hfd_volume_find */
         struct hf__json_index names, paths;               /* of volumeMounts */
         struct hf__json_index device_names, device_paths; /* of volumeDevices */
         bool is_privileged;
@@ -84,7 +84,7 @@ static void validate_mount(const struct mounts *mounts, const struct hf__json *m
         hfd_field_path(of_name, field, "name");
         hfd_field_path(of_path, field, "mountPath");
         (void)hfd_require_text(mount, field, "name", mounts->causes);
-        if (!hf__json_index_find(mounts->volumes, name))
+        if (!hfd_volume_find(mounts->volumes, name))
                 hfd_cause_not_found_text(mounts->causes, of_name, name);
         (void)hfd_require_text(mount, field, "mountPath", mounts->causes);
         if (hfd_is_repeated(&mounts->paths, at, position))
@@ -102,7 +102,7 @@ static void validate_mount(const struct mounts *mounts, const struct hf__json *m
 static void validate_device_name(const struct mounts *mounts, const struct hf__json *device,
                                  const char *field, size_t position) {
         const char *name = hfd_text_of(device, "name");
-        const struct hf__json_index_entry *volume = hf__json_index_find(mounts->volumes, name);
+        const struct hf__json *volume = hfd_volume_find(mounts->volumes, name);
         char path[HFD_FIELD_PATH_MAX];
 
         (void)hfd_require_text(device, field, "name", mounts->causes);
@@ -111,8 +111,8 @@ static void validate_device_name(const struct mounts *mounts, const struct hf__j
                 hfd_cause_invalid_text(mounts->causes, path, name, "must be unique");
         if (!volume)
                 hfd_cause_not_found_text(mounts->causes, path, name);
-        else if (!hf__json_get(volume->item, "persistentVolumeClaim") &&
-                 !hf__json_get(volume->item, "ephemeral"))
+        else if (!hf__json_get(volume, "persistentVolumeClaim") &&
+                 !hf__json_get(volume, "ephemeral"))
                 hfd_cause_invalid_text(mounts->causes, path, name,
                                        "can only use volume source type of PersistentVolumeClaim "
                                        "or Ephemeral for block mode");

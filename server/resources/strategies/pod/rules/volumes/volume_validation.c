@@ -98,19 +98,44 @@ bool hfd_is_persistent_source(const char *name) {
         return false;
 }
 
-static void validate_source(const struct source *s, const struct hf__json *source,
+/* ---- one volume ---- */
+
+/* kube-apiserver derives a name from that of an iSCSI volume and from its portal, if the initiator
+ * has a name. It misspells the path in a PersistentVolume. */
+static void validate_initiator(const struct hf__json *iscsi, const char *name, const char *field,
+                               bool persistent, struct hfd_causes *causes) {
+        const char *portal = hfd_text_of(iscsi, "targetPortal");
+        char path[HFD_FIELD_PATH_MAX];
+
+        if (!hf__json_get(iscsi, "initiatorName") ||
+            strlen(name) + 1 + strlen(portal) <= INITIATOR_MAX)
+                return;
+        hfd_field_path(path, field, persistent ? "iscsi.targetportal" : "name");
+        hfd_cause_invalid_text(causes, path, persistent ? portal : name,
+                               "Total length of <volume name>:<iscsi.targetPortal> must be under "
+                               "64 characters if iscsi.initiatorName is specified.");
+}
+
+/* The source s of a volume. */
+static void validate_source(const struct source *s, const struct hf__json *volume, const char *name,
                             const char *field, bool persistent, struct hfd_causes *causes) {
+        const struct hf__json *source = hf__json_get(volume, s->name);
         char path[HFD_FIELD_PATH_MAX];
 
         hfd_field_path(path, field, s->checked_as ? s->checked_as : s->name);
         for (size_t i = 0; i < N_REQUIRED && s->required[i]; i++)
                 (void)hfd_require_text(source, path, s->required[i], causes);
+        if (persistent && strcmp(s->name, "iscsi") == 0)
+                validate_initiator(source, name, field, true, causes);
         if (s->validate)
                 s->validate(source, path, persistent, causes);
+        if (persistent && strcmp(s->name, "local") == 0 && !hf__json_get(volume, "nodeAffinity"))
+                hfd_cause_required(causes, hfd_field_path(path, field, "nodeAffinity"),
+                                   "Local volume requires node affinity");
 }
 
-void hfd_volume_source_validate(const struct hf__json *volume, const char *field, bool persistent,
-                                struct hfd_causes *causes) {
+void hfd_volume_source_validate(const struct hf__json *volume, const char *name, const char *field,
+                                bool persistent, struct hfd_causes *causes) {
         char path[HFD_FIELD_PATH_MAX];
         bool found = false;
 
@@ -126,7 +151,10 @@ void hfd_volume_source_validate(const struct hf__json *volume, const char *field
                                                            s->refused_as ? s->refused_as : s->name),
                                             "may not specify more than 1 volume type");
                 else
-                        validate_source(s, source, field, persistent, causes);
+                        validate_source(s, volume, name, field, persistent, causes);
+                /* In a pod also if the source is refused. */
+                if (!persistent && strcmp(s->name, "iscsi") == 0)
+                        validate_initiator(source, name, field, false, causes);
                 found = true;
         }
         if (!found)
@@ -135,50 +163,38 @@ void hfd_volume_source_validate(const struct hf__json *volume, const char *field
 
 /* ---- volumes of pods ---- */
 
-const char *hfd_initiator_rule(const struct hf__json *iscsi, const char *volume) {
-        bool is_long =
-                strlen(volume) + 1 + strlen(hfd_text_of(iscsi, "targetPortal")) > INITIATOR_MAX;
-
-        return hf__json_get(iscsi, "initiatorName") && is_long
-                       ? "Total length of <volume name>:<iscsi.targetPortal> must be under 64 "
-                         "characters if iscsi.initiatorName is specified."
-                       : NULL;
-}
-
-static void validate_initiator(const struct hf__json *volume, const char *field,
-                               struct hfd_causes *causes) {
-        const char *name = hfd_text_of(volume, "name"),
-                   *why = hfd_initiator_rule(hf__json_get(volume, "iscsi"), name);
-        char path[HFD_FIELD_PATH_MAX];
-
-        if (why)
-                hfd_cause_invalid_text(causes, hfd_field_path(path, field, "name"), name, why);
-}
-
 void hfd_volumes_validate(const struct hf__json *spec, const char *field,
-                          struct hfd_causes *causes) {
+                          struct hf__json_index *ret_volumes, struct hfd_causes *causes) {
         const struct hf__json *volumes = hf__json_get(spec, "volumes");
         char list[HFD_FIELD_PATH_MAX], path[HFD_FIELD_PATH_MAX], name_path[HFD_FIELD_PATH_MAX];
-        struct hf__json_index names;
         size_t i = 0;
 
         hfd_field_path(list, field, "volumes");
-        if (hfd_causes_check(causes, hf__json_index_init(&names, volumes, "name")))
-                for (const struct hf__json *m = hf__json_first(volumes); m; m = hf__json_next(m)) {
-                        const char *name = hfd_text_of(m, "name");
-                        const struct hf__json_index_entry *first =
-                                hf__json_index_find(&names, name);
-                        hfd_field_index(path, list, i);
-                        hfd_volume_source_validate(m, path, false, causes);
-                        validate_initiator(m, path, causes);
-                        hfd_label_name_validate(m, path, "name", causes);
-                        if (*name && first && first->position < i)
-                                hfd_cause_duplicate_text(causes,
-                                                         hfd_field_path(name_path, path, "name"),
-                                                         name);
-                        i++;
-                }
-        hf__json_index_done(&names);
+        if (!hfd_causes_check(causes, hf__json_index_init(ret_volumes, volumes, "name")))
+                return;
+        for (size_t k = 0; k < ret_volumes->n; k++)
+                ret_volumes->entries[k].item = NULL;
+        for (struct hf__json *m = hf__json_first(volumes); m; m = hf__json_next(m)) {
+                const char *name = hfd_text_of(m, "name");
+                struct hf__json_index_entry *first = hf__json_index_find(ret_volumes, name);
+                size_t n = causes->n;
+                hfd_field_index(path, list, i++);
+                hfd_volume_source_validate(m, name, path, false, causes);
+                hfd_label_name_validate(m, path, "name", causes);
+                if (first && first->item)
+                        hfd_cause_duplicate_text(causes, hfd_field_path(name_path, path, "name"),
+                                                 name);
+                /* If no more causes fit, the number stays for a volume with mistakes, too; then
+                 * none that depends on it fits either. */
+                if (first && causes->n == n)
+                        first->item = m;
+        }
+}
+
+const struct hf__json *hfd_volume_find(const struct hf__json_index *volumes, const char *name) {
+        const struct hf__json_index_entry *first = hf__json_index_find(volumes, name);
+
+        return first ? first->item : NULL;
 }
 
 void hfd_volume_images_require(const struct hf__json *spec, const char *field,
