@@ -78,6 +78,10 @@ def test_no_shape_of_a_stored_object_ends_the_server(cluster, kind):
             client.send("PATCH", f"{target}?dryRun=All", {"metadata": {"annotations": {"new": "value"}}}, PATCHES[1])
             client.send("PATCH", f"{target}?dryRun=All", {"metadata": {"ownerReferences": [{"uid": "u", "name": "other"}]}}, PATCHES[2])
             client.send("PATCH", f"{target}?dryRun=All&fieldManager=m", named, PATCHES[3])
+        if "binding" in subresources:
+            bound = {"metadata": {"name": f"o-{i}", "labels": {"new": "label"}, "annotations": {"new": "value"}}, "target": {"kind": "Node", "name": "n"}}
+            client.send("POST", f"{name}/binding?dryRun=All", bound)
+            client.send("POST", f"{name}/eviction?dryRun=All", {"metadata": {"name": f"o-{i}"}})
         client.send("DELETE", f"{name}?dryRun=All", {})
     client.send("DELETE", f"{collection}?dryRun=All", {})
     assert api.alive()
