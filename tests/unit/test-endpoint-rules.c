@@ -163,6 +163,94 @@ static void test_a_slice_of_domains_has_full_ones(void **state) {
         CHECK(cases);
 }
 
+/* ---- hints and ports ---- */
+
+#define NO_NAME                                                                                    \
+        "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and "  \
+        "end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex "  \
+        "used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')\n"
+#define NO_VALUE                                                                                   \
+        "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' "   \
+        "or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or "      \
+        "'my_value',  or '12345', regex used for validation is "                                   \
+        "'(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')\n"
+
+static void test_an_endpoint_has_hints(void **state) {
+#define HINTED(zones, nodes)                                                                       \
+        "{'addressType':'IPv4','endpoints':[{'addresses':['10.0.0.1'],'hints':{'forZones':[" zones \
+        "],'forNodes':[" nodes "]}}]}"
+#define HINT(name)   "{'name':'" name "'}"
+#define FOUR(prefix) HINT(prefix "1") "," HINT(prefix "2") "," HINT(prefix "3") "," HINT(prefix "4")
+#define ZONE         "endpoints[0].hints.forZones"
+#define NODE         "endpoints[0].hints.forNodes"
+        static const struct rule_case cases[] = {
+                {hfd_endpoint_slice_validate, HINTED(FOUR("A_") "," FOUR("b."), FOUR("a")), NULL,
+                 NULL},
+                {hfd_endpoint_slice_validate, HINTED(HINT(""), ""), NULL, NULL},
+                {hfd_endpoint_slice_validate, HINTED(HINT("-") "," HINT("-"), HINT("n-")), NULL,
+                 ZONE "[0].name: Invalid value: \"-\": " NO_VALUE ZONE
+                      "[1].name: Duplicate value: \"-\"\n" ZONE
+                      "[1].name: Invalid value: \"-\": " NO_VALUE NODE
+                      "[0].name: Invalid value: \"n-\": " SUBDOMAIN},
+                {hfd_endpoint_slice_validate, HINTED(HINT(X64 "-"), ""), NULL,
+                 ZONE "[0].name: Invalid value: \"" X64 "-\": must be no more than 63 bytes\n" ZONE
+                      "[0].name: Invalid value: \"" X64 "-\": " NO_VALUE},
+                {hfd_endpoint_slice_validate,
+                 HINTED("", HINT("a") "," HINT("b") "," HINT("a") "," HINT("b")), NULL,
+                 NODE "[2].name: Duplicate value: \"a\"\n" NODE
+                      "[3].name: Duplicate value: \"b\"\n"},
+                {hfd_endpoint_slice_validate, HINTED("{},{}", "{}"), NULL,
+                 ZONE "[1].name: Duplicate value: \"\"\n" NODE
+                      "[0].name: Invalid value: \"\": " SUBDOMAIN},
+                /* With too many zones no name is checked, nor are the nodes. */
+                {hfd_endpoint_slice_validate,
+                 HINTED(FOUR("-") "," FOUR("a") "," HINT("b"), HINT("-")), NULL,
+                 ZONE ": Too many: 9: must have at most 8 items\n"},
+                {hfd_endpoint_slice_validate,
+                 HINTED(HINT("-"), FOUR("-") "," FOUR("a") "," HINT("b")), NULL,
+                 ZONE "[0].name: Invalid value: \"-\": " NO_VALUE NODE
+                      ": Too many: 9: must have at most 8 items\n"},
+        };
+
+        CHECK(cases);
+}
+
+static void test_a_port_has_a_protocol(void **state) {
+#define PORTS(members)  "{'addressType':'IPv4','ports':[{" members "}]}"
+#define SUBSET_PORTS(p) "{'subsets':[{'addresses':[{'ip':'10.0.0.1'}],'ports':[" p "]}]}"
+        static const struct rule_case cases[] = {
+                {hfd_endpoint_slice_validate,
+                 PORTS("'name':'a','protocol':'UDP','appProtocol':'example.com/A_b'"), NULL, NULL},
+                {hfd_endpoint_slice_validate, PORTS("'protocol':''"), NULL,
+                 "ports[0].protocol: Unsupported value: \"\": supported values: \"SCTP\", "
+                 "\"TCP\", \"UDP\"\n"},
+                {hfd_endpoint_slice_validate, PORTS("'protocol':'TCP','appProtocol':''"), NULL,
+                 "ports[0].appProtocol: Invalid value: \"\": name part must be non-empty\n"
+                 "ports[0].appProtocol: Invalid value: \"\": " NO_NAME},
+                {hfd_endpoint_slice_validate, PORTS("'protocol':'X','appProtocol':'/a'"), NULL,
+                 "ports[0].protocol: Unsupported value: \"X\": supported values: \"SCTP\", "
+                 "\"TCP\", \"UDP\"\n"
+                 "ports[0].appProtocol: Invalid value: \"/a\": prefix part must be non-empty\n"},
+                {hfd_endpoint_slice_validate, PORTS("'name':'" X64 "','protocol':'TCP'"), NULL,
+                 "ports[0].name: Invalid value: \"" X64 "\": must be no more than 63 bytes\n"},
+                {hfd_endpoints_validate,
+                 SUBSET_PORTS("{'port':1,'protocol':'TCP','appProtocol':'kubernetes.io/h2c'}"),
+                 NULL, NULL},
+                {hfd_endpoints_validate, SUBSET_PORTS("{'port':1,'protocol':'','appProtocol':'-'}"),
+                 NULL,
+                 "subsets[0].ports[0].protocol: Required value\n"
+                 "subsets[0].ports[0].appProtocol: Invalid value: \"-\": " NO_NAME},
+                {hfd_service_validate,
+                 "{'spec':{'type':'ClusterIP','sessionAffinity':'None','ports':[{'port':1,"
+                 "'targetPort':1,'protocol':'TCP','appProtocol':''}]}}",
+                 NULL,
+                 "spec.ports[0].appProtocol: Invalid value: \"\": name part must be non-empty\n"
+                 "spec.ports[0].appProtocol: Invalid value: \"\": " NO_NAME},
+        };
+
+        CHECK(cases);
+}
+
 /* ---- order, and what an update keeps ---- */
 
 static void test_causes_have_the_order_of_kubernetes(void **state) {
@@ -220,6 +308,8 @@ int main(void) {
                 cmocka_unit_test(test_an_address_of_a_special_range_is_refused),
                 cmocka_unit_test(test_a_slice_has_addresses_of_its_type),
                 cmocka_unit_test(test_a_slice_of_domains_has_full_ones),
+                cmocka_unit_test(test_an_endpoint_has_hints),
+                cmocka_unit_test(test_a_port_has_a_protocol),
                 cmocka_unit_test(test_causes_have_the_order_of_kubernetes),
                 cmocka_unit_test(test_endpoints_that_are_kept_are_not_refused),
         };

@@ -15,6 +15,7 @@
 #include "base/json.h"
 #include "base/json_index.h"
 #include "server/resources/strategies/pod/rules/pod_validation.h"
+#include "server/resources/validation/meta_validation.h"
 #include "server/resources/validation/names.h"
 #include "server/resources/workloads/addresses.h"
 #include "server/resources/workloads/workloads.h"
@@ -23,6 +24,7 @@
 #define ENDPOINTS_MAX 1000
 #define ADDRESSES_MAX 100 /* of one endpoint */
 #define PORTS_MAX     20000
+#define HINTS_MAX     8 /* zones of one endpoint, and nodes */
 
 /* ---- addresses ---- */
 
@@ -132,9 +134,48 @@ static void validate_address(const char *address, const char *type, const char *
         refuse_special(address, path, causes);
 }
 
+static void validate_zone(const char *name, const char *field, struct hfd_causes *causes) {
+        if (strlen(name) > HFD_LABEL_VALUE_MAX)
+                hfd_cause_invalid_text(causes, field, name, "must be no more than 63 bytes");
+        if (*name && !hfd_is_name_text(name))
+                hfd_cause_invalid_text(causes, field, name, hfd_label_value_rule);
+}
+
+/* An absent name counts as "". */
+static bool is_repeated(const struct hf__json *first, const struct hf__json *hint) {
+        while (first != hint && strcmp(hfd_text_of(first, "name"), hfd_text_of(hint, "name")) != 0)
+                first = hf__json_next(first);
+        return first != hint;
+}
+
+/* The zones or the nodes that should use an endpoint. validate: checks a name. Returns false if
+ * there are too many. */
+static bool validate_hint_list(const struct hf__json *hints, const char *field, const char *list,
+                               void (*validate)(const char *name, const char *field,
+                                                struct hfd_causes *causes),
+                               struct hfd_causes *causes) {
+        const struct hf__json *first = hf__json_first(hf__json_get(hints, list));
+        size_t n = hf__json_count(hf__json_get(hints, list)), i = 0;
+        char path[HFD_FIELD_PATH_MAX], element[HFD_FIELD_PATH_MAX], member[HFD_FIELD_PATH_MAX];
+
+        hfd_field_path(path, field, list);
+        if (n > HINTS_MAX) {
+                hfd_cause_too_many(causes, path, n, HINTS_MAX);
+                return false;
+        }
+        for (const struct hf__json *m = first; m; m = hf__json_next(m)) {
+                hfd_field_path(member, hfd_field_index(element, path, i++), "name");
+                if (is_repeated(first, m))
+                        hfd_cause_duplicate_text(causes, member, hfd_text_of(m, "name"));
+                validate(hfd_text_of(m, "name"), member, causes);
+        }
+        return true;
+}
+
 static void validate_endpoint(const struct hf__json *endpoint, const char *type, const char *field,
                               struct hfd_causes *causes) {
-        const struct hf__json *addresses = hf__json_get(endpoint, "addresses");
+        const struct hf__json *addresses = hf__json_get(endpoint, "addresses"),
+                              *hints = hf__json_get(endpoint, "hints");
         size_t n = hf__json_count(addresses), i = 0;
         char path[HFD_FIELD_PATH_MAX];
 
@@ -148,10 +189,13 @@ static void validate_endpoint(const struct hf__json *endpoint, const char *type,
         if (hf__json_get(endpoint, "nodeName"))
                 hfd_subdomain_validate(hfd_text_of(endpoint, "nodeName"),
                                        hfd_field_path(path, field, "nodeName"), causes);
-        if (hf__json_get(endpoint, "hostname") &&
-            !hfd_is_dns_label(hfd_text_of(endpoint, "hostname")))
-                hfd_cause_invalid_text(causes, hfd_field_path(path, field, "hostname"),
-                                       hfd_text_of(endpoint, "hostname"), hfd_dns_label_rule);
+        if (hf__json_get(endpoint, "hostname"))
+                hfd_dns_label_validate(hfd_text_of(endpoint, "hostname"),
+                                       hfd_field_path(path, field, "hostname"), causes);
+        hfd_field_path(path, field, "hints");
+        /* As in Kubernetes, with too many zones the nodes are not checked. */
+        if (validate_hint_list(hints, path, "forZones", validate_zone, causes))
+                (void)validate_hint_list(hints, path, "forNodes", hfd_subdomain_validate, causes);
 }
 
 static void validate_endpoints(const struct hf__json *endpoints, const char *type,
@@ -167,12 +211,42 @@ static void validate_endpoints(const struct hf__json *endpoints, const char *typ
                 validate_endpoint(m, type, hfd_field_index(path, "endpoints", i++), causes);
 }
 
-/* ---- ports of slices ---- */
+/* ---- ports ---- */
 
-/* The names of ports are unique; "" is a name, too, so at most one port has no name. */
-static void validate_ports(const struct hf__json *ports, struct hfd_causes *causes) {
-        static const char *const protocols[] = {"SCTP", "TCP", "UDP", NULL};
+static const char *const protocols[] = {"SCTP", "TCP", "UDP", NULL};
+
+/* field: the path of the port. */
+static void validate_app_protocol(const struct hf__json *port, const char *field,
+                                  struct hfd_causes *causes) {
+        char path[HFD_FIELD_PATH_MAX];
+
+        if (hf__json_get(port, "appProtocol"))
+                hfd_qualified_name_validate(hfd_text_of(port, "appProtocol"),
+                                            hfd_field_path(path, field, "appProtocol"), causes);
+}
+
+/* names: an index of those of all ports. The names are unique; "" is a name, too, so at most one
+ * port has no name. */
+static void validate_port(const struct hf__json *port, const struct hf__json_index *names,
+                          size_t position, struct hfd_causes *causes) {
+        const char *name = hfd_text_of(port, "name");
         char path[HFD_FIELD_PATH_MAX], member[HFD_FIELD_PATH_MAX];
+
+        hfd_field_path(member, hfd_field_index(path, "ports", position), "name");
+        if (*name)
+                hfd_dns_label_validate(name, member, causes);
+        if (hfd_is_repeated(names, name, position))
+                hfd_cause_duplicate_text(causes, member, name);
+        hfd_field_path(member, path, "protocol");
+        if (hf__json_get(port, "protocol"))
+                hfd_refuse_others(hfd_text_of(port, "protocol"), member, protocols, causes);
+        else
+                hfd_cause_required(causes, member, "");
+        validate_app_protocol(port, path, causes);
+}
+
+/* Those of a slice. */
+static void validate_ports(const struct hf__json *ports, struct hfd_causes *causes) {
         size_t n = hf__json_count(ports), i = 0;
         struct hf__json_index names;
 
@@ -181,23 +255,12 @@ static void validate_ports(const struct hf__json *ports, struct hfd_causes *caus
                 return;
         }
         if (hfd_causes_check(causes, hf__json_index_init(&names, ports, "name")))
-                for (const struct hf__json *m = hf__json_first(ports); m; m = hf__json_next(m)) {
-                        const char *name = hfd_text_of(m, "name");
-                        const struct hf__json_index_entry *first =
-                                hf__json_index_find(&names, name);
-                        hfd_field_index(path, "ports", i);
-                        if (*name && !hfd_is_dns_label(name))
-                                hfd_cause_invalid_text(causes, hfd_field_path(member, path, "name"),
-                                                       name, hfd_dns_label_rule);
-                        if (first && first->position < i)
-                                hfd_cause_duplicate_text(causes,
-                                                         hfd_field_path(member, path, "name"),
-                                                         name);
-                        hfd_require_one_of(m, path, "protocol", protocols, causes);
-                        i++;
-                }
+                for (const struct hf__json *m = hf__json_first(ports); m; m = hf__json_next(m))
+                        validate_port(m, &names, i++, causes);
         hf__json_index_done(&names);
 }
+
+/* ---- EndpointSlices ---- */
 
 static void validate_address_type(const char *type, struct hfd_causes *causes) {
         static const char field[] = "addressType";
@@ -258,7 +321,6 @@ static void validate_addresses(const struct hf__json *subset, const char *field,
 /* Ports need names if there are several, so that clients can tell them apart. */
 static void validate_subset_ports(const struct hf__json *ports, const char *field,
                                   struct hfd_causes *causes) {
-        static const char *const protocols[] = {"SCTP", "TCP", "UDP", NULL};
         char path[HFD_FIELD_PATH_MAX], member[HFD_FIELD_PATH_MAX];
         bool several = hf__json_first(ports) && hf__json_next(hf__json_first(ports));
         size_t i = 0;
@@ -270,6 +332,7 @@ static void validate_subset_ports(const struct hf__json *ports, const char *fiel
                 hfd_port_validate(hf__json_get(m, "port"), hfd_field_path(member, path, "port"),
                                   causes);
                 hfd_require_one_of(m, path, "protocol", protocols, causes);
+                validate_app_protocol(m, path, causes);
         }
 }
 
