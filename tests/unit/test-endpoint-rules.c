@@ -303,6 +303,60 @@ static void test_endpoints_that_are_kept_are_not_refused(void **state) {
         CHECK(cases);
 }
 
+/* ---- what was stored in v1beta1 ---- */
+
+static void test_clients_do_not_write_the_topology(void **state) {
+#define ENDPOINT(more) "{'addresses':['10.0.0.1'],'conditions':{}" more "}"
+#define ON(node)       ",'deprecatedTopology':{'kubernetes.io/hostname':'" node "','zone':'z'}"
+        static const struct {
+                const char *old, *sent, *kept; /* lists of endpoints; old NULL: a create */
+        } cases[] = {
+                {NULL, ENDPOINT(",'zone':'a'"), ENDPOINT(",'zone':'a'")},
+                {NULL, ENDPOINT(ON("n")) "," ENDPOINT(""), ENDPOINT("") "," ENDPOINT("")},
+                {ENDPOINT(""), ENDPOINT(ON("n")), ENDPOINT("")},
+                {ENDPOINT(ON("n")), ENDPOINT(ON("n")), ENDPOINT(ON("n"))},
+                {ENDPOINT(ON("n")), ENDPOINT(""), ENDPOINT("")},
+                /* An endpoint changes, and the others keep their nodes. */
+                {ENDPOINT(ON("n")), ENDPOINT(ON("n")) "," ENDPOINT(ON("m")),
+                 ENDPOINT(",'nodeName':'n'") "," ENDPOINT("")},
+                {ENDPOINT(ON("n")), ENDPOINT(ON("n") ",'nodeName':'m'"),
+                 ENDPOINT(",'nodeName':'m'")},
+                {ENDPOINT(ON("-")), ENDPOINT(ON("-")) "," ENDPOINT(""),
+                 ENDPOINT("") "," ENDPOINT("")},
+        };
+        char text[600];
+
+        for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+                struct hf__json *old = NULL, *sent, *kept;
+                (void)snprintf(text, sizeof text, "{'endpoints':[%s]}",
+                               cases[i].old ? cases[i].old : "");
+                if (cases[i].old)
+                        old = parse_quoted_json(text);
+                (void)snprintf(text, sizeof text, "{'endpoints':[%s]}", cases[i].sent);
+                sent = parse_quoted_json(text);
+                (void)snprintf(text, sizeof text, "{'endpoints':[%s]}", cases[i].kept);
+                kept = parse_quoted_json(text);
+                for (int k = 0; k < 2; k++) {
+                        assert_int_equal(hfd_endpoint_slice_prepare(sent, old), 0);
+                        if (!hf__json_equal(sent, kept))
+                                fail_msg("%s", cases[i].sent);
+                }
+                hf__json_free(old);
+                hf__json_free(sent);
+                hf__json_free(kept);
+        }
+}
+
+static void test_a_stored_topology_stays(void **state) {
+        struct hf__json *stored = parse_quoted_json("{'endpoints':[" ENDPOINT(ON("n")) "]}"),
+                        *was = hf__json_dup(stored);
+
+        assert_int_equal(hfd_endpoint_slice_prepare(stored, stored), 0);
+        assert_true(hf__json_equal(stored, was));
+        hf__json_free(stored);
+        hf__json_free(was);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_an_address_of_a_special_range_is_refused),
@@ -312,6 +366,8 @@ int main(void) {
                 cmocka_unit_test(test_a_port_has_a_protocol),
                 cmocka_unit_test(test_causes_have_the_order_of_kubernetes),
                 cmocka_unit_test(test_endpoints_that_are_kept_are_not_refused),
+                cmocka_unit_test(test_clients_do_not_write_the_topology),
+                cmocka_unit_test(test_a_stored_topology_stays),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }
