@@ -231,6 +231,10 @@ static void test_a_port_has_a_protocol(void **state) {
                  "ports[0].protocol: Unsupported value: \"X\": supported values: \"SCTP\", "
                  "\"TCP\", \"UDP\"\n"
                  "ports[0].appProtocol: Invalid value: \"/a\": prefix part must be non-empty\n"},
+                {hfd_endpoint_slice_validate, PORTS("'name':'a.b','protocol':'TCP'"), NULL,
+                 "ports[0].name: Invalid value: \"a.b\": must not contain dots\n"},
+                {hfd_endpoint_slice_validate, PORTS("'name':'.b','protocol':'TCP'"), NULL,
+                 "ports[0].name: Invalid value: \".b\": " LABEL},
                 {hfd_endpoint_slice_validate, PORTS("'name':'" X64 "','protocol':'TCP'"), NULL,
                  "ports[0].name: Invalid value: \"" X64 "\": must be no more than 63 bytes\n"},
                 {hfd_endpoints_validate,
