@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The metadata of a write to a subresource comes from the store, where another program may have put
- * values of any type. */
+/* The rules of metadata. Those of a write to a subresource come from the store, where another
+ * program may have put values of any type. */
 #undef NDEBUG
 #include <setjmp.h>
 #include <stdarg.h>
@@ -18,6 +18,11 @@
 static void of_configmap(const struct hf__json *object, const struct hf__json *old,
                          struct hfd_causes *causes) {
         hfd_meta_validate(hfd_resource_find("", "v1", "configmaps"), object, old, causes);
+}
+
+static void of_namespace(const struct hf__json *object, const struct hf__json *old,
+                         struct hfd_causes *causes) {
+        hfd_meta_validate(hfd_resource_find("", "v1", "namespaces"), object, old, causes);
 }
 
 #define META(members) "{'metadata':{" members "}}"
@@ -50,9 +55,23 @@ static void test_stored_metadata_may_have_any_form(void **state) {
         check_rule_cases(cases, sizeof cases / sizeof cases[0]);
 }
 
+static void test_a_name_says_that_it_has_dots(void **state) {
+        static const struct rule_case cases[] = {
+                {of_configmap, META("'name':'a.b','namespace':'n'"), NULL, NULL},
+                {of_configmap, META("'name':'a','namespace':'n.s'"), NULL,
+                 "metadata.namespace: Invalid value: \"n.s\": must not contain dots\n"},
+                {of_namespace, META("'name':'a-b'"), NULL, NULL},
+                {of_namespace, META("'name':'a.b'"), NULL,
+                 "metadata.name: Invalid value: \"a.b\": must not contain dots\n"},
+        };
+
+        check_rule_cases(cases, sizeof cases / sizeof cases[0]);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_stored_metadata_may_have_any_form),
+                cmocka_unit_test(test_a_name_says_that_it_has_dots),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

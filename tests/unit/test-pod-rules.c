@@ -332,7 +332,7 @@ static void test_affinities_to_pods_are_validated(void **state) {
                  NEAR ".labelSelector.matchLabels: Invalid value: \"a b\": " QUALIFIED NEAR
                       ".namespaceSelector.matchExpressions[0].values: Required value: must be "
                       "specified when `operator` is 'In' or 'NotIn'\n" NEAR
-                      ".namespace: Invalid value: \"b.c\": " LABEL NEAR
+                      ".namespace: Invalid value: \"b.c\": must not contain dots\n" NEAR
                       ".namespace: Invalid value: \"\": " LABEL NEAR
                       ".topologyKey: Required value: can not be empty\n" NEAR
                       ".topologyKey: Invalid value: \"\": name part must be non-empty\n" NEAR

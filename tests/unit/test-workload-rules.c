@@ -176,7 +176,7 @@ static void test_a_part_that_is_kept_is_not_refused(void **state) {
                 {hfd_endpoint_slice_validate, SLICE("IPv4", "", "127.0.0.1"),
                  SLICE("IPv4", PORT, "127.0.0.1"), 1},
                 {hfd_endpoint_slice_validate, SLICE("IPv4", PORT, "10.0.0.1"),
-                 SLICE("IPv6", PORT, "10.0.0.1"), 2},
+                 SLICE("IPv6", PORT, "10.0.0.1"), 1},
                 {hfd_ingress_class_validate,
                  "{'spec':{'controller':'a','parameters':{'kind':'K'}}}",
                  "{'spec':{'controller':'a','parameters':{'kind':'K','scope':'Cluster'}}}", 0},

@@ -78,10 +78,8 @@ static void validate_scheduling(const struct hf__json *object, struct hfd_causes
 static void validate_handler(const char *handler, struct hfd_causes *causes) {
         if (!*handler)
                 hfd_cause_required(causes, "handler", "");
-        else if (strlen(handler) > HFD_DNS_LABEL_MAX)
-                hfd_cause_invalid_text(causes, "handler", handler, "must be no more than 63 bytes");
-        else if (!hfd_is_dns_label(handler))
-                hfd_cause_invalid_text(causes, "handler", handler, hfd_dns_label_rule);
+        else if (hfd_dns_label_fault(handler))
+                hfd_cause_invalid_text(causes, "handler", handler, hfd_dns_label_fault(handler));
 }
 
 /* A part that an update does not change is not checked: it may be older than its rules. */

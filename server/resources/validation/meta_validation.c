@@ -49,7 +49,7 @@ static const char *broken_name_rule(const struct hfd_resource *resource, const c
         if (resource->name_is_segment)
                 return broken_segment_rule(name);
         if (resource->name_is_label)
-                return hfd_is_dns_label(name) ? NULL : hfd_dns_label_rule;
+                return hfd_dns_label_fault(name);
         return hfd_is_dns_subdomain(name) ? NULL : hfd_dns_subdomain_rule;
 }
 
@@ -114,8 +114,8 @@ static void validate_namespace(const struct hf__json *object, struct hfd_causes 
 
         if (!ns || !*ns)
                 hfd_cause_required(causes, "metadata.namespace", "");
-        else if (!hfd_is_dns_label(ns))
-                hfd_cause_invalid_text(causes, "metadata.namespace", ns, hfd_dns_label_rule);
+        else if (hfd_dns_label_fault(ns))
+                hfd_cause_invalid_text(causes, "metadata.namespace", ns, hfd_dns_label_fault(ns));
 }
 
 /* ---- labels, annotations, owners, finalizers ---- */

@@ -70,6 +70,14 @@ bool hfd_is_dns_label(const char *text) {
         return strlen(text) <= HFD_DNS_LABEL_MAX && is_dns_labels(text, false);
 }
 
+const char *hfd_dns_label_fault(const char *text) {
+        if (strlen(text) > HFD_DNS_LABEL_MAX)
+                return "must be no more than 63 bytes";
+        if (is_dns_labels(text, false))
+                return NULL;
+        return is_dns_labels(text, true) ? "must not contain dots" : hfd_dns_label_rule;
+}
+
 bool hfd_is_dns1035_label(const char *text) {
         return hfd_is_dns_label(text) && *text >= 'a' && *text <= 'z';
 }

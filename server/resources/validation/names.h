@@ -12,6 +12,8 @@
 
 /* "my-name": lower-case letters, digits and '-', at most 63 bytes. */
 bool hfd_is_dns_label(const char *text);
+/* Why the text is no DNS label, in Kubernetes' words; NULL: it is one. Static storage. */
+const char *hfd_dns_label_fault(const char *text);
 /* "my-name": a DNS label that begins with a letter. */
 bool hfd_is_dns1035_label(const char *text);
 /* "my.name": parts joined by dots, at most 253 bytes in all. As in Kubernetes, a part has the

@@ -6,6 +6,7 @@
  * kube-apiserver 1.36 refuses them in new objects, and so do the functions here that take causes.
  * Each of these adds a cause for a mistake. field: the path of the text. Pure. Thread: any.
  */
+#include <netinet/in.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -28,5 +29,9 @@ bool hfd_cidr_validate(const char *text, const char *field, struct hfd_cidr *ret
 bool hfd_cidr_validate_canonical(const char *text, const char *field, struct hfd_cidr *ret_cidr,
                                  struct hfd_causes *causes);
 
+/* Parses an address alone, also in the forms that programs understand differently. As in Go, an
+ * IPv4 address becomes the IPv6 address that has it within (::ffff:10.0.0.1). False: the text is no
+ * address. */
+bool hfd_address_parse(const char *text, struct in6_addr *ret_address);
 /* An address alone, in the canonical form (pod_validation.h has hfd_address_validate). */
 void hfd_address_validate_canonical(const char *text, const char *field, struct hfd_causes *causes);

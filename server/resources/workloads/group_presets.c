@@ -9,14 +9,19 @@
  * Invariant: an object that has its defaults is not changed again. Otherwise an update that changes
  * nothing would make a new version.
  */
+#include <errno.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/cleanup.h"
 #include "base/json.h"
+#include "base/json_index.h"
 #include "server/resources/strategies/pod/pod_defaults.h"
+#include "server/resources/validation/names.h"
 #include "server/resources/workloads/presets.h"
 #include "server/resources/workloads/workloads.h"
+#include "server/schema/equal.h"
 
 /* ---- apps ---- */
 
@@ -324,13 +329,90 @@ int hfd_network_policy_prepare(struct hf__json *object, const struct hf__json *o
         return hfd_presets_set(object, &types, 1);
 }
 
+/* ---- discovery ---- */
+
+static const char topology[] = "deprecatedTopology";
+
+/* The name of the node in the topology of an endpoint; NULL: it has none. */
+static const char *node_of(const struct hf__json *endpoint) {
+        return hf__json_text(
+                hf__json_get(hf__json_get(endpoint, topology), "kubernetes.io/hostname"));
+}
+
+static bool has_topology(const struct hf__json *endpoints) {
+        const struct hf__json *m = hf__json_first(endpoints);
+
+        while (m && !hf__json_get(m, topology))
+                m = hf__json_next(m);
+        return m;
+}
+
+static int list_nodes(const struct hf__json *endpoints, struct hf__json *nodes) {
+        int r = 0;
+
+        for (const struct hf__json *m = hf__json_first(endpoints); m && r == 0;
+             m = hf__json_next(m))
+                if (node_of(m))
+                        r = hf__json_append_string(nodes, node_of(m));
+        return r;
+}
+
+/* An endpoint keeps the node that its topology names, as its nodeName, if the old endpoints have
+ * the node in a topology too. old_nodes: an index of those. 0 or -ENOMEM. */
+static int replace_topology(struct hf__json *endpoints, const struct hf__json_index *old_nodes) {
+        int r = 0;
+
+        for (struct hf__json *m = hf__json_first(endpoints); m && r == 0; m = hf__json_next(m)) {
+                const char *node = node_of(m);
+                if (node && !hf__json_get(m, "nodeName") && hfd_is_dns_subdomain(node) &&
+                    hf__json_index_find(old_nodes, node))
+                        r = hf__json_put_string(m, "nodeName", node);
+                if (r == 0)
+                        hf__json_drop(m, topology);
+        }
+        return r;
+}
+
+/* The topology of endpoints is a member of v1beta1. As in Kubernetes, a client of v1 cannot write
+ * it, but endpoints that were stored with one keep it until an update changes an endpoint. 0 or
+ * -ENOMEM. */
+static int drop_topology(struct hf__json *object, const struct hf__json *old) {
+        HF__CLEANUP(hf__json_cleanup) struct hf__json *nodes = NULL;
+        struct hf__json *endpoints = hf__json_get(object, "endpoints");
+        struct hf__json_index old_nodes;
+        bool is_kept = false;
+        int r = 0;
+
+        if (object == old || !has_topology(endpoints))
+                return 0;
+        if (old)
+                r = hfd_schema_are_members_equal(&hfd_endpoint_slice_schema, object, old,
+                                                 "endpoints", &is_kept);
+        if (r != 0 || is_kept)
+                return r;
+        nodes = hf__json_array();
+        if (!nodes)
+                return -ENOMEM;
+        r = list_nodes(hf__json_get(old, "endpoints"), nodes);
+        if (r == 0)
+                r = hf__json_index_init(&old_nodes, nodes, NULL);
+        if (r != 0)
+                return r;
+        r = replace_topology(endpoints, &old_nodes);
+        hf__json_index_done(&old_nodes);
+        return r;
+}
+
 int hfd_endpoint_slice_prepare(struct hf__json *object, const struct hf__json *old) {
         static const struct hfd_preset presets[] = {{"ports[]", "name", "\"\"", NULL},
                                                     {"ports[]", "protocol", "\"TCP\"", NULL},
                                                     {"endpoints[]", "conditions", "{}", NULL}};
+        int r = hfd_presets_set(object, presets, HFD_N_PRESETS(presets));
 
-        return hfd_presets_set(object, presets, HFD_N_PRESETS(presets));
+        return r == 0 ? drop_topology(object, old) : r;
 }
+
+/* ---- storage ---- */
 
 int hfd_storage_class_prepare(struct hf__json *object, const struct hf__json *old) {
         static const struct hfd_preset presets[] = {{"", "reclaimPolicy", "\"Delete\"", NULL},

@@ -80,8 +80,8 @@ static void validate_account(const struct hf__json *account, const char *field,
         (void)snprintf(path, sizeof path, "%.100s.serviceAccount.namespace", field);
         if (!*ns)
                 hfd_cause_required(causes, path, "must specify namespace for service account");
-        else if (!hfd_is_dns_label(ns))
-                hfd_cause_invalid_text(causes, path, ns, hfd_dns_label_rule);
+        else if (hfd_dns_label_fault(ns))
+                hfd_cause_invalid_text(causes, path, ns, hfd_dns_label_fault(ns));
 }
 
 /* Each kind has a member of its own, with a name in it. A member of another kind would be ignored
@@ -225,12 +225,13 @@ static void validate_namespaces(const struct hf__json *rule, const char *field,
                 return;
         for (const struct hf__json *m = hf__json_first(hf__json_get(rule, "namespaces")); m;
              m = hf__json_next(m), i++) {
-                if (hfd_is_dns_label(hf__json_text(m)))
+                const char *fault = hfd_dns_label_fault(hf__json_text(m));
+                if (!fault)
                         continue;
                 (void)snprintf(path, sizeof path, "%.120s.namespaces[%zu]", field, i);
                 (void)snprintf(detail, sizeof detail,
                                "each member of this list must be '*' or a DNS-1123 label; %s",
-                               hfd_dns_label_rule);
+                               fault);
                 hfd_cause_invalid_text(causes, path, hf__json_text(m), detail);
         }
 }

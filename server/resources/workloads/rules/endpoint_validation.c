@@ -7,96 +7,177 @@
  * are not checked any more. A part that an update does not change is not checked: it may have been
  * stored before the rules existed.
  */
-#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/json.h"
 #include "base/json_index.h"
-#include "server/resources/custom/schema/formats/formats.h"
 #include "server/resources/strategies/pod/rules/pod_validation.h"
+#include "server/resources/validation/meta_validation.h"
 #include "server/resources/validation/names.h"
+#include "server/resources/workloads/addresses.h"
 #include "server/resources/workloads/workloads.h"
 
 /* Kubernetes' limits for one EndpointSlice. */
 #define ENDPOINTS_MAX 1000
 #define ADDRESSES_MAX 100 /* of one endpoint */
 #define PORTS_MAX     20000
+#define HINTS_MAX     8 /* zones of one endpoint, and nodes */
 
 /* ---- addresses ---- */
 
-/* Ranges of addresses that endpoints must not have: traffic to them would stay on the node or on
- * its link, or go to a whole group of hosts. The prefixes of ::1/128 and 224.0.0.0/24 are longer
- * than two bytes, so refuse_special checks these ranges itself. */
-static const struct {
-        int family;
-        unsigned bits; /* length of the prefix: 8 to 16 */
-        unsigned char begin[2];
-        const char *why;
-} special[] = {{AF_INET, 8, {127}, "may not be in the loopback range (127.0.0.0/8, ::1/128)"},
-               {AF_INET,
-                16,
-                {169, 254},
-                "may not be in the link-local range (169.254.0.0/16, fe80::/10)"},
-               {AF_INET6,
-                10,
-                {0xfe, 0x80},
-                "may not be in the link-local range (169.254.0.0/16, fe80::/10)"},
-               {AF_INET6,
-                16,
-                {0xff, 0x02},
-                "may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)"}};
+/* NULL, or why no endpoint can have the address: traffic to it would stay on the node or on its
+ * link, or go to a whole group of hosts. */
+static const char *find_special_range(const struct in6_addr *address) {
+        const uint8_t *ipv4 = address->s6_addr + 12;
+        bool is_ipv4 = IN6_IS_ADDR_V4MAPPED(address);
 
-/* Whether the first `bits` bits (8 to 16) of both are equal. */
-static bool is_in(const unsigned char *address, const unsigned char *begin, unsigned bits) {
-        unsigned char mask = (unsigned char)(0xff << (16 - bits) % 8);
-
-        return bits == 8 ? address[0] == begin[0]
-                         : address[0] == begin[0] && ((address[1] ^ begin[1]) & mask) == 0;
+        if (is_ipv4 ? ipv4[0] == 127 : IN6_IS_ADDR_LOOPBACK(address))
+                return "may not be in the loopback range (127.0.0.0/8, ::1/128)";
+        if (is_ipv4 ? ipv4[0] == 169 && ipv4[1] == 254 : IN6_IS_ADDR_LINKLOCAL(address))
+                return "may not be in the link-local range (169.254.0.0/16, fe80::/10)";
+        /* Its flags do not count: ff02::1 and ff12::1 are both of the link. */
+        if (is_ipv4 ? ipv4[0] == 224 && ipv4[1] == 0 && ipv4[2] == 0
+                    : IN6_IS_ADDR_MC_LINKLOCAL(address))
+                return "may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)";
+        return NULL;
 }
 
-/* Refuses an address that no endpoint can have. text: an IPv4 or IPv6 address. One that inet_pton
- * does not parse is skipped: an IPv4 address may have leading zeros in old objects. */
-static void refuse_special(const char *text, const char *field, struct hfd_causes *causes) {
-        static const unsigned char none[16], loopback[16] = {[15] = 1};
-        unsigned char address[16] = {0};
-        int family = strchr(text, ':') ? AF_INET6 : AF_INET;
-        char why[80];
+static bool is_unspecified(const struct in6_addr *address) {
+        static const uint8_t zeros[4];
 
-        if (inet_pton(family, text, address) != 1)
+        return IN6_IS_ADDR_UNSPECIFIED(address) ||
+               (IN6_IS_ADDR_V4MAPPED(address) &&
+                memcmp(address->s6_addr + 12, zeros, sizeof zeros) == 0);
+}
+
+/* Refuses an address that no endpoint can have. The text may also have a form that another rule
+ * refuses, because programs understand it differently: 127.0.0.01. */
+static void refuse_special(const char *text, const char *field, struct hfd_causes *causes) {
+        struct in6_addr address;
+        char why[250];
+
+        if (!hfd_address_parse(text, &address)) {
+                hfd_cause_invalid_text(causes, field, text, "must be a valid IP address");
                 return;
-        if (memcmp(address, none, sizeof none) == 0) {
-                (void)snprintf(why, sizeof why, "may not be unspecified (%s)", text);
+        }
+        const char *range = find_special_range(&address);
+        if (range) {
+                hfd_cause_invalid_text(causes, field, text, range);
+        } else if (is_unspecified(&address)) {
+                (void)snprintf(why, sizeof why, "may not be unspecified (%.200s)", text);
                 hfd_cause_invalid_text(causes, field, text, why);
         }
-        if (family == AF_INET6 && memcmp(address, loopback, sizeof loopback) == 0)
-                hfd_cause_invalid_text(causes, field, text, special[0].why);
-        if (family == AF_INET && address[0] == 224 && address[1] == 0 && address[2] == 0)
-                hfd_cause_invalid_text(causes, field, text, special[3].why);
-        for (size_t i = 0; i < sizeof special / sizeof special[0]; i++)
-                if (special[i].family == family &&
-                    is_in(address, special[i].begin, special[i].bits))
-                        hfd_cause_invalid_text(causes, field, text, special[i].why);
 }
 
 /* ---- endpoints of slices ---- */
 
-/* type: the addressType of the slice. An unknown type has got a cause of its own. */
-static void validate_address(const char *address, const char *type, const char *field,
+/* A domain of two labels or more, and perhaps a dot at its end. */
+static void validate_domain(const char *text, const char *field, struct hfd_causes *causes) {
+        char name[HFD_DNS_SUBDOMAIN_MAX + 2], *rest; /* a longer one is refused as too long */
+        size_t n = strlen(text);
+
+        if (n == 0) {
+                hfd_cause_required(causes, field, "");
+                return;
+        }
+        if (text[n - 1] == '.')
+                n--;
+        if (n >= sizeof name)
+                n = sizeof name - 1;
+        memcpy(name, text, n);
+        name[n] = '\0';
+        if (!hfd_is_dns_subdomain(name)) {
+                hfd_subdomain_validate(name, field, causes);
+                return;
+        }
+        if (!strchr(name, '.')) {
+                hfd_cause_invalid_text(causes, field, name,
+                                       "should be a domain with at least two segments separated by "
+                                       "dots");
+                return;
+        }
+        for (char *label = strtok_r(name, ".", &rest); label; label = strtok_r(NULL, ".", &rest))
+                if (strlen(label) > HFD_DNS_LABEL_MAX) {
+                        hfd_cause_invalid_text(causes, field, label,
+                                               "must be no more than 63 bytes");
+                        return;
+                }
+}
+
+/* type: the addressType of the slice. An unknown one has a cause of its own, and then nothing is
+ * known about its addresses. list: the path of the list. i: the index in it. As in Kubernetes, the
+ * cause of an address of the other family has the path of the list. */
+static void validate_address(const char *address, const char *type, const char *list, size_t i,
                              struct hfd_causes *causes) {
-        if (strcmp(type, "IPv4") == 0 && !hfd_is_ipv4(address))
-                hfd_cause_invalid_text(causes, field, address, "must be a valid IPv4 address");
-        else if (strcmp(type, "IPv6") == 0 && !hfd_is_ipv6(address))
-                hfd_cause_invalid_text(causes, field, address, "must be a valid IPv6 address");
-        else if (strcmp(type, "FQDN") != 0)
-                refuse_special(address, field, causes);
+        bool is_ipv6 = strcmp(type, "IPv6") == 0;
+        char path[HFD_FIELD_PATH_MAX];
+        size_t n = causes->n;
+
+        hfd_field_index(path, list, i);
+        if (strcmp(type, "FQDN") == 0)
+                validate_domain(address, path, causes);
+        if (!is_ipv6 && strcmp(type, "IPv4") != 0)
+                return;
+        if (is_ipv6)
+                hfd_address_validate_canonical(address, path, causes);
+        else
+                hfd_address_validate(address, path, causes);
+        if (causes->n > n)
+                return;
+        if (is_ipv6 != (strchr(address, ':') != NULL))
+                hfd_cause_invalid_text(causes, list, address,
+                                       is_ipv6 ? "must be an IPv6 address"
+                                               : "must be an IPv4 address");
+        refuse_special(address, path, causes);
+}
+
+static void validate_zone(const char *name, const char *field, struct hfd_causes *causes) {
+        if (strlen(name) > HFD_LABEL_VALUE_MAX)
+                hfd_cause_invalid_text(causes, field, name, "must be no more than 63 bytes");
+        if (*name && !hfd_is_name_text(name))
+                hfd_cause_invalid_text(causes, field, name, hfd_label_value_rule);
+}
+
+/* An absent name counts as "". */
+static bool is_repeated(const struct hf__json *first, const struct hf__json *hint) {
+        while (first != hint && strcmp(hfd_text_of(first, "name"), hfd_text_of(hint, "name")) != 0)
+                first = hf__json_next(first);
+        return first != hint;
+}
+
+/* The zones or the nodes that should use an endpoint. validate: checks a name. Returns false if
+ * there are too many. */
+static bool validate_hint_list(const struct hf__json *hints, const char *field, const char *list,
+                               void (*validate)(const char *name, const char *field,
+                                                struct hfd_causes *causes),
+                               struct hfd_causes *causes) {
+        const struct hf__json *first = hf__json_first(hf__json_get(hints, list));
+        size_t n = hf__json_count(hf__json_get(hints, list)), i = 0;
+        char path[HFD_FIELD_PATH_MAX], element[HFD_FIELD_PATH_MAX], member[HFD_FIELD_PATH_MAX];
+
+        hfd_field_path(path, field, list);
+        if (n > HINTS_MAX) {
+                hfd_cause_too_many(causes, path, n, HINTS_MAX);
+                return false;
+        }
+        for (const struct hf__json *m = first; m; m = hf__json_next(m)) {
+                hfd_field_path(member, hfd_field_index(element, path, i++), "name");
+                if (is_repeated(first, m))
+                        hfd_cause_duplicate_text(causes, member, hfd_text_of(m, "name"));
+                validate(hfd_text_of(m, "name"), member, causes);
+        }
+        return true;
 }
 
 static void validate_endpoint(const struct hf__json *endpoint, const char *type, const char *field,
                               struct hfd_causes *causes) {
-        const struct hf__json *addresses = hf__json_get(endpoint, "addresses");
+        const struct hf__json *addresses = hf__json_get(endpoint, "addresses"),
+                              *hints = hf__json_get(endpoint, "hints");
         size_t n = hf__json_count(addresses), i = 0;
-        char path[HFD_FIELD_PATH_MAX], element[HFD_FIELD_PATH_MAX];
+        char path[HFD_FIELD_PATH_MAX];
 
         hfd_field_path(path, field, "addresses");
         if (n == 0)
@@ -104,15 +185,17 @@ static void validate_endpoint(const struct hf__json *endpoint, const char *type,
         else if (n > ADDRESSES_MAX)
                 hfd_cause_too_many(causes, path, n, ADDRESSES_MAX);
         for (const struct hf__json *m = hf__json_first(addresses); m; m = hf__json_next(m))
-                validate_address(hf__json_is_string(m) ? hf__json_text(m) : "", type,
-                                 hfd_field_index(element, path, i++), causes);
+                validate_address(hf__json_text_or_empty(m), type, path, i++, causes);
         if (hf__json_get(endpoint, "nodeName"))
                 hfd_subdomain_validate(hfd_text_of(endpoint, "nodeName"),
                                        hfd_field_path(path, field, "nodeName"), causes);
-        if (hf__json_get(endpoint, "hostname") &&
-            !hfd_is_dns_label(hfd_text_of(endpoint, "hostname")))
-                hfd_cause_invalid_text(causes, hfd_field_path(path, field, "hostname"),
-                                       hfd_text_of(endpoint, "hostname"), hfd_dns_label_rule);
+        if (hf__json_get(endpoint, "hostname"))
+                hfd_dns_label_validate(hfd_text_of(endpoint, "hostname"),
+                                       hfd_field_path(path, field, "hostname"), causes);
+        hfd_field_path(path, field, "hints");
+        /* As in Kubernetes, with too many zones the nodes are not checked. */
+        if (validate_hint_list(hints, path, "forZones", validate_zone, causes))
+                (void)validate_hint_list(hints, path, "forNodes", hfd_subdomain_validate, causes);
 }
 
 static void validate_endpoints(const struct hf__json *endpoints, const char *type,
@@ -128,12 +211,42 @@ static void validate_endpoints(const struct hf__json *endpoints, const char *typ
                 validate_endpoint(m, type, hfd_field_index(path, "endpoints", i++), causes);
 }
 
-/* ---- ports of slices ---- */
+/* ---- ports ---- */
 
-/* The names of ports are unique; "" is a name, too, so at most one port has no name. */
-static void validate_ports(const struct hf__json *ports, struct hfd_causes *causes) {
-        static const char *const protocols[] = {"SCTP", "TCP", "UDP", NULL};
+static const char *const protocols[] = {"SCTP", "TCP", "UDP", NULL};
+
+/* field: the path of the port. */
+static void validate_app_protocol(const struct hf__json *port, const char *field,
+                                  struct hfd_causes *causes) {
+        char path[HFD_FIELD_PATH_MAX];
+
+        if (hf__json_get(port, "appProtocol"))
+                hfd_qualified_name_validate(hfd_text_of(port, "appProtocol"),
+                                            hfd_field_path(path, field, "appProtocol"), causes);
+}
+
+/* names: an index of those of all ports. The names are unique; "" is a name, too, so at most one
+ * port has no name. */
+static void validate_port(const struct hf__json *port, const struct hf__json_index *names,
+                          size_t position, struct hfd_causes *causes) {
+        const char *name = hfd_text_of(port, "name");
         char path[HFD_FIELD_PATH_MAX], member[HFD_FIELD_PATH_MAX];
+
+        hfd_field_path(member, hfd_field_index(path, "ports", position), "name");
+        if (*name)
+                hfd_dns_label_validate(name, member, causes);
+        if (hfd_is_repeated(names, name, position))
+                hfd_cause_duplicate_text(causes, member, name);
+        hfd_field_path(member, path, "protocol");
+        if (hf__json_get(port, "protocol"))
+                hfd_refuse_others(hfd_text_of(port, "protocol"), member, protocols, causes);
+        else
+                hfd_cause_required(causes, member, "");
+        validate_app_protocol(port, path, causes);
+}
+
+/* Those of a slice. */
+static void validate_ports(const struct hf__json *ports, struct hfd_causes *causes) {
         size_t n = hf__json_count(ports), i = 0;
         struct hf__json_index names;
 
@@ -142,23 +255,12 @@ static void validate_ports(const struct hf__json *ports, struct hfd_causes *caus
                 return;
         }
         if (hfd_causes_check(causes, hf__json_index_init(&names, ports, "name")))
-                for (const struct hf__json *m = hf__json_first(ports); m; m = hf__json_next(m)) {
-                        const char *name = hfd_text_of(m, "name");
-                        const struct hf__json_index_entry *first =
-                                hf__json_index_find(&names, name);
-                        hfd_field_index(path, "ports", i);
-                        if (*name && !hfd_is_dns_label(name))
-                                hfd_cause_invalid_text(causes, hfd_field_path(member, path, "name"),
-                                                       name, hfd_dns_label_rule);
-                        if (first && first->position < i)
-                                hfd_cause_duplicate_text(causes,
-                                                         hfd_field_path(member, path, "name"),
-                                                         name);
-                        hfd_require_one_of(m, path, "protocol", protocols, causes);
-                        i++;
-                }
+                for (const struct hf__json *m = hf__json_first(ports); m; m = hf__json_next(m))
+                        validate_port(m, &names, i++, causes);
         hf__json_index_done(&names);
 }
+
+/* ---- EndpointSlices ---- */
 
 static void validate_address_type(const char *type, struct hfd_causes *causes) {
         static const char field[] = "addressType";
@@ -171,25 +273,24 @@ static void validate_address_type(const char *type, struct hfd_causes *causes) {
 }
 
 /* Whether an update leaves the member as it is. */
-static bool is_kept(const struct hf__json *object, const struct hf__json *old, const char *member,
-                    struct hfd_causes *causes) {
-        return old &&
-               hfd_causes_equal(causes, hf__json_get(object, member), hf__json_get(old, member));
+static bool is_kept(const struct hfd_schema *schema, const struct hf__json *object,
+                    const struct hf__json *old, const char *member, struct hfd_causes *causes) {
+        return old && hfd_causes_equal_member(causes, schema, object, old, member);
 }
 
-/* If the addressType changes, the endpoints are checked again, because their rules depend on it. */
 void hfd_endpoint_slice_validate(const struct hf__json *object, const struct hf__json *old,
                                  struct hfd_causes *causes) {
         static const char field[] = "addressType";
+        static const struct hfd_schema *const schema = &hfd_endpoint_slice_schema;
         const char *type = hfd_text_of(object, field);
-        bool same_type = is_kept(object, old, field, causes);
+        bool same_type = is_kept(schema, object, old, field, causes);
 
         if (!same_type)
                 validate_address_type(type, causes);
-        if (!same_type || !is_kept(object, old, "endpoints", causes))
-                validate_endpoints(hf__json_get(object, "endpoints"), type, causes);
-        if (!is_kept(object, old, "ports", causes))
+        if (!is_kept(schema, object, old, "ports", causes))
                 validate_ports(hf__json_get(object, "ports"), causes);
+        if (!is_kept(schema, object, old, "endpoints", causes))
+                validate_endpoints(hf__json_get(object, "endpoints"), type, causes);
         if (old && !same_type)
                 hfd_cause_invalid_text(causes, field, type, "field is immutable");
 }
@@ -207,25 +308,19 @@ static void validate_addresses(const struct hf__json *subset, const char *field,
              m = hf__json_next(m)) {
                 const char *ip = hfd_text_of(m, "ip");
                 hfd_field_index(path, addresses, i++);
-                hfd_field_path(member, path, "ip");
-                if (!hfd_is_ipv4(ip) && !hfd_is_ipv6(ip))
-                        hfd_cause_invalid_text(causes, member, ip,
-                                               "must be a valid IP address, (e.g. 10.9.8.7 or "
-                                               "2001:db8::ffff)");
-                else
-                        refuse_special(ip, member, causes);
+                hfd_address_validate(ip, hfd_field_path(member, path, "ip"), causes);
                 if (*hfd_text_of(m, "hostname"))
                         hfd_label_name_validate(m, path, "hostname", causes);
                 if (hf__json_get(m, "nodeName"))
                         hfd_subdomain_validate(hfd_text_of(m, "nodeName"),
                                                hfd_field_path(member, path, "nodeName"), causes);
+                refuse_special(ip, hfd_field_path(member, path, "ip"), causes);
         }
 }
 
 /* Ports need names if there are several, so that clients can tell them apart. */
 static void validate_subset_ports(const struct hf__json *ports, const char *field,
                                   struct hfd_causes *causes) {
-        static const char *const protocols[] = {"SCTP", "TCP", "UDP", NULL};
         char path[HFD_FIELD_PATH_MAX], member[HFD_FIELD_PATH_MAX];
         bool several = hf__json_first(ports) && hf__json_next(hf__json_first(ports));
         size_t i = 0;
@@ -237,6 +332,7 @@ static void validate_subset_ports(const struct hf__json *ports, const char *fiel
                 hfd_port_validate(hf__json_get(m, "port"), hfd_field_path(member, path, "port"),
                                   causes);
                 hfd_require_one_of(m, path, "protocol", protocols, causes);
+                validate_app_protocol(m, path, causes);
         }
 }
 
@@ -246,7 +342,7 @@ void hfd_endpoints_validate(const struct hf__json *object, const struct hf__json
         char path[HFD_FIELD_PATH_MAX], ports[HFD_FIELD_PATH_MAX];
         size_t i = 0;
 
-        if (old && hfd_causes_equal(causes, subsets, hf__json_get(old, "subsets")))
+        if (is_kept(&hfd_endpoints_schema, object, old, "subsets", causes))
                 return;
         for (const struct hf__json *m = hf__json_first(subsets); m; m = hf__json_next(m)) {
                 hfd_field_index(path, "subsets", i++);

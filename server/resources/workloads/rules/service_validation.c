@@ -47,7 +47,7 @@ static bool is_headless(const struct hf__json *spec) {
 static void validate_port(const struct hf__json *port, const char *field, bool requires_name,
                           const struct hf__json_index *names, size_t position,
                           struct hfd_causes *causes) {
-        const char *name = hfd_text_of(port, "name"), *app = hfd_text_of(port, "appProtocol");
+        const char *name = hfd_text_of(port, "name");
         char path[HFD_FIELD_PATH_MAX];
 
         if (*name || requires_name)
@@ -59,9 +59,9 @@ static void validate_port(const struct hf__json *port, const char *field, bool r
         hfd_require_one_of(port, field, "protocol", protocols, causes);
         hfd_port_validate(hf__json_get(port, "targetPort"),
                           hfd_field_path(path, field, "targetPort"), causes);
-        if (*app && !hfd_is_qualified_name(app))
-                hfd_cause_invalid_text(causes, hfd_field_path(path, field, "appProtocol"), app,
-                                       hfd_qualified_name_rule);
+        if (hf__json_get(port, "appProtocol"))
+                hfd_qualified_name_validate(hfd_text_of(port, "appProtocol"),
+                                            hfd_field_path(path, field, "appProtocol"), causes);
 }
 
 /*

@@ -140,10 +140,10 @@ void hfd_port_validate(const struct hf__json *port, const char *field, struct hf
 }
 
 void hfd_dns_label_validate(const char *name, const char *field, struct hfd_causes *causes) {
-        if (strlen(name) > HFD_DNS_LABEL_MAX)
-                hfd_cause_invalid_text(causes, field, name, "must be no more than 63 bytes");
-        else if (!hfd_is_dns_label(name))
-                hfd_cause_invalid_text(causes, field, name, hfd_dns_label_rule);
+        const char *fault = hfd_dns_label_fault(name);
+
+        if (fault)
+                hfd_cause_invalid_text(causes, field, name, fault);
 }
 
 void hfd_label_name_validate(const struct hf__json *object, const char *field, const char *member,

@@ -31,6 +31,16 @@ static void parse_dotted_quad(const char *text, unsigned char *address) {
         }
 }
 
+bool hfd_address_parse(const char *text, struct in6_addr *ret_address) {
+        if (strchr(text, ':'))
+                return inet_pton(AF_INET6, text, ret_address) == 1;
+        if (!hfd_is_ipv4(text))
+                return false;
+        *ret_address = (struct in6_addr){.s6_addr = {[10] = 0xff, [11] = 0xff}};
+        parse_dotted_quad(text, ret_address->s6_addr + 12);
+        return true;
+}
+
 bool hfd_cidr_parse(const char *text, struct hfd_cidr *ret_cidr) {
         char address[INET6_ADDRSTRLEN];
         const char *slash = strchr(text, '/');
