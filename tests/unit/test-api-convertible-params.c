@@ -2,6 +2,7 @@
 /* Admission can have the params of a policy converted by the webhook of their kind, whatever the
  * request is, and no limit of this server's own lets a request escape a policy. */
 #undef NDEBUG
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -100,21 +101,47 @@ static enum hfd_outbound_end call_end;
 static int n_calls;
 static uintptr_t stack_high, stack_low = UINTPTR_MAX;
 
-int __wrap_hfd_outbound_post_json(struct hfd_outbound *outbound,
-                                  const struct hfd_outbound_request *request, uint64_t *ret_id);
-int __wrap_hfd_outbound_post_json(struct hfd_outbound *outbound,
-                                  const struct hfd_outbound_request *request, uint64_t *ret_id) {
+#define N_POLICIES 40
+
+/* A call that ends on another thread, as those of the real client do. */
+struct late_call {
+        struct hfd_outbound_request request;
+        pthread_t thread;
+};
+static struct late_call late_calls[N_POLICIES];
+static bool ends_late;
+
+static void end_call(const struct hfd_outbound_request *request) {
         const struct hfd_outbound_result result = {.end = call_end,
                                                    .body = "",
                                                    .text = "it has ended"};
 
+        request->done(request->ctx, &result);
+}
+
+static void *end_late(void *ctx) {
+        end_call(&((struct late_call *)ctx)->request);
+        return NULL;
+}
+
+int __wrap_hfd_outbound_post_json(struct hfd_outbound *outbound,
+                                  const struct hfd_outbound_request *request, uint64_t *ret_id);
+int __wrap_hfd_outbound_post_json(struct hfd_outbound *outbound,
+                                  const struct hfd_outbound_request *request, uint64_t *ret_id) {
         const uintptr_t stack = (uintptr_t)__builtin_frame_address(0);
 
         assert_string_equal(request->url, "https://127.0.0.1:1/a?timeout=30s");
-        n_calls++;
         stack_high = stack > stack_high ? stack : stack_high;
         stack_low = stack < stack_low ? stack : stack_low;
-        request->done(request->ctx, &result);
+        if (ends_late) {
+                assert_true(n_calls < N_POLICIES);
+                struct late_call *call = &late_calls[n_calls++];
+                call->request = *request;
+                assert_int_equal(pthread_create(&call->thread, NULL, end_late, call), 0);
+        } else {
+                n_calls++;
+                end_call(request);
+        }
         return 0;
 }
 
@@ -280,11 +307,10 @@ static void test_no_conversion_that_this_server_refuses_is_ignored(void **state)
 static void test_conversions_that_end_at_once_do_not_nest(void **state) {
         struct api_fixture *f = *state;
         struct hfd_admission_chain chain = {.cacher = f->cacher};
-        const int n = 40;
         char name[20];
 
         set_up_params(f);
-        for (int i = 0; i < n; i++) {
+        for (int i = 0; i < N_POLICIES; i++) {
                 (void)snprintf(name, sizeof name, "g%d", i);
                 put_params(f, name);
                 create_policy(f, name, name);
@@ -297,9 +323,20 @@ static void test_conversions_that_end_at_once_do_not_nest(void **state) {
         stack_high = 0;
         stack_low = UINTPTR_MAX;
         assert_int_equal(create_map(f, ""), 201); /* all policies ignore failures */
-        assert_int_equal(n_calls, n);
+        assert_int_equal(n_calls, N_POLICIES);
         /* A nested evaluation takes more than this. */
         assert_true(stack_high - stack_low < 4096);
+
+        /* Conversions that end on other threads, soon or late, have the same outcome. */
+        ends_late = true;
+        n_calls = 0;
+        assert_int_equal(create(f, "", "configmaps", "default", "{\"metadata\":{\"name\":\"b\"}}",
+                                ""),
+                         201);
+        assert_int_equal(n_calls, N_POLICIES);
+        for (int i = 0; i < N_POLICIES; i++)
+                (void)pthread_join(late_calls[i].thread, NULL);
+        ends_late = false;
         stop_policies(f, policies);
 }
 
