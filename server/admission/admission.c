@@ -184,11 +184,27 @@ int hfd_admission_form(struct hfd_admission *a, const struct hfd_resource *from,
         return hfd_forms_find(&a->forms, from, to, object, ret_object);
 }
 
-void hfd_admission_fetch_form(struct hfd_admission *a, void (*resume)(void *ctx), void *ctx) {
+enum { FETCHING = 0, FETCHED = 1, FETCH_WAITS = 2 };
+
+static void on_fetched(void *ctx) {
+        struct hfd_admission *a = ctx;
+
+        if (atomic_exchange(&a->fetch.step, FETCHED) == FETCH_WAITS)
+                a->fetch.resume(a->fetch.ctx);
+}
+
+/* Each exchange releases and acquires memory (it is sequentially consistent), so whoever comes
+ * second sees the result, and all else that the other thread has written. */
+bool hfd_admission_fetch_form(struct hfd_admission *a, void (*resume)(void *ctx), void *ctx) {
+        assert(hfd_admission_wants_form(a));
+        a->fetch.resume = resume;
+        a->fetch.ctx = ctx;
+        atomic_store(&a->fetch.step, FETCHING);
         if (hfd_object_forms_is_wanted(a->object_forms))
-                hfd_object_forms_fetch(a->object_forms, a->convert_objects, a->ctx, resume, ctx);
+                hfd_object_forms_fetch(a->object_forms, a->convert_objects, a->ctx, on_fetched, a);
         else
-                hfd_forms_fetch(a->forms, a->convert, a->ctx, resume, ctx);
+                hfd_forms_fetch(a->forms, a->convert, a->ctx, on_fetched, a);
+        return atomic_exchange(&a->fetch.step, FETCH_WAITS) == FETCHED;
 }
 
 bool hfd_admission_wants_form(const struct hfd_admission *a) {

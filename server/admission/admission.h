@@ -151,6 +151,13 @@ struct hfd_admission {
         /* Owned; NULL = nothing was converted by a webhook. */
         struct hfd_admission_forms *forms;
         struct hfd_object_forms *object_forms;
+        /* Of hfd_admission_fetch_form. It and the callback of the conversion both exchange the
+         * step; whichever of them comes second goes on with the admission. */
+        struct {
+                atomic_int step;
+                void (*resume)(void *ctx);
+                void *ctx;
+        } fetch;
         bool asked_for_namespace;
         struct hfd_object *new_namespace; /* owned reference; as in `of` */
         struct hfd_admission_state states[HFD_ADMISSION_PLUGINS_MAX];
@@ -187,13 +194,19 @@ bool hfd_admission_settle(struct hfd_admission *a, struct hfd_response *response
 /*
  * The object in the form of another row of the same objects; the caller owns the result. 0,
  * -ENOMEM, or HF_E_INVALID: it cannot be converted (hfd_forms_failure). -EAGAIN: the webhook of the
- * kind must be asked. The plug-in then calls hfd_admission_fetch_form, and calls this again in
- * resume, which may run before hfd_admission_fetch_form returns, and on another thread.
+ * kind must be asked. The plug-in then calls hfd_admission_fetch_form, and calls this again after
+ * it.
  */
 int hfd_admission_form(struct hfd_admission *a, const struct hfd_resource *from,
                        const struct hfd_resource *to, const struct hf__json *object,
                        struct hf__json **ret_object);
-void hfd_admission_fetch_form(struct hfd_admission *a, void (*resume)(void *ctx), void *ctx);
+/*
+ * Has the conversion made that is wanted. True: its result, or its failure, is known already. The
+ * caller starts over, and resume is not called; a plug-in that needs many such conversions does so
+ * in a loop and not in a recursion. False: resume is called, perhaps before this returns, and on
+ * another thread; the caller must not touch a afterwards.
+ */
+bool hfd_admission_fetch_form(struct hfd_admission *a, void (*resume)(void *ctx), void *ctx);
 /* Whether a conversion is wanted, of an object (forms.h) or of stored objects (object_forms.h).
  * Then the plug-in calls hfd_admission_fetch_form. */
 bool hfd_admission_wants_form(const struct hfd_admission *a);

@@ -487,7 +487,8 @@ int hfd_assembly_make(struct hfd_server *server, struct hf_status *reterr_status
 
 void hfd_assembly_free(struct hfd_server *server) {
         /* Ends the requests that wait for an unresponsive store or webhook. Otherwise the objects
-         * that wait for these requests could not be freed. */
+         * that wait for these requests could not be freed. The store first, so that it accepts no
+         * write any more: a failurePolicy may ignore that the call of a webhook was ended. */
         if (server->store)
                 server->store->ops->stop(server->store);
         hfd_outbound_stop(server->outbound);

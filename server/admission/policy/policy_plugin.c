@@ -5,8 +5,10 @@
  *
  * Invariants: an attempt has no effect on the admission until it is complete, so it can start over:
  * on the pool, or when the conversion webhook of a kind has converted an object to the version that
- * a policy's rules name, or params to the version that its paramKind names. After the plug-in has
- * let the admission go on or has refused it, it does not touch the admission any more.
+ * a policy's rules name, or params to the version that its paramKind names. If the conversion is
+ * known already, it starts over in a loop: a recursion would be as deep as policies need different
+ * conversions. After the plug-in has let the admission go on or has refused it, it does not touch
+ * the admission any more.
  */
 #include "server/admission/policy/policy_plugin.h"
 
@@ -107,17 +109,18 @@ enum attempt {
 };
 
 /* Evaluates the policies. task: the turn on the pool; NULL: this is another thread, and the attempt
- * has an allowance. */
+ * has what is left of the allowance. */
 static enum attempt try_policies(struct hfd_policy_plugin *plugin,
                                  const struct hfd_policy_index *index, struct hfd_admission *a,
-                                 const struct hfd_work_task *task, struct hfd_response *response) {
-        struct hfd_expression_allowance allowance = {.left = HFD_ADMISSION_INLINE_COST};
+                                 const struct hfd_work_task *task,
+                                 struct hfd_expression_allowance *allowance,
+                                 struct hfd_response *response) {
         struct hfd_admission_notes notes = {0};
         struct hfd_policy_case c;
         enum attempt result = COMPLETE;
         int r;
 
-        hfd_policy_case_init(&c, a, plugin->cacher, task ? NULL : &allowance);
+        hfd_policy_case_init(&c, a, plugin->cacher, task ? NULL : allowance);
         c.host = plugin->host;
         c.pool = plugin->pool;
         c.task = task;
@@ -127,7 +130,7 @@ static enum attempt try_policies(struct hfd_policy_plugin *plugin,
                 r = hfd_policies_validate(&c, index, &notes, response);
         if (hfd_admission_wants_form(a))
                 result = NEEDS_FORM;
-        else if (allowance.spent)
+        else if (allowance->spent)
                 result = NEEDS_TURN;
         if (result == COMPLETE && a->notes)
                 hfd_admission_notes_merge(a->notes, &notes);
@@ -178,9 +181,10 @@ static void resume_request(void *ctx) {
         evaluate_policies(turn.plugin, turn.index, turn.a, NULL);
 }
 
-/* Starts over, as the attempt needs it. Consumes the reference to the index. long_step: a turn
- * evaluates all policies, and ends early only with its request. */
-static void restart_request(struct hfd_policy_plugin *plugin, struct hfd_policy_index *index,
+/* Starts over later, as the attempt needs it, and consumes the reference to the index; or ends the
+ * admission. True: nothing of this, the caller starts over now. long_step: a turn evaluates all
+ * policies, and ends early only with its request. */
+static bool restart_request(struct hfd_policy_plugin *plugin, struct hfd_policy_index *index,
                             struct hfd_admission *a, enum attempt needs) {
         const char *user = a->of.user ? a->of.user->subject.name : NULL;
         struct turn *turn = malloc(sizeof *turn);
@@ -195,11 +199,13 @@ static void restart_request(struct hfd_policy_plugin *plugin, struct hfd_policy_
                                       .index = index,
                                       .a = a};
                 if (needs == NEEDS_FORM) {
-                        hfd_admission_fetch_form(a, resume_request, turn);
-                        return;
+                        if (!hfd_admission_fetch_form(a, resume_request, turn))
+                                return false;
+                        free(turn);
+                        return true;
                 }
                 if (hfd_work_submit(plugin->pool, &turn->task))
-                        return;
+                        return false;
                 hfd_response_store_error(&response, HF_E_UNAVAILABLE, NULL);
         } else {
                 hfd_response_no_memory(&response);
@@ -207,18 +213,20 @@ static void restart_request(struct hfd_policy_plugin *plugin, struct hfd_policy_
         free(turn);
         hfd_policy_index_unref(index);
         hfd_admission_refuse(a, &response);
+        return false;
 }
 
 /* Evaluates the policies, now or later, and consumes the reference to the index. */
 static void evaluate_policies(struct hfd_policy_plugin *plugin, struct hfd_policy_index *index,
                               struct hfd_admission *a, const struct hfd_work_task *task) {
+        struct hfd_expression_allowance allowance = {.left = HFD_ADMISSION_INLINE_COST};
         struct hfd_response response = {0};
-        enum attempt result = try_policies(plugin, index, a, task, &response);
+        enum attempt result;
 
-        if (result != COMPLETE) {
-                restart_request(plugin, index, a, result);
-                return;
-        }
+        /* All attempts in this loop share the allowance, because this thread does them in a row. */
+        while ((result = try_policies(plugin, index, a, task, &allowance, &response)) != COMPLETE)
+                if (!restart_request(plugin, index, a, result))
+                        return;
         hfd_policy_index_unref(index);
         end_admission(a, &response);
 }

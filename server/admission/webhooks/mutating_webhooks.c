@@ -199,13 +199,13 @@ static bool handle_response(struct run *run) {
         struct hfd_webhook_call *call = &run->call;
         struct hfd_admission *a = run->a;
         struct hfd_response response = {0};
-        bool changed = false,
-             bad = call->outcome == HFD_WEBHOOK_ALLOWED && !apply_patch(run, &changed, &response);
+        bool changed = false, bad;
 
-        if (hfd_forms_is_wanted(a->forms)) {
-                hfd_admission_fetch_form(a, resume_response, run);
-                return false;
-        }
+        while ((bad = call->outcome == HFD_WEBHOOK_ALLOWED &&
+                      !apply_patch(run, &changed, &response)) &&
+               hfd_forms_is_wanted(a->forms))
+                if (!hfd_admission_fetch_form(a, resume_response, run))
+                        return false;
         hfd_webhook_call_note(call);
         if (bad) {
                 call->outcome = HFD_WEBHOOK_INTERNAL;
@@ -321,22 +321,22 @@ static void run_turn(void *ctx, const struct hfd_work_task *task) { continue_run
 static void resume_run(void *ctx) { continue_run(ctx, NULL); }
 
 /* A webhook could not be prepared. If the allowance is spent, the run goes on in a turn on the
- * pool; if a conversion is wanted, the run goes on after it; otherwise response is the error. */
-static void stop_or_wait(struct run *run, const struct hfd_webhook_effort *effort,
+ * pool; if a conversion is wanted, the run goes on after it; otherwise response is the error. True:
+ * the conversion is known, and the caller goes on. */
+static bool stop_or_wait(struct run *run, const struct hfd_webhook_effort *effort,
                          struct hfd_response *response) {
         int r = 0;
 
-        if (hfd_forms_is_wanted(run->a->forms)) {
-                hfd_admission_fetch_form(run->a, resume_run, run);
-                return;
-        }
+        if (hfd_forms_is_wanted(run->a->forms))
+                return hfd_admission_fetch_form(run->a, resume_run, run);
         if (effort->allowance.spent) {
                 r = hfd_admission_take_turn(run->webhooks->config.pool, run->a, run_turn, run);
                 if (r == 0)
-                        return;
+                        return false;
                 hfd_admission_turn_refuse(r, response);
         }
         hfd_admission_refuse(run->a, response);
+        return false;
 }
 
 /* Calls webhook after webhook, until it must wait for one or the run ends. task: the turn on the
@@ -349,8 +349,9 @@ static void continue_run(struct run *run, const struct hfd_work_task *task) {
         while (run->i < n) {
                 bool applies = false;
                 if (!prepare_call(run, &effort, &applies, &response)) {
-                        stop_or_wait(run, &effort, &response);
-                        return;
+                        if (!stop_or_wait(run, &effort, &response))
+                                return;
+                        continue;
                 }
                 if (!applies) {
                         run->i++;

@@ -189,23 +189,23 @@ static void run_turn(void *ctx, const struct hfd_work_task *task);
 static void resume_run(void *ctx);
 
 /* The webhooks could not be chosen. If the allowance is spent, the choice goes on in a turn on the
- * pool; if a conversion is wanted, the choice goes on after it; otherwise response is the error. */
-static void stop_or_wait(struct run *run, const struct hfd_webhook_effort *effort,
+ * pool; if a conversion is wanted, the choice goes on after it; otherwise response is the error.
+ * True: the conversion is known, and the caller goes on. */
+static bool stop_or_wait(struct run *run, const struct hfd_webhook_effort *effort,
                          struct hfd_response *response) {
         int r = 0;
 
-        if (hfd_forms_is_wanted(run->a->forms)) {
-                hfd_admission_fetch_form(run->a, resume_run, run);
-                return;
-        }
+        if (hfd_forms_is_wanted(run->a->forms))
+                return hfd_admission_fetch_form(run->a, resume_run, run);
         if (effort->allowance.spent) {
                 r = hfd_admission_take_turn(run->webhooks->config.pool, run->a, run_turn, run);
                 if (r == 0)
-                        return;
+                        return false;
                 hfd_admission_turn_refuse(r, response);
         }
         run->refusal = *response;
         end_run(run);
+        return false;
 }
 
 /* Chooses the webhooks and calls them. task: the turn on the pool; NULL = another thread. */
@@ -213,10 +213,9 @@ static void start_calls(struct run *run, const struct hfd_work_task *task) {
         struct hfd_webhook_effort effort = hfd_webhook_effort(task);
         struct hfd_response response = {0};
 
-        if (!select_hooks(run, &effort, &response)) {
-                stop_or_wait(run, &effort, &response);
-                return;
-        }
+        while (!select_hooks(run, &effort, &response))
+                if (!stop_or_wait(run, &effort, &response))
+                        return;
         hfd_expression_objects_forget(&run->values); /* the calls may take long */
         hfd_request_labels_done(&run->labels);
         run->pending += run->n; /* without the lock: no call has begun */
