@@ -449,6 +449,32 @@ static void test_a_resize_restarts_no_init_container(void **state) {
         EXPECT_ALL(cases);
 }
 
+#define NAMELESS                                                                                   \
+        "{'image':'i','imagePullPolicy':'Always','terminationMessagePolicy':'File'},"              \
+        "{'image':'i','imagePullPolicy':'Always','terminationMessagePolicy':'File'}"
+#define NO_NAME(list, i)   "spec." list "[" #i "].name: Required value\n"
+#define SAME_NAME(list, i) NO_NAME(list, i) "spec." list "[" #i "].name: Duplicate value: \"\"\n"
+
+/* Among init containers alone, the names that are missing are no duplicates. */
+static void test_containers_without_names_have_the_same_one(void **state) {
+        static const struct spec_case cases[] = {
+                {"'containers':[" NAMELESS "]",
+                 NO_NAME("containers", 0) SAME_NAME("containers", 1)},
+                {"'initContainers':[" NAMELESS "]",
+                 NO_NAME("initContainers", 0) NO_NAME("initContainers", 1)},
+                {"'initContainers':[" CONTAINER("", "") "],'ephemeralContainers':[" NAMELESS "]",
+                 NO_NAME("initContainers", 0) SAME_NAME("ephemeralContainers", 0)
+                         SAME_NAME("ephemeralContainers", 1)},
+                {"'ephemeralContainers':[" NAMELESS "]",
+                 NO_NAME("ephemeralContainers", 0) SAME_NAME("ephemeralContainers", 1)},
+                {"'containers':[" NAMELESS "],'initContainers':[" NAMELESS "]",
+                 NO_NAME("containers", 0) SAME_NAME("containers", 1) SAME_NAME("initContainers", 0)
+                         SAME_NAME("initContainers", 1)},
+        };
+
+        EXPECT_ALL(cases);
+}
+
 #define PORT                                                                                       \
         ",'ports':[{'containerPort':1,'protocol':'TCP'},{'containerPort':2,'hostPort':3,"          \
         "'protocol':'TCP'},{'containerPort':4,'hostPort':4,'protocol':'TCP'}]"
@@ -790,6 +816,7 @@ int main(void) {
                 cmocka_unit_test(test_claims_for_devices_are_validated),
                 cmocka_unit_test(test_resources_are_validated),
                 cmocka_unit_test(test_a_resize_restarts_no_init_container),
+                cmocka_unit_test(test_containers_without_names_have_the_same_one),
                 cmocka_unit_test(test_ports_of_the_network_of_the_host_agree),
                 cmocka_unit_test(test_a_variable_has_a_field_of_the_pod),
                 cmocka_unit_test(test_the_key_of_a_field_may_have_any_length),
