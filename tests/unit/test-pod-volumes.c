@@ -73,6 +73,11 @@ static void test_mounts_are_validated(void **state) {
                            "[0].name: Not found: \"\"\n" OF_MOUNTS
                            "[0].mountPath: Required value\n" OF_MOUNTS
                            "[2].mountPath: Invalid value: \"/a\": must be unique\n"},
+                {MOUNTS("{'name':'v'},{'name':'v','mountPath':'/b'},{'name':'v','mountPath':''}",
+                        ""),
+                 OF_MOUNTS "[0].mountPath: Required value\n" OF_MOUNTS
+                           "[2].mountPath: Required value\n" OF_MOUNTS
+                           "[2].mountPath: Invalid value: \"\": must be unique\n"},
                 /* A volume with a mistake does not exist for containers. */
                 {"'volumes':[{'name':'v'},{'name':'v','emptyDir':{}},{'name':'w'}],"
                  "'containers':[" CONTAINER("c", ",'volumeMounts':[{'name':'v','mountPath':'/a'},"
@@ -149,6 +154,60 @@ static void test_devices_are_validated(void **state) {
                            "volumeMounts\n" OF_DEVICES
                            "[0].devicePath: Invalid value: \"/p\": must not already exist as a "
                            "path in volumeMounts\n"},
+                {MOUNTS("", DEVICES("{'name':'p'},{'name':'e','devicePath':''}")),
+                 OF_DEVICES "[0].devicePath: Required value\n" OF_DEVICES
+                            "[1].devicePath: Required value\n" OF_DEVICES
+                            "[1].devicePath: Invalid value: \"\": must be unique\n"},
+                /* Without a name or a path, mounts and devices overlap, too. */
+                {MOUNTS("{}", DEVICES("{}")), OF_MOUNTS
+                 "[0].name: Required value\n" OF_MOUNTS "[0].name: Not found: \"\"\n" OF_MOUNTS
+                 "[0].mountPath: Required value\n" OF_MOUNTS
+                 "[0].name: Invalid value: \"\": must not already exist in "
+                 "volumeDevices\n" OF_MOUNTS
+                 "[0].mountPath: Invalid value: \"\": must not already exist as a path in "
+                 "volumeDevices\n" OF_DEVICES "[0].name: Required value\n" OF_DEVICES
+                 "[0].name: Not found: \"\"\n" OF_DEVICES
+                 "[0].devicePath: Required value\n" OF_DEVICES
+                 "[0].name: Invalid value: \"\": must not already exist in "
+                 "volumeMounts\n" OF_DEVICES
+                 "[0].devicePath: Invalid value: \"\": must not already exist as a path in "
+                 "volumeMounts\n"},
+        };
+
+        EXPECT_ALL(cases);
+}
+
+static void test_the_last_path_of_a_name_is_looked_for(void **state) {
+        static const struct spec_case cases[] = {
+                {MOUNTS("{'name':'v','mountPath':'/p'},{'name':'v','mountPath':'/b'}",
+                        DEVICES("{'name':'p','devicePath':'/p'}")),
+                 OF_MOUNTS "[0].mountPath: Invalid value: \"/p\": must not already exist as a path "
+                           "in volumeDevices\n"},
+                {MOUNTS("{'name':'v','mountPath':'/b'},{'name':'v','mountPath':'/p'}",
+                        DEVICES("{'name':'p','devicePath':'/p'}")),
+                 OF_MOUNTS "[1].mountPath: Invalid value: \"/p\": must not already exist as a path "
+                           "in volumeDevices\n" OF_DEVICES
+                           "[0].devicePath: Invalid value: \"/p\": must not already exist as a "
+                           "path in volumeMounts\n"},
+                /* The last path of another name is the same. */
+                {"'volumes':[{'name':'v','emptyDir':{}},{'name':'w','emptyDir':{}},{'name':'p',"
+                 "'persistentVolumeClaim':{'claimName':'p'}}],"
+                 "'containers':[" CONTAINER("c", ",'volumeMounts':[{'name':'v','mountPath':'/p'},"
+                                                 "{'name':'w','mountPath':'/p'},{'name':'v',"
+                                                 "'mountPath':'/b'}]" DEVICES(
+                                                         "{'name':'p','devicePath':'/p'}")) "]",
+                 OF_MOUNTS "[0].mountPath: Invalid value: \"/p\": must not already exist as a path "
+                           "in volumeDevices\n" OF_MOUNTS
+                           "[1].mountPath: Invalid value: \"/p\": must be unique\n" OF_MOUNTS
+                           "[1].mountPath: Invalid value: \"/p\": must not already exist as a path "
+                           "in volumeDevices\n" OF_DEVICES
+                           "[0].devicePath: Invalid value: \"/p\": must not already exist as a "
+                           "path in volumeMounts\n"},
+                {MOUNTS("{'name':'v','mountPath':'/p'}",
+                        DEVICES("{'name':'p','devicePath':'/p'},{'name':'p','devicePath':'/e'}")),
+                 OF_DEVICES "[0].devicePath: Invalid value: \"/p\": must not already exist as a "
+                            "path in volumeMounts\n" OF_DEVICES
+                            "[1].name: Invalid value: \"p\": must be unique\n"},
         };
 
         EXPECT_ALL(cases);
@@ -288,6 +347,7 @@ int main(void) {
                 cmocka_unit_test(test_sources_of_volumes_are_validated),
                 cmocka_unit_test(test_mounts_are_validated),
                 cmocka_unit_test(test_devices_are_validated),
+                cmocka_unit_test(test_the_last_path_of_a_name_is_looked_for),
                 cmocka_unit_test(test_trust_bundles_are_validated),
                 cmocka_unit_test(test_certificates_of_pods_are_validated),
                 cmocka_unit_test(test_names_of_trust_bundles_have_a_limit),
