@@ -12,7 +12,9 @@
 
 #include <cmocka.h>
 
+#include "base/json.h"
 #include "pod_spec_fixture.h"
+#include "server/resources/strategies/pod/rules/pod_validation.h"
 
 #define EPHEMERAL                                                                                  \
         "'ephemeral':{'volumeClaimTemplate':{'spec':{'accessModes':['ReadWriteOnce'],"             \
@@ -112,6 +114,26 @@ static void test_mounts_are_validated(void **state) {
         };
 
         EXPECT_ALL(cases);
+}
+
+static void test_a_volume_of_a_pod_without_its_image_is_not_found(void **state) {
+        struct hf__json *spec =
+                pod_spec_parse("{'volumes':[{'name':'v','image':{'pullPolicy':'Never'}}],"
+                               "'containers':[",
+                               CONTAINER("c", ",'volumeMounts':[{'name':'v','mountPath':'/a'}]"),
+                               "]," VALID "}");
+        struct hfd_causes causes;
+
+        for (size_t i = 0; i < 2; i++) {
+                bool of_pod = i == 1;
+                hfd_causes_init(&causes);
+                hfd_pod_spec_validate(spec, "spec", of_pod, &causes);
+                assert_int_equal(causes.n, of_pod ? 2 : 0);
+        }
+        assert_string_equal(causes.items[0].field, "spec.volumes[0].image.reference");
+        assert_string_equal(causes.items[1].field, OF_MOUNTS "[0].name");
+        assert_string_equal(causes.items[1].text, "Not found: \"v\"");
+        hf__json_free(spec);
 }
 
 #define DEVICES(devices) ",'volumeDevices':[" devices "]"
@@ -346,6 +368,7 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_sources_of_volumes_are_validated),
                 cmocka_unit_test(test_mounts_are_validated),
+                cmocka_unit_test(test_a_volume_of_a_pod_without_its_image_is_not_found),
                 cmocka_unit_test(test_devices_are_validated),
                 cmocka_unit_test(test_the_last_path_of_a_name_is_looked_for),
                 cmocka_unit_test(test_trust_bundles_are_validated),

@@ -63,10 +63,10 @@ static bool is_root(const char *path) {
 /* Exactly one source. Recycling a volume deletes its files, so it must not be the node's root.
  * name: that of the volume. */
 static void validate_source(const struct hf__json *spec, const char *name, const char *field,
-                            struct hfd_causes *causes) {
+                            enum hfd_volume_kind kind, struct hfd_causes *causes) {
         char path[HFD_FIELD_PATH_MAX];
 
-        hfd_volume_source_validate(spec, name, field, true, causes);
+        hfd_volume_source_validate(spec, name, field, kind, causes);
         if (is_root(hfd_text_of(hf__json_get(spec, "hostPath"), "path")) &&
             strcmp(hfd_text_of(spec, "persistentVolumeReclaimPolicy"), "Recycle") == 0)
                 hfd_cause_forbidden(causes,
@@ -285,7 +285,7 @@ void hfd_persistent_volume_validate(const struct hf__json *object, const struct 
                                   hf__json_get(was, "nodeAffinity"), causes);
         if (!was || change != SOURCE_IS_KEPT)
                 validate_source(spec, hf__json_string_or_empty(object, "metadata.name"), "spec",
-                                causes);
+                                HFD_VOLUME_PERSISTENT, causes);
         if (*hfd_text_of(spec, "storageClassName"))
                 hfd_subdomain_validate(hfd_text_of(spec, "storageClassName"),
                                        "spec.storageClassName", causes);
@@ -318,7 +318,7 @@ void hfd_inline_volume_validate(const struct hf__json *spec, const char *field,
                                     "may only be Retain in the context of inline volumes");
         if (hf__json_get(spec, "nodeAffinity"))
                 hfd_cause_forbidden(causes, hfd_field_path(path, field, "nodeAffinity"), other);
-        validate_source(spec, "", field, causes);
+        validate_source(spec, "", field, HFD_VOLUME_INLINE, causes);
         if (*hfd_text_of(spec, "storageClassName"))
                 hfd_cause_forbidden(causes, hfd_field_path(path, field, "storageClassName"), other);
         if (mode && strcmp(hf__json_text_or_empty(mode), "Filesystem") != 0)

@@ -295,8 +295,7 @@ void hfd_ephemeral_source_validate(const struct hf__json *source, const char *fi
                                 hfd_field_path(member, path, "spec"), causes);
 }
 
-/* Templates may leave out the name of the image, so it is not required here
- * (hfd_volume_images_require). */
+/* Templates may leave out the name of the image: hfd_pod_spec_validate. */
 void hfd_image_source_validate(const struct hf__json *source, const char *field, bool persistent,
                                struct hfd_causes *causes) {
         static const char *const policies[] = {"Always", "IfNotPresent", "Never", NULL};
