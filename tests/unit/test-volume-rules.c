@@ -527,6 +527,40 @@ static void test_a_volume_is_refused(void **state) {
         CHECK(cases);
 }
 
+#define OF_CAPACITY(capacity)                                                                      \
+        "{'spec':{'accessModes':['ReadWriteOnce']," capacity                                       \
+        "'persistentVolumeReclaimPolicy':'Retain','volumeMode':'Filesystem'," PATH "}}"
+#define ONLY_STORAGE   ": supported values: \"storage\"\n"
+#define NOT_POSITIVE   ": must be greater than zero\n"
+#define NO_QUANTITY(n) "]: Invalid value: " #n ": must be a valid resource quantity\n"
+
+static void test_the_capacity_of_a_volume_is_refused(void **state) {
+        static const struct rule_case cases[] = {
+                {hfd_persistent_volume_validate, OF_CAPACITY("'capacity':{'storage':'1Ki'},"), NULL,
+                 NULL},
+                {hfd_persistent_volume_validate, OF_CAPACITY(""), NULL,
+                 "spec.capacity: Required value\n"
+                 "spec.capacity: Unsupported value: null" ONLY_STORAGE},
+                {hfd_persistent_volume_validate, OF_CAPACITY("'capacity':{},"), NULL,
+                 "spec.capacity: Required value\n"
+                 "spec.capacity: Unsupported value: {}" ONLY_STORAGE},
+                {hfd_persistent_volume_validate, OF_CAPACITY("'capacity':{'storage':'0'},"), NULL,
+                 "spec.capacity[storage]: Invalid value: \"0\"" NOT_POSITIVE},
+                {hfd_persistent_volume_validate, OF_CAPACITY("'capacity':{'storage':'-1500m'},"),
+                 NULL,
+                 "spec.capacity[storage" NO_QUANTITY(
+                         -2) "spec.capacity[storage]: Invalid value: \"-1500m\"" NOT_POSITIVE},
+                {hfd_persistent_volume_validate,
+                 OF_CAPACITY("'capacity':{'storage':'1','cpu':'-1','a.b/c':'0'},"), NULL,
+                 "spec.capacity: Unsupported value: {\"a.b/c\":\"0\",\"cpu\":\"-1\",\"storage\":"
+                 "\"1\"}" ONLY_STORAGE "spec.capacity[cpu" NO_QUANTITY(
+                         -1) "spec.capacity[cpu]: Invalid value: \"-1\"" NOT_POSITIVE
+                             "spec.capacity[a.b/c]: Invalid value: \"0\"" NOT_POSITIVE},
+        };
+
+        CHECK(cases);
+}
+
 static void test_the_nodes_of_a_volume_are_refused(void **state) {
         static const struct rule_case cases[] = {
                 {hfd_persistent_volume_validate, VOLUME(PATH ",'nodeAffinity':{}"), NULL,
@@ -781,6 +815,7 @@ int main(void) {
                 cmocka_unit_test(test_the_template_of_a_claim_is_refused),
                 cmocka_unit_test(test_volumes_of_a_pod_are_refused),
                 cmocka_unit_test(test_a_volume_is_refused),
+                cmocka_unit_test(test_the_capacity_of_a_volume_is_refused),
                 cmocka_unit_test(test_the_nodes_of_a_volume_are_refused),
                 cmocka_unit_test(test_what_a_volume_may_change),
                 cmocka_unit_test(test_a_volume_gets_a_secret_for_its_expansion),
