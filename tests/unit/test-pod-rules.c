@@ -586,6 +586,58 @@ static void test_the_key_of_a_field_may_have_any_length(void **state) {
         }
 }
 
+#define RESOURCE_REF    "spec.containers[0].env[0].valueFrom.resourceFieldRef"
+#define RESOURCE(text)  "'resource':'" text "'"
+#define DIVISOR(number) ",'divisor':'" number "'"
+#define OF_RESOURCE(members)                                                                       \
+        "'containers':[" CONTAINER("c",                                                            \
+                                   ",'env':[{'name':'e','valueFrom':{'resourceFieldRef':{" members \
+                                   "}}}]") "]"
+#define OF_BYTES(resource, name)                                                                   \
+        RESOURCE_REF ".divisor: Invalid value: \"" resource                                        \
+                     "\": only divisor's values 1, 1k, 1M, 1G, 1T, 1P, 1E, 1Ki, 1Mi, 1Gi, 1Ti, "   \
+                     "1Pi, 1Ei are supported with the " name " resource\n"
+#define OF_TIME(resource)                                                                          \
+        RESOURCE_REF ".divisor: Invalid value: \"" resource                                        \
+                     "\": only divisor's values 1m and 1 are supported with the cpu resource\n"
+#define OTHER_RESOURCE(resource)                                                                   \
+        RESOURCE_REF ".resource: Unsupported value: \"" resource                                   \
+                     "\": supported values: \"limits.cpu\", \"limits.ephemeral-storage\", "        \
+                     "\"limits.memory\", \"requests.cpu\", \"requests.ephemeral-storage\", "       \
+                     "\"requests.memory\"\n"
+
+static void test_a_variable_has_a_resource_of_a_container(void **state) {
+        static const struct spec_case cases[] = {
+                {OF_RESOURCE(RESOURCE("limits.cpu")), ""},
+                {OF_RESOURCE(RESOURCE("limits.cpu") DIVISOR("0")), ""},
+                {OF_RESOURCE(RESOURCE("limits.cpu") DIVISOR("1m")), ""},
+                {OF_RESOURCE(RESOURCE("requests.cpu") DIVISOR("1000m")), ""},
+                {OF_RESOURCE(RESOURCE("limits.memory") DIVISOR("1Ki")), ""},
+                {OF_RESOURCE(RESOURCE("requests.memory") DIVISOR("1000")), ""},
+                {OF_RESOURCE(RESOURCE("limits.ephemeral-storage") DIVISOR("1024Pi")), ""},
+                {OF_RESOURCE(RESOURCE("requests.hugepages-2Mi") DIVISOR("1")), ""},
+                {OF_RESOURCE(RESOURCE("limits.hugepages-") DIVISOR("1E")), ""},
+                {OF_RESOURCE(RESOURCE("") DIVISOR("3")),
+                 RESOURCE_REF ".resource: Required value\n"},
+                {OF_RESOURCE(RESOURCE("limits.pods") DIVISOR("3")), OTHER_RESOURCE("limits.pods")},
+                {OF_RESOURCE(RESOURCE("hugepages-2Mi")), OTHER_RESOURCE("hugepages-2Mi")},
+                {OF_RESOURCE(RESOURCE("limits.cpu") DIVISOR("1k")), OF_TIME("limits.cpu")},
+                {OF_RESOURCE(RESOURCE("requests.cpu") DIVISOR("-1")), OF_TIME("requests.cpu")},
+                {OF_RESOURCE(RESOURCE("limits.memory") DIVISOR("1m")),
+                 OF_BYTES("limits.memory", "memory")},
+                {OF_RESOURCE(RESOURCE("requests.memory") DIVISOR("2Ki")),
+                 OF_BYTES("requests.memory", "memory")},
+                {OF_RESOURCE(RESOURCE("requests.memory") DIVISOR("1e3")),
+                 OF_BYTES("requests.memory", "memory")},
+                {OF_RESOURCE(RESOURCE("limits.ephemeral-storage") DIVISOR("10M")),
+                 OF_BYTES("limits.ephemeral-storage", "local ephemeral storage")},
+                {OF_RESOURCE(RESOURCE("limits.hugepages-1Gi") DIVISOR("1u")),
+                 OF_BYTES("limits.hugepages-1Gi", "hugepages")},
+        };
+
+        EXPECT_ALL(cases);
+}
+
 /* ---- tolerations ---- */
 
 #define LABEL_VALUE                                                                                \
@@ -820,6 +872,7 @@ int main(void) {
                 cmocka_unit_test(test_ports_of_the_network_of_the_host_agree),
                 cmocka_unit_test(test_a_variable_has_a_field_of_the_pod),
                 cmocka_unit_test(test_the_key_of_a_field_may_have_any_length),
+                cmocka_unit_test(test_a_variable_has_a_resource_of_a_container),
                 cmocka_unit_test(test_tolerations_are_validated),
                 cmocka_unit_test(test_a_mistake_that_was_stored_refuses_no_other_change),
                 cmocka_unit_test(test_a_stored_spec_may_have_any_form),

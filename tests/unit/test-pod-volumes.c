@@ -199,6 +199,31 @@ static void test_devices_are_validated(void **state) {
         EXPECT_ALL(cases);
 }
 
+#define DOWNWARD(ref) VOLUME("'downwardAPI':{'items':[{'path':'p','resourceFieldRef':{" ref "}}]}")
+#define OF_REF        OF_VOLUME ".downwardAPI.resourceFieldRef"
+
+static void test_a_file_has_a_resource_of_a_container(void **state) {
+        static const struct spec_case cases[] = {
+                {DOWNWARD("'containerName':'c','resource':'limits.memory','divisor':'1Mi'"), ""},
+                {DOWNWARD("'containerName':'c'"), OF_REF ".resource: Required value\n"},
+                {DOWNWARD("'resource':'x','divisor':'3'"),
+                 OF_REF ".containerName: Required value\n"},
+                /* Its divisor is checked all the same. */
+                {DOWNWARD("'resource':'limits.cpu','divisor':'3'"), OF_REF
+                 ".containerName: Required value\n" OF_REF
+                 ".divisor: Invalid value: \"limits.cpu\": only divisor's values 1m and 1 are "
+                 "supported with the cpu resource\n"},
+                {"'volumes':[{'name':'v','projected':{'sources':[{'downwardAPI':{'items':[{'path':"
+                 "'p','resourceFieldRef':{'containerName':'c','resource':'x'}}]}}]}}]",
+                 "spec.volumes[0].projected.sources[0].downwardAPI.resourceFieldRef.resource: "
+                 "Unsupported value: \"x\": supported values: \"limits.cpu\", "
+                 "\"limits.ephemeral-storage\", \"limits.memory\", \"requests.cpu\", "
+                 "\"requests.ephemeral-storage\", \"requests.memory\"\n"},
+        };
+
+        EXPECT_ALL(cases);
+}
+
 static void test_the_last_path_of_a_name_is_looked_for(void **state) {
         static const struct spec_case cases[] = {
                 {MOUNTS("{'name':'v','mountPath':'/p'},{'name':'v','mountPath':'/b'}",
@@ -370,6 +395,7 @@ int main(void) {
                 cmocka_unit_test(test_mounts_are_validated),
                 cmocka_unit_test(test_a_volume_of_a_pod_without_its_image_is_not_found),
                 cmocka_unit_test(test_devices_are_validated),
+                cmocka_unit_test(test_a_file_has_a_resource_of_a_container),
                 cmocka_unit_test(test_the_last_path_of_a_name_is_looked_for),
                 cmocka_unit_test(test_trust_bundles_are_validated),
                 cmocka_unit_test(test_certificates_of_pods_are_validated),

@@ -73,6 +73,9 @@ void hfd_downward_file_validate(const struct hf__json *file, const char *field,
  * the second case, which allows other fields. */
 void hfd_object_field_selector_validate(const struct hf__json *selector, const char *field,
                                         bool of_volume, struct hfd_causes *causes);
+/* The same for a resource of a container. */
+void hfd_resource_field_selector_validate(const struct hf__json *selector, const char *field,
+                                          bool of_volume, struct hfd_causes *causes);
 /* volumes/certificate_sources.c: the members of the sources clusterTrustBundle and podCertificate
  * that are no paths */
 void hfd_trust_bundle_validate(const struct hf__json *source, const char *field,

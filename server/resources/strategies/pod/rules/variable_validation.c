@@ -59,7 +59,7 @@ static void validate_value_from(const struct hf__json *variable, const char *fie
                 if (i == 0)
                         hfd_object_field_selector_validate(source, path, false, causes);
                 else if (i == 1)
-                        (void)hfd_require_text(source, path, "resource", causes);
+                        hfd_resource_field_selector_validate(source, path, false, causes);
                 else if (i < 4)
                         validate_key_reference(source, path, causes);
         }
