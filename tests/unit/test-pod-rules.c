@@ -638,6 +638,40 @@ static void test_a_variable_has_a_resource_of_a_container(void **state) {
         EXPECT_ALL(cases);
 }
 
+#define FILE_REF "spec.containers[0].env[0].valueFrom.fileKeyRef"
+#define OF_FILE(members)                                                                           \
+        "'containers':[" CONTAINER("c", ",'env':[{'name':'e','valueFrom':{'fileKeyRef':{" members  \
+                                        "}}}]") "]"
+#define VALID_FILE(volume) OF_FILE("'key':'k','volumeName':'" volume "','path':'a/b'")
+
+static void test_a_variable_has_a_key_in_a_file_of_a_volume(void **state) {
+        static const struct spec_case cases[] = {
+                {"'volumes':[{'name':'v','emptyDir':{}}]," VALID_FILE("v"), ""},
+                {VALID_FILE("v"), FILE_REF ".volumeName: Not found: \"v\"\n"},
+                {"'volumes':[{'name':'v','emptyDir':{}},{'name':'w','image':{'pullPolicy':'Never'}"
+                 "}]," VALID_FILE("w"),
+                 FILE_REF ".volumeName: Invalid value: \"w\": referenced volume must be of type "
+                          "emptyDir\n"},
+                {"'volumes':[{'name':'v'},{'name':'v','emptyDir':{}}]," VALID_FILE("v"),
+                 "spec.volumes[0]: Required value: must specify a volume type\n"},
+                {"'volumes':[{'name':'v','emptyDir':{}},{'name':'v'}]," VALID_FILE("v"),
+                 "spec.volumes[1]: Required value: must specify a volume type\n"
+                 "spec.volumes[1].name: Duplicate value: \"v\"\n" FILE_REF
+                 ".volumeName: Invalid value: \"v\": referenced volume must be of type emptyDir\n"},
+                {OF_FILE(""),
+                 FILE_REF ".key: Required value\n" FILE_REF ".volumeName: Required value\n" FILE_REF
+                          ".path: Required value\n" FILE_REF ".volumeName: Not found: \"\"\n"},
+                {OF_FILE("'key':'=','volumeName':'_','path':'a/../b'"), FILE_REF
+                 ".key: Invalid value: \"=\": a valid environment variable name must consist only "
+                 "of printable ASCII characters other than '='\n" FILE_REF
+                 ".volumeName: Invalid value: \"_\": " LABEL FILE_REF
+                 ".path: Invalid value: \"a/../b\": must not contain '..'\n" FILE_REF
+                 ".volumeName: Not found: \"_\"\n"},
+        };
+
+        EXPECT_ALL(cases);
+}
+
 /* ---- tolerations ---- */
 
 #define LABEL_VALUE                                                                                \
@@ -873,6 +907,7 @@ int main(void) {
                 cmocka_unit_test(test_a_variable_has_a_field_of_the_pod),
                 cmocka_unit_test(test_the_key_of_a_field_may_have_any_length),
                 cmocka_unit_test(test_a_variable_has_a_resource_of_a_container),
+                cmocka_unit_test(test_a_variable_has_a_key_in_a_file_of_a_volume),
                 cmocka_unit_test(test_tolerations_are_validated),
                 cmocka_unit_test(test_a_mistake_that_was_stored_refuses_no_other_change),
                 cmocka_unit_test(test_a_stored_spec_may_have_any_form),

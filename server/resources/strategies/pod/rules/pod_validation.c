@@ -87,6 +87,7 @@ void hfd_pod_spec_validate(const struct hf__json *spec, const char *field, bool 
         hfd_overhead_validate(hf__json_get(spec, "overhead"),
                               hfd_field_path(path, field, "overhead"), causes);
         hfd_os_validate(spec, field, causes);
+        hfd_file_volumes_validate(spec, field, causes);
 }
 
 void hfd_pod_template_spec_validate(const struct hf__json *template, const char *field,

@@ -189,6 +189,9 @@ void hfd_label_keys_validate(const struct hf__json *term, const char *field,
 /* variable_validation.c: env and envFrom of a container */
 void hfd_variables_validate(const struct hf__json *container, const char *field,
                             struct hfd_causes *causes);
+/* The volumes that variables of all containers read files of. field: the path of the spec */
+void hfd_file_volumes_validate(const struct hf__json *spec, const char *field,
+                               struct hfd_causes *causes);
 /* handler_validation.c: the probes of a container, and its lifecycle hooks. grace: the seconds that
  * the pod has to stop (terminationGracePeriodSeconds) */
 void hfd_handlers_validate(const struct hf__json *container, const char *field, int64_t grace,
@@ -260,6 +263,8 @@ void hfd_app_armor_match_validate(const struct hf__json *annotations, const stru
 const char *hfd_text_of(const struct hf__json *object, const char *key);
 /* Whether an element before `position` has the same text. */
 bool hfd_is_repeated(const struct hf__json_index *index, const char *text, size_t position);
+/* Gives the first entry of each text the last item with it, as if a map of Go had been filled. */
+void hfd_keep_last_items(struct hf__json_index *index);
 /* Whether the text begins or ends with white space. */
 bool hfd_is_padded(const char *text);
 /* The path of a member: "a" and "b" become "a.b". A path that does not fit is cut. Returns out,

@@ -30,9 +30,7 @@ struct mounts {
 /* Kubernetes looks for overlaps of mounts and devices in a map by their names, which keeps only the
  * last path of each name. names, paths: of one list. */
 static void keep_last_paths(struct hf__json_index *names, struct hf__json_index *paths) {
-        for (size_t k = names->n; k-- > 1;)
-                if (strcmp(names->entries[k - 1].text, names->entries[k].text) == 0)
-                        names->entries[k - 1].item = names->entries[k].item;
+        hfd_keep_last_items(names);
         for (size_t k = paths->n; k-- > 0;) {
                 struct hf__json_index_entry *entry = &paths->entries[k];
                 bool is_followed = k + 1 < paths->n && strcmp(entry->text, entry[1].text) == 0;
