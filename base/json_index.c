@@ -47,8 +47,9 @@ static const char *get_text(const struct hf__json *item, const char *key) {
         return hf__json_text(key ? hf__json_get(item, key) : item);
 }
 
-int hf__json_index_init(struct hf__json_index *index, const struct hf__json *container,
-                        const char *key) {
+/* absent: the text of a child without one; NULL = it has no entry. */
+static int init(struct hf__json_index *index, const struct hf__json *container, const char *key,
+                const char *absent) {
         size_t n = hf__json_count(container), position = 0;
         bool by_key = hf__json_is_object(container);
 
@@ -61,6 +62,7 @@ int hf__json_index_init(struct hf__json_index *index, const struct hf__json *con
         }
         for (struct hf__json *m = hf__json_first(container); m; m = hf__json_next(m), position++) {
                 const char *text = by_key ? hf__json_key(m) : get_text(m, key);
+                text = text ? text : absent;
                 if (text)
                         index->entries[index->n++] =
                                 (struct hf__json_index_entry){text, m, position};
@@ -71,6 +73,16 @@ int hf__json_index_init(struct hf__json_index *index, const struct hf__json *con
         else if (!is_sorted(index->entries, index->n))
                 qsort(index->entries, index->n, sizeof *index->entries, compare_entries);
         return 0;
+}
+
+int hf__json_index_init(struct hf__json_index *index, const struct hf__json *container,
+                        const char *key) {
+        return init(index, container, key, NULL);
+}
+
+int hf__json_index_init_texts(struct hf__json_index *index, const struct hf__json *array,
+                              const char *key) {
+        return init(index, array, key, "");
 }
 
 void hf__json_index_done(struct hf__json_index *index) {

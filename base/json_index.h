@@ -42,6 +42,10 @@ struct hf__json_index {
  */
 int hf__json_index_init(struct hf__json_index *index, const struct hf__json *container,
                         const char *key);
+/* The same for an array of objects, but one without such a text has "": so Go reads a member that
+ * is absent. */
+int hf__json_index_init_texts(struct hf__json_index *index, const struct hf__json *array,
+                              const char *key);
 void hf__json_index_done(struct hf__json_index *index);
 /*
  * Adds copies of the members of `from`, which may be NULL, to the object `into`. The members of

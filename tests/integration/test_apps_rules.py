@@ -535,7 +535,6 @@ def volume(**spec):
 
 @pytest.mark.parametrize("spec, field, why", [
     ({"accessModes": []}, "spec.accessModes", "Required value"),
-    ({"capacity": {}}, "spec.capacity", "Required value"),
     ({"capacity": {"cpu": "1"}}, "spec.capacity", 'Unsupported value: {"cpu":"1"}: supported values: "storage"'),
     ({"capacity": {"storage": "0"}}, "spec.capacity[storage]", 'Invalid value: "0": must be greater than zero'),
     ({"persistentVolumeReclaimPolicy": "X"}, "spec.persistentVolumeReclaimPolicy", 'Unsupported value: "X": supported values: "Delete", "Recycle", "Retain"'),
@@ -544,6 +543,11 @@ def volume(**spec):
     ({"volumeMode": "X"}, "spec.volumeMode", 'Unsupported value: "X": supported values: "Block", "Filesystem"')])
 def test_a_volume_is_refused(server, spec, field, why):
     assert causes(make(server, VOLUMES, volume(**spec))) == [(field, why)]
+
+
+def test_a_volume_has_a_capacity(server):
+    assert causes(make(server, VOLUMES, volume(capacity=None))) == [
+        ("spec.capacity", "Required value"), ("spec.capacity", 'Unsupported value: null: supported values: "storage"')]
 
 
 def test_a_volume_keeps_its_source(server):

@@ -33,7 +33,7 @@ struct hfd_causes pod_spec_causes(const char *members) {
         static struct hfd_causes causes;
 
         hfd_causes_init(&causes);
-        hfd_pod_spec_validate(spec, "spec", &causes);
+        hfd_pod_spec_validate(spec, "spec", false, &causes);
         assert_int_equal(causes.error, 0);
         hf__json_free(spec);
         return causes;

@@ -182,7 +182,8 @@ static void test_containers_are_validated(void **state) {
                        "variable name must consist only of printable ASCII characters other than "
                        "'=', " AT
                        "containers[0].env[1].valueFrom: Invalid value: \"\": must specify one of: "
-                       "`fieldRef`, `resourceFieldRef`, `configMapKeyRef` or `secretKeyRef`]");
+                       "`fieldRef`, `resourceFieldRef`, `configMapKeyRef`, `secretKeyRef` or "
+                       "`fileKeyRef`]");
         expect_refused(f,
                        "'containers':[{'name':'c','image':'i','resources':{'limits':{'cpu':'1'},"
                        "'requests':{'cpu':'2'}}}]",

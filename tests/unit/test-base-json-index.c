@@ -70,6 +70,12 @@ static void test_elements_are_found_by_text_in_order(void **state) {
         assert_int_equal(index.n, 2);
         expect_position(&index, "x", 1);
         hf__json_index_done(&index);
+        /* Those without a text may have the empty one. */
+        assert_int_equal(hf__json_index_init_texts(&index, objects, "n"), 0);
+        assert_int_equal(index.n, 5);
+        expect_position(&index, "", 0);
+        expect_position(&index, "x", 1);
+        hf__json_index_done(&index);
         hf__json_free(strings);
         hf__json_free(objects);
 }

@@ -719,6 +719,11 @@ static const struct row embedded[] = {
         {EMBEDDED, "{'apiVersion':'v1','kind':'Pod','metadata':{'generateName':'..'}}", ""},
         {EMBEDDED, "{'apiVersion':'v1','kind':'Pod','metadata':{'generateName':'a/'}}",
          "spec.metadata.generateName: Invalid value: \"a/\": may not contain '/'"},
+        {EMBEDDED, "{'apiVersion':'v1','kind':'Pod','metadata':{'name':'%/','generateName':'a%/'}}",
+         "spec.metadata.generateName: Invalid value: \"a%/\": may not contain '/'\n"
+         "spec.metadata.generateName: Invalid value: \"a%/\": may not contain '%'\n"
+         "spec.metadata.name: Invalid value: \"%/\": may not contain '/'\n"
+         "spec.metadata.name: Invalid value: \"%/\": may not contain '%'"},
 };
 
 static void test_embedded_resources(void **state) {

@@ -449,6 +449,32 @@ static void test_a_resize_restarts_no_init_container(void **state) {
         EXPECT_ALL(cases);
 }
 
+#define NAMELESS                                                                                   \
+        "{'image':'i','imagePullPolicy':'Always','terminationMessagePolicy':'File'},"              \
+        "{'image':'i','imagePullPolicy':'Always','terminationMessagePolicy':'File'}"
+#define NO_NAME(list, i)   "spec." list "[" #i "].name: Required value\n"
+#define SAME_NAME(list, i) NO_NAME(list, i) "spec." list "[" #i "].name: Duplicate value: \"\"\n"
+
+/* Among init containers alone, the names that are missing are no duplicates. */
+static void test_containers_without_names_have_the_same_one(void **state) {
+        static const struct spec_case cases[] = {
+                {"'containers':[" NAMELESS "]",
+                 NO_NAME("containers", 0) SAME_NAME("containers", 1)},
+                {"'initContainers':[" NAMELESS "]",
+                 NO_NAME("initContainers", 0) NO_NAME("initContainers", 1)},
+                {"'initContainers':[" CONTAINER("", "") "],'ephemeralContainers':[" NAMELESS "]",
+                 NO_NAME("initContainers", 0) SAME_NAME("ephemeralContainers", 0)
+                         SAME_NAME("ephemeralContainers", 1)},
+                {"'ephemeralContainers':[" NAMELESS "]",
+                 NO_NAME("ephemeralContainers", 0) SAME_NAME("ephemeralContainers", 1)},
+                {"'containers':[" NAMELESS "],'initContainers':[" NAMELESS "]",
+                 NO_NAME("containers", 0) SAME_NAME("containers", 1) SAME_NAME("initContainers", 0)
+                         SAME_NAME("initContainers", 1)},
+        };
+
+        EXPECT_ALL(cases);
+}
+
 #define PORT                                                                                       \
         ",'ports':[{'containerPort':1,'protocol':'TCP'},{'containerPort':2,'hostPort':3,"          \
         "'protocol':'TCP'},{'containerPort':4,'hostPort':4,'protocol':'TCP'}]"
@@ -558,6 +584,92 @@ static void test_the_key_of_a_field_may_have_any_length(void **state) {
                 assert_int_equal(causes.n > 0, n == 0 || n > 63);
                 hf__json_free(selector);
         }
+}
+
+#define RESOURCE_REF    "spec.containers[0].env[0].valueFrom.resourceFieldRef"
+#define RESOURCE(text)  "'resource':'" text "'"
+#define DIVISOR(number) ",'divisor':'" number "'"
+#define OF_RESOURCE(members)                                                                       \
+        "'containers':[" CONTAINER("c",                                                            \
+                                   ",'env':[{'name':'e','valueFrom':{'resourceFieldRef':{" members \
+                                   "}}}]") "]"
+#define OF_BYTES(resource, name)                                                                   \
+        RESOURCE_REF ".divisor: Invalid value: \"" resource                                        \
+                     "\": only divisor's values 1, 1k, 1M, 1G, 1T, 1P, 1E, 1Ki, 1Mi, 1Gi, 1Ti, "   \
+                     "1Pi, 1Ei are supported with the " name " resource\n"
+#define OF_TIME(resource)                                                                          \
+        RESOURCE_REF ".divisor: Invalid value: \"" resource                                        \
+                     "\": only divisor's values 1m and 1 are supported with the cpu resource\n"
+#define OTHER_RESOURCE(resource)                                                                   \
+        RESOURCE_REF ".resource: Unsupported value: \"" resource                                   \
+                     "\": supported values: \"limits.cpu\", \"limits.ephemeral-storage\", "        \
+                     "\"limits.memory\", \"requests.cpu\", \"requests.ephemeral-storage\", "       \
+                     "\"requests.memory\"\n"
+
+static void test_a_variable_has_a_resource_of_a_container(void **state) {
+        static const struct spec_case cases[] = {
+                {OF_RESOURCE(RESOURCE("limits.cpu")), ""},
+                {OF_RESOURCE(RESOURCE("limits.cpu") DIVISOR("0")), ""},
+                {OF_RESOURCE(RESOURCE("limits.cpu") DIVISOR("1m")), ""},
+                {OF_RESOURCE(RESOURCE("requests.cpu") DIVISOR("1000m")), ""},
+                {OF_RESOURCE(RESOURCE("limits.memory") DIVISOR("1Ki")), ""},
+                {OF_RESOURCE(RESOURCE("requests.memory") DIVISOR("1000")), ""},
+                {OF_RESOURCE(RESOURCE("limits.ephemeral-storage") DIVISOR("1024Pi")), ""},
+                {OF_RESOURCE(RESOURCE("requests.hugepages-2Mi") DIVISOR("1")), ""},
+                {OF_RESOURCE(RESOURCE("limits.hugepages-") DIVISOR("1E")), ""},
+                {OF_RESOURCE(RESOURCE("") DIVISOR("3")),
+                 RESOURCE_REF ".resource: Required value\n"},
+                {OF_RESOURCE(RESOURCE("limits.pods") DIVISOR("3")), OTHER_RESOURCE("limits.pods")},
+                {OF_RESOURCE(RESOURCE("hugepages-2Mi")), OTHER_RESOURCE("hugepages-2Mi")},
+                {OF_RESOURCE(RESOURCE("limits.cpu") DIVISOR("1k")), OF_TIME("limits.cpu")},
+                {OF_RESOURCE(RESOURCE("requests.cpu") DIVISOR("-1")), OF_TIME("requests.cpu")},
+                {OF_RESOURCE(RESOURCE("limits.memory") DIVISOR("1m")),
+                 OF_BYTES("limits.memory", "memory")},
+                {OF_RESOURCE(RESOURCE("requests.memory") DIVISOR("2Ki")),
+                 OF_BYTES("requests.memory", "memory")},
+                {OF_RESOURCE(RESOURCE("requests.memory") DIVISOR("1e3")),
+                 OF_BYTES("requests.memory", "memory")},
+                {OF_RESOURCE(RESOURCE("limits.ephemeral-storage") DIVISOR("10M")),
+                 OF_BYTES("limits.ephemeral-storage", "local ephemeral storage")},
+                {OF_RESOURCE(RESOURCE("limits.hugepages-1Gi") DIVISOR("1u")),
+                 OF_BYTES("limits.hugepages-1Gi", "hugepages")},
+        };
+
+        EXPECT_ALL(cases);
+}
+
+#define FILE_REF "spec.containers[0].env[0].valueFrom.fileKeyRef"
+#define OF_FILE(members)                                                                           \
+        "'containers':[" CONTAINER("c", ",'env':[{'name':'e','valueFrom':{'fileKeyRef':{" members  \
+                                        "}}}]") "]"
+#define VALID_FILE(volume) OF_FILE("'key':'k','volumeName':'" volume "','path':'a/b'")
+
+static void test_a_variable_has_a_key_in_a_file_of_a_volume(void **state) {
+        static const struct spec_case cases[] = {
+                {"'volumes':[{'name':'v','emptyDir':{}}]," VALID_FILE("v"), ""},
+                {VALID_FILE("v"), FILE_REF ".volumeName: Not found: \"v\"\n"},
+                {"'volumes':[{'name':'v','emptyDir':{}},{'name':'w','image':{'pullPolicy':'Never'}"
+                 "}]," VALID_FILE("w"),
+                 FILE_REF ".volumeName: Invalid value: \"w\": referenced volume must be of type "
+                          "emptyDir\n"},
+                {"'volumes':[{'name':'v'},{'name':'v','emptyDir':{}}]," VALID_FILE("v"),
+                 "spec.volumes[0]: Required value: must specify a volume type\n"},
+                {"'volumes':[{'name':'v','emptyDir':{}},{'name':'v'}]," VALID_FILE("v"),
+                 "spec.volumes[1]: Required value: must specify a volume type\n"
+                 "spec.volumes[1].name: Duplicate value: \"v\"\n" FILE_REF
+                 ".volumeName: Invalid value: \"v\": referenced volume must be of type emptyDir\n"},
+                {OF_FILE(""),
+                 FILE_REF ".key: Required value\n" FILE_REF ".volumeName: Required value\n" FILE_REF
+                          ".path: Required value\n" FILE_REF ".volumeName: Not found: \"\"\n"},
+                {OF_FILE("'key':'=','volumeName':'_','path':'a/../b'"), FILE_REF
+                 ".key: Invalid value: \"=\": a valid environment variable name must consist only "
+                 "of printable ASCII characters other than '='\n" FILE_REF
+                 ".volumeName: Invalid value: \"_\": " LABEL FILE_REF
+                 ".path: Invalid value: \"a/../b\": must not contain '..'\n" FILE_REF
+                 ".volumeName: Not found: \"_\"\n"},
+        };
+
+        EXPECT_ALL(cases);
 }
 
 /* ---- tolerations ---- */
@@ -790,9 +902,12 @@ int main(void) {
                 cmocka_unit_test(test_claims_for_devices_are_validated),
                 cmocka_unit_test(test_resources_are_validated),
                 cmocka_unit_test(test_a_resize_restarts_no_init_container),
+                cmocka_unit_test(test_containers_without_names_have_the_same_one),
                 cmocka_unit_test(test_ports_of_the_network_of_the_host_agree),
                 cmocka_unit_test(test_a_variable_has_a_field_of_the_pod),
                 cmocka_unit_test(test_the_key_of_a_field_may_have_any_length),
+                cmocka_unit_test(test_a_variable_has_a_resource_of_a_container),
+                cmocka_unit_test(test_a_variable_has_a_key_in_a_file_of_a_volume),
                 cmocka_unit_test(test_tolerations_are_validated),
                 cmocka_unit_test(test_a_mistake_that_was_stored_refuses_no_other_change),
                 cmocka_unit_test(test_a_stored_spec_may_have_any_form),

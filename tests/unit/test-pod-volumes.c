@@ -12,7 +12,9 @@
 
 #include <cmocka.h>
 
+#include "base/json.h"
 #include "pod_spec_fixture.h"
+#include "server/resources/strategies/pod/rules/pod_validation.h"
 
 #define EPHEMERAL                                                                                  \
         "'ephemeral':{'volumeClaimTemplate':{'spec':{'accessModes':['ReadWriteOnce'],"             \
@@ -73,6 +75,11 @@ static void test_mounts_are_validated(void **state) {
                            "[0].name: Not found: \"\"\n" OF_MOUNTS
                            "[0].mountPath: Required value\n" OF_MOUNTS
                            "[2].mountPath: Invalid value: \"/a\": must be unique\n"},
+                {MOUNTS("{'name':'v'},{'name':'v','mountPath':'/b'},{'name':'v','mountPath':''}",
+                        ""),
+                 OF_MOUNTS "[0].mountPath: Required value\n" OF_MOUNTS
+                           "[2].mountPath: Required value\n" OF_MOUNTS
+                           "[2].mountPath: Invalid value: \"\": must be unique\n"},
                 /* A volume with a mistake does not exist for containers. */
                 {"'volumes':[{'name':'v'},{'name':'v','emptyDir':{}},{'name':'w'}],"
                  "'containers':[" CONTAINER("c", ",'volumeMounts':[{'name':'v','mountPath':'/a'},"
@@ -107,6 +114,26 @@ static void test_mounts_are_validated(void **state) {
         };
 
         EXPECT_ALL(cases);
+}
+
+static void test_a_volume_of_a_pod_without_its_image_is_not_found(void **state) {
+        struct hf__json *spec =
+                pod_spec_parse("{'volumes':[{'name':'v','image':{'pullPolicy':'Never'}}],"
+                               "'containers':[",
+                               CONTAINER("c", ",'volumeMounts':[{'name':'v','mountPath':'/a'}]"),
+                               "]," VALID "}");
+        struct hfd_causes causes;
+
+        for (size_t i = 0; i < 2; i++) {
+                bool of_pod = i == 1;
+                hfd_causes_init(&causes);
+                hfd_pod_spec_validate(spec, "spec", of_pod, &causes);
+                assert_int_equal(causes.n, of_pod ? 2 : 0);
+        }
+        assert_string_equal(causes.items[0].field, "spec.volumes[0].image.reference");
+        assert_string_equal(causes.items[1].field, OF_MOUNTS "[0].name");
+        assert_string_equal(causes.items[1].text, "Not found: \"v\"");
+        hf__json_free(spec);
 }
 
 #define DEVICES(devices) ",'volumeDevices':[" devices "]"
@@ -149,6 +176,85 @@ static void test_devices_are_validated(void **state) {
                            "volumeMounts\n" OF_DEVICES
                            "[0].devicePath: Invalid value: \"/p\": must not already exist as a "
                            "path in volumeMounts\n"},
+                {MOUNTS("", DEVICES("{'name':'p'},{'name':'e','devicePath':''}")),
+                 OF_DEVICES "[0].devicePath: Required value\n" OF_DEVICES
+                            "[1].devicePath: Required value\n" OF_DEVICES
+                            "[1].devicePath: Invalid value: \"\": must be unique\n"},
+                /* Without a name or a path, mounts and devices overlap, too. */
+                {MOUNTS("{}", DEVICES("{}")), OF_MOUNTS
+                 "[0].name: Required value\n" OF_MOUNTS "[0].name: Not found: \"\"\n" OF_MOUNTS
+                 "[0].mountPath: Required value\n" OF_MOUNTS
+                 "[0].name: Invalid value: \"\": must not already exist in "
+                 "volumeDevices\n" OF_MOUNTS
+                 "[0].mountPath: Invalid value: \"\": must not already exist as a path in "
+                 "volumeDevices\n" OF_DEVICES "[0].name: Required value\n" OF_DEVICES
+                 "[0].name: Not found: \"\"\n" OF_DEVICES
+                 "[0].devicePath: Required value\n" OF_DEVICES
+                 "[0].name: Invalid value: \"\": must not already exist in "
+                 "volumeMounts\n" OF_DEVICES
+                 "[0].devicePath: Invalid value: \"\": must not already exist as a path in "
+                 "volumeMounts\n"},
+        };
+
+        EXPECT_ALL(cases);
+}
+
+#define DOWNWARD(ref) VOLUME("'downwardAPI':{'items':[{'path':'p','resourceFieldRef':{" ref "}}]}")
+#define OF_REF        OF_VOLUME ".downwardAPI.resourceFieldRef"
+
+static void test_a_file_has_a_resource_of_a_container(void **state) {
+        static const struct spec_case cases[] = {
+                {DOWNWARD("'containerName':'c','resource':'limits.memory','divisor':'1Mi'"), ""},
+                {DOWNWARD("'containerName':'c'"), OF_REF ".resource: Required value\n"},
+                {DOWNWARD("'resource':'x','divisor':'3'"),
+                 OF_REF ".containerName: Required value\n"},
+                /* Its divisor is checked all the same. */
+                {DOWNWARD("'resource':'limits.cpu','divisor':'3'"), OF_REF
+                 ".containerName: Required value\n" OF_REF
+                 ".divisor: Invalid value: \"limits.cpu\": only divisor's values 1m and 1 are "
+                 "supported with the cpu resource\n"},
+                {"'volumes':[{'name':'v','projected':{'sources':[{'downwardAPI':{'items':[{'path':"
+                 "'p','resourceFieldRef':{'containerName':'c','resource':'x'}}]}}]}}]",
+                 "spec.volumes[0].projected.sources[0].downwardAPI.resourceFieldRef.resource: "
+                 "Unsupported value: \"x\": supported values: \"limits.cpu\", "
+                 "\"limits.ephemeral-storage\", \"limits.memory\", \"requests.cpu\", "
+                 "\"requests.ephemeral-storage\", \"requests.memory\"\n"},
+        };
+
+        EXPECT_ALL(cases);
+}
+
+static void test_the_last_path_of_a_name_is_looked_for(void **state) {
+        static const struct spec_case cases[] = {
+                {MOUNTS("{'name':'v','mountPath':'/p'},{'name':'v','mountPath':'/b'}",
+                        DEVICES("{'name':'p','devicePath':'/p'}")),
+                 OF_MOUNTS "[0].mountPath: Invalid value: \"/p\": must not already exist as a path "
+                           "in volumeDevices\n"},
+                {MOUNTS("{'name':'v','mountPath':'/b'},{'name':'v','mountPath':'/p'}",
+                        DEVICES("{'name':'p','devicePath':'/p'}")),
+                 OF_MOUNTS "[1].mountPath: Invalid value: \"/p\": must not already exist as a path "
+                           "in volumeDevices\n" OF_DEVICES
+                           "[0].devicePath: Invalid value: \"/p\": must not already exist as a "
+                           "path in volumeMounts\n"},
+                /* The last path of another name is the same. */
+                {"'volumes':[{'name':'v','emptyDir':{}},{'name':'w','emptyDir':{}},{'name':'p',"
+                 "'persistentVolumeClaim':{'claimName':'p'}}],"
+                 "'containers':[" CONTAINER("c", ",'volumeMounts':[{'name':'v','mountPath':'/p'},"
+                                                 "{'name':'w','mountPath':'/p'},{'name':'v',"
+                                                 "'mountPath':'/b'}]" DEVICES(
+                                                         "{'name':'p','devicePath':'/p'}")) "]",
+                 OF_MOUNTS "[0].mountPath: Invalid value: \"/p\": must not already exist as a path "
+                           "in volumeDevices\n" OF_MOUNTS
+                           "[1].mountPath: Invalid value: \"/p\": must be unique\n" OF_MOUNTS
+                           "[1].mountPath: Invalid value: \"/p\": must not already exist as a path "
+                           "in volumeDevices\n" OF_DEVICES
+                           "[0].devicePath: Invalid value: \"/p\": must not already exist as a "
+                           "path in volumeMounts\n"},
+                {MOUNTS("{'name':'v','mountPath':'/p'}",
+                        DEVICES("{'name':'p','devicePath':'/p'},{'name':'p','devicePath':'/e'}")),
+                 OF_DEVICES "[0].devicePath: Invalid value: \"/p\": must not already exist as a "
+                            "path in volumeMounts\n" OF_DEVICES
+                            "[1].name: Invalid value: \"p\": must be unique\n"},
         };
 
         EXPECT_ALL(cases);
@@ -287,7 +393,10 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_sources_of_volumes_are_validated),
                 cmocka_unit_test(test_mounts_are_validated),
+                cmocka_unit_test(test_a_volume_of_a_pod_without_its_image_is_not_found),
                 cmocka_unit_test(test_devices_are_validated),
+                cmocka_unit_test(test_a_file_has_a_resource_of_a_container),
+                cmocka_unit_test(test_the_last_path_of_a_name_is_looked_for),
                 cmocka_unit_test(test_trust_bundles_are_validated),
                 cmocka_unit_test(test_certificates_of_pods_are_validated),
                 cmocka_unit_test(test_names_of_trust_bundles_have_a_limit),

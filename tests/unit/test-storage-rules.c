@@ -252,6 +252,12 @@ static void test_an_attachment_is_refused(void **state) {
                            ".volumeMode: Forbidden: may not specify volumeMode other than "
                            "Filesystem in the context of inline volumes\n"},
                 {hfd_volume_attachment_validate,
+                 INLINE("'local':{'path':'/a'},'csi':{},'nodeAffinity':{}"), NULL,
+                 OF_INLINE ".nodeAffinity: Forbidden: " FOR_PODS OF_INLINE
+                           ".nodeAffinity: Required value: Local volume requires node "
+                           "affinity\n" OF_INLINE
+                           ".csi: Forbidden: may not specify more than 1 volume type\n"},
+                {hfd_volume_attachment_validate,
                  ATTACHED("d", "'inlineVolumeSpec':{'csi':{'driver':'d'}}"), NULL,
                  OF_INLINE ".accessModes: Required value\n" OF_INLINE
                            ".csi.volumeHandle: Required value\n"},

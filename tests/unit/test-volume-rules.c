@@ -37,12 +37,13 @@
 /* The rules of one volume of a pod, at the path "v". */
 static void of_pod(const struct hf__json *object, const struct hf__json *old,
                    struct hfd_causes *causes) {
-        hfd_volume_source_validate(object, hfd_text_of(object, "name"), "v", false, causes);
+        hfd_volume_source_validate(object, hfd_text_of(object, "name"), "v", HFD_VOLUME_OF_POD,
+                                   causes);
 }
 
 static void of_volume(const struct hf__json *object, const struct hf__json *old,
                       struct hfd_causes *causes) {
-        hfd_volume_source_validate(object, "", "v", true, causes);
+        hfd_volume_source_validate(object, "", "v", HFD_VOLUME_PERSISTENT, causes);
 }
 
 /* The same for both. */
@@ -261,7 +262,7 @@ static void test_names_of_targets(void **state) {
                 const char *name = i < n_good ? good[i] : bad[i - n_good];
                 assert_int_equal(hf__json_set_string(volume, "iscsi.iqn", name), 0);
                 hfd_causes_init(&causes);
-                hfd_volume_source_validate(volume, "", "v", false, &causes);
+                hfd_volume_source_validate(volume, "", "v", HFD_VOLUME_OF_POD, &causes);
                 if ((causes.n == 0) != (i < n_good))
                         fail_msg("%s", name);
         }
@@ -295,8 +296,9 @@ static void test_a_source_of_one_kind_of_volume_is_refused(void **state) {
                  "(octal), both inclusive\n"},
                 {of_pod, "{'persistentVolumeClaim':{}}", NULL,
                  "v.persistentVolumeClaim.claimName: Required value\n"},
-                {of_pod, "{'image':{'pullPolicy':'Always'}}", NULL, NULL},
+                {of_pod, "{'image':{'reference':'r','pullPolicy':'Always'}}", NULL, NULL},
                 {of_pod, "{'image':{'pullPolicy':'X'}}", NULL,
+                 "v.image.reference: Required value\n"
                  "v.image.pullPolicy: Unsupported value: \"X\": supported values: \"Always\", "
                  "\"IfNotPresent\", \"Never\"\n"},
                 {of_pod, "{'csi':{'driver':'Disk.example.com'}}", NULL, NULL},
@@ -383,13 +385,16 @@ static void of_spec(const struct hf__json *object, const struct hf__json *old,
                     struct hfd_causes *causes) {
         struct hf__json_index volumes;
 
-        hfd_volumes_validate(object, "spec", &volumes, causes);
+        hfd_volumes_validate(object, "spec", true, &volumes, causes);
         hf__json_index_done(&volumes);
 }
 
-static void images(const struct hf__json *object, const struct hf__json *old,
-                   struct hfd_causes *causes) {
-        hfd_volume_images_require(object, "spec", causes);
+static void of_template(const struct hf__json *object, const struct hf__json *old,
+                        struct hfd_causes *causes) {
+        struct hf__json_index volumes;
+
+        hfd_volumes_validate(object, "spec", false, &volumes, causes);
+        hf__json_index_done(&volumes);
 }
 
 #define DISK(name, initiator)                                                                      \
@@ -427,9 +432,19 @@ static void test_volumes_of_a_pod_are_refused(void **state) {
                  "\": Total length of <volume name>:<iscsi.targetPortal> must be under 64 "
                  "characters if iscsi.initiatorName is specified.\n"
                  "spec.volumes[0].fc: Forbidden: may not specify more than 1 volume type\n"},
-                {images, "{'volumes':[{'emptyDir':{}},{'image':{'reference':'r'}}]}", NULL, NULL},
-                {images, "{'volumes':[{'emptyDir':{}},{'image':{}}]}", NULL,
-                 "spec.volumes[1].image.reference: Required value\n"},
+                {of_spec,
+                 "{'volumes':[{'name':'a','image':{'reference':'r','pullPolicy':'Never'}}]}", NULL,
+                 NULL},
+                /* Without its image the volume does not count, so its name is free. */
+                {of_spec,
+                 "{'volumes':[{'name':'a','image':{}},{'name':'a','emptyDir':{},'image':{}},"
+                 "{'name':'a','emptyDir':{}}]}",
+                 NULL,
+                 "spec.volumes[0].image.reference: Required value\n"
+                 "spec.volumes[0].image.pullPolicy: Required value\n"
+                 "spec.volumes[1].image: Forbidden: may not specify more than 1 volume type\n"},
+                {of_template, "{'volumes':[{'name':'a','image':{'pullPolicy':'Never'}}]}", NULL,
+                 NULL},
         };
 
         CHECK(cases);
@@ -507,6 +522,40 @@ static void test_a_volume_is_refused(void **state) {
                  "volumeAttributesClassName\n"},
                 {hfd_persistent_volume_validate, VOLUME(DRIVEN ",'volumeAttributesClassName':'-'"),
                  NULL, "spec.volumeAttributesClassName: Invalid value: \"-\": " SUBDOMAIN},
+        };
+
+        CHECK(cases);
+}
+
+#define OF_CAPACITY(capacity)                                                                      \
+        "{'spec':{'accessModes':['ReadWriteOnce']," capacity                                       \
+        "'persistentVolumeReclaimPolicy':'Retain','volumeMode':'Filesystem'," PATH "}}"
+#define ONLY_STORAGE   ": supported values: \"storage\"\n"
+#define NOT_POSITIVE   ": must be greater than zero\n"
+#define NO_QUANTITY(n) "]: Invalid value: " #n ": must be a valid resource quantity\n"
+
+static void test_the_capacity_of_a_volume_is_refused(void **state) {
+        static const struct rule_case cases[] = {
+                {hfd_persistent_volume_validate, OF_CAPACITY("'capacity':{'storage':'1Ki'},"), NULL,
+                 NULL},
+                {hfd_persistent_volume_validate, OF_CAPACITY(""), NULL,
+                 "spec.capacity: Required value\n"
+                 "spec.capacity: Unsupported value: null" ONLY_STORAGE},
+                {hfd_persistent_volume_validate, OF_CAPACITY("'capacity':{},"), NULL,
+                 "spec.capacity: Required value\n"
+                 "spec.capacity: Unsupported value: {}" ONLY_STORAGE},
+                {hfd_persistent_volume_validate, OF_CAPACITY("'capacity':{'storage':'0'},"), NULL,
+                 "spec.capacity[storage]: Invalid value: \"0\"" NOT_POSITIVE},
+                {hfd_persistent_volume_validate, OF_CAPACITY("'capacity':{'storage':'-1500m'},"),
+                 NULL,
+                 "spec.capacity[storage" NO_QUANTITY(
+                         -2) "spec.capacity[storage]: Invalid value: \"-1500m\"" NOT_POSITIVE},
+                {hfd_persistent_volume_validate,
+                 OF_CAPACITY("'capacity':{'storage':'1','cpu':'-1','a.b/c':'0'},"), NULL,
+                 "spec.capacity: Unsupported value: {\"a.b/c\":\"0\",\"cpu\":\"-1\",\"storage\":"
+                 "\"1\"}" ONLY_STORAGE "spec.capacity[cpu" NO_QUANTITY(
+                         -1) "spec.capacity[cpu]: Invalid value: \"-1\"" NOT_POSITIVE
+                             "spec.capacity[a.b/c]: Invalid value: \"0\"" NOT_POSITIVE},
         };
 
         CHECK(cases);
@@ -766,6 +815,7 @@ int main(void) {
                 cmocka_unit_test(test_the_template_of_a_claim_is_refused),
                 cmocka_unit_test(test_volumes_of_a_pod_are_refused),
                 cmocka_unit_test(test_a_volume_is_refused),
+                cmocka_unit_test(test_the_capacity_of_a_volume_is_refused),
                 cmocka_unit_test(test_the_nodes_of_a_volume_are_refused),
                 cmocka_unit_test(test_what_a_volume_may_change),
                 cmocka_unit_test(test_a_volume_gets_a_secret_for_its_expansion),

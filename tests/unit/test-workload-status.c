@@ -671,7 +671,7 @@ static void test_claims_and_attachments(void **state) {
                  NULL},
                 {"{}",
                  "{'status':{'capacity':{'storage':'-1'},'allocatedResourceStatuses':{'cpu':"
-                 "'x'},'allocatedResources':{'a b':'1','a.b/c':'-1'}}}",
+                 "'x'},'allocatedResources':{'a b':'1','a.b/c':'-500m'}}}",
                  "status.capacity[storage]: Invalid value: -1: must be a valid resource quantity\n"
                  "status.allocatedResourceStatuses: Unsupported value: \"cpu\": supported values: "
                  "\"storage\"\n"

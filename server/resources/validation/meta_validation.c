@@ -27,27 +27,30 @@
 
 /* ---- names ---- */
 
-/* Returns the rule for path segments that name violates; NULL = none. */
-static const char *broken_segment_rule(const char *name) {
+/* As in kube-apiserver, a segment of a path with both forbidden characters has two causes. */
+static void validate_segment(const char *name, const char *field, const char *shown,
+                             struct hfd_causes *causes) {
+        size_t n = causes->n;
+
         if (strcmp(name, ".") == 0)
-                return "may not be '.'";
-        if (strcmp(name, "..") == 0)
-                return "may not be '..'";
-        for (const char *c = name; *c; c++) {
-                if (*c == '/')
-                        return "may not contain '/'";
-                if (*c == '%')
-                        return "may not contain '%'";
-                if ((unsigned char)*c < 0x20 || *c == 0x7f)
-                        return "may not contain control characters";
-        }
-        return NULL;
+                hfd_cause_invalid_text(causes, field, shown, "may not be '.'");
+        else if (strcmp(name, "..") == 0)
+                hfd_cause_invalid_text(causes, field, shown, "may not be '..'");
+        if (strchr(name, '/'))
+                hfd_cause_invalid_text(causes, field, shown, "may not contain '/'");
+        if (strchr(name, '%'))
+                hfd_cause_invalid_text(causes, field, shown, "may not contain '%'");
+        for (const char *c = name; *c && causes->n == n; c++)
+                if ((unsigned char)*c < 0x20 || *c == 0x7f) {
+                        hfd_cause_invalid_text(causes, field, shown,
+                                               "may not contain control characters");
+                        return;
+                }
 }
 
-/* Returns the rule of the resource that name violates; NULL = none. */
+/* Returns the rule of the resource, whose names are no mere segments, that name violates; NULL =
+ * none. */
 static const char *broken_name_rule(const struct hfd_resource *resource, const char *name) {
-        if (resource->name_is_segment)
-                return broken_segment_rule(name);
         if (resource->name_is_label)
                 return hfd_dns_label_fault(name);
         return hfd_is_dns_subdomain(name) ? NULL : hfd_dns_subdomain_rule;
@@ -68,6 +71,10 @@ static void validate_name_text(const struct hfd_resource *resource, const char *
         char length_rule[64];
         const char *rule = length_rule;
 
+        if (strlen(name) <= max && resource->name_is_segment) {
+                validate_segment(name, field, shown, causes);
+                return;
+        }
         if (strlen(name) > max)
                 (void)snprintf(length_rule, sizeof length_rule, "must be no more than %zu bytes",
                                max);

@@ -9,6 +9,8 @@
  */
 #include "server/resources/validation/resource_names.h"
 
+#include <inttypes.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -168,6 +170,18 @@ void hfd_cause_invalid_quantity(struct hfd_causes *causes, const char *field,
 
         hfd_quantity_format(value, text);
         hfd_cause_invalid_text(causes, field, text, detail);
+}
+
+bool hfd_amount_validate(const struct hf__json *value, const char *field,
+                         struct hfd_causes *causes) {
+        const struct hfd_quantity amount = hfd_quantity_of_json(value);
+        char shown[24];
+
+        if (!amount.negative)
+                return true;
+        (void)snprintf(shown, sizeof shown, "-%" PRIu64, amount.whole + (amount.nano > 0));
+        hfd_cause_invalid(causes, field, shown, "must be a valid resource quantity");
+        return false;
 }
 
 void hfd_resource_value_validate(const char *name, const struct hf__json *value, const char *field,

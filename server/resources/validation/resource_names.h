@@ -47,6 +47,10 @@ bool hfd_resource_name_may_overcommit(const char *name);
  * extended one, a whole number. */
 void hfd_resource_value_validate(const char *name, const struct hf__json *value, const char *field,
                                  struct hfd_causes *causes);
+/* Adds a cause if the value is negative, which shows it as a whole number, rounded away from zero.
+ * Returns whether it is not. */
+bool hfd_amount_validate(const struct hf__json *value, const char *field,
+                         struct hfd_causes *causes);
 /* Adds the cause "Invalid value: VALUE: DETAIL". */
 void hfd_cause_invalid_quantity(struct hfd_causes *causes, const char *field,
                                 const struct hfd_quantity *value, const char *detail);

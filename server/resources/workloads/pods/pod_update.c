@@ -258,7 +258,7 @@ static void validate_spec(const struct hf__json *spec, const char *field,
                           struct hfd_causes *causes) {
         char list[HFD_FIELD_PATH_MAX], path[HFD_FIELD_PATH_MAX];
 
-        hfd_pod_spec_validate(spec, field, causes);
+        hfd_pod_spec_validate(spec, field, true, causes);
         for (size_t i = 0; i < 2; i++) {
                 size_t at = 0;
                 hfd_field_path(list, field, container_lists[i]);
@@ -266,7 +266,6 @@ static void validate_spec(const struct hf__json *spec, const char *field,
                      m = hf__json_next(m))
                         hfd_image_validate(m, hfd_field_index(path, list, at++), causes);
         }
-        hfd_volume_images_require(spec, field, causes);
 }
 
 struct hf__json *hfd_pod_formed_spec(const struct hf__json *spec, struct hfd_causes *causes) {

@@ -131,11 +131,19 @@ static void validate_init_container(const struct pod *pod, const struct hf__json
                        hfd_field_path(path, field, "resizePolicy"), pod->causes);
 }
 
+/* Whether another container before this one has its name. As in kube-apiserver, an init container
+ * without a name repeats one without a name only among the containers. */
+static bool is_name_repeated(const struct pod *pod, const char *name, size_t position, bool init) {
+        if (!init)
+                return hfd_is_repeated(&pod->containers, name, position);
+        return hf__json_index_find(&pod->containers, name) ||
+               (*name && hfd_is_repeated(&pod->init_containers, name, position));
+}
+
 /* The containers (init false) or the init containers of the pod. The names of both together are
  * unique, because the status refers to a container by its name. */
 static void validate_list(const struct pod *pod, const struct hf__json *list, const char *field,
                           bool init) {
-        const struct hf__json_index *own = init ? &pod->init_containers : &pod->containers;
         char path[HFD_FIELD_PATH_MAX], name_path[HFD_FIELD_PATH_MAX];
         size_t i = 0;
 
@@ -145,8 +153,7 @@ static void validate_list(const struct pod *pod, const struct hf__json *list, co
                 validate_container(pod, m, path);
                 if (init)
                         hfd_container_restart_validate(m, path, true, pod->causes);
-                if (*name && (hfd_is_repeated(own, name, i) ||
-                              (init && hf__json_index_find(&pod->containers, name))))
+                if (is_name_repeated(pod, name, i, init))
                         hfd_cause_duplicate_text(pod->causes,
                                                  hfd_field_path(name_path, path, "name"), name);
                 /* Init containers run one after the other, so each is alone with its ports. As in
@@ -241,11 +248,10 @@ static void validate_ephemeral(const struct pod *pod, const struct hf__json *lis
  * or -ENOMEM. */
 static int init_pod(struct pod *pod, const struct hf__json *spec,
                     const struct hf__json_index *volumes, struct hfd_causes *causes) {
-        const char *const names[] = {"containers", "initContainers", "ephemeralContainers",
-                                     "resourceClaims"};
+        const char *const names[] = {"containers", "initContainers", "ephemeralContainers"};
         struct hf__json_index *const indexes[] = {&pod->containers, &pod->init_containers,
-                                                  &pod->ephemeral, &pod->claims};
-        int r = 0;
+                                                  &pod->ephemeral};
+        int r;
 
         *pod = (struct pod){.volumes = volumes,
                             .causes = causes,
@@ -253,8 +259,10 @@ static int init_pod(struct pod *pod, const struct hf__json *spec,
                             .never_restarts =
                                     strcmp(hfd_text_of(spec, "restartPolicy"), "Never") == 0};
         (void)hf__json_i64(spec, "terminationGracePeriodSeconds", &pod->grace);
+        r = hf__json_index_init(&pod->claims, hf__json_get(spec, "resourceClaims"), "name");
         for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-                int failed = hf__json_index_init(indexes[i], hf__json_get(spec, names[i]), "name");
+                int failed =
+                        hf__json_index_init_texts(indexes[i], hf__json_get(spec, names[i]), "name");
                 r = r == 0 ? failed : r;
         }
         return r;

@@ -31,6 +31,12 @@ bool hfd_is_repeated(const struct hf__json_index *index, const char *text, size_
         return entry && entry->position < position;
 }
 
+void hfd_keep_last_items(struct hf__json_index *index) {
+        for (size_t k = index->n; k-- > 1;)
+                if (strcmp(index->entries[k - 1].text, index->entries[k].text) == 0)
+                        index->entries[k - 1].item = index->entries[k].item;
+}
+
 bool hfd_is_padded(const char *text) {
         static const char spaces[] = " \t\n\v\f\r";
 

@@ -42,7 +42,7 @@ static void validate_tolerations(const struct hf__json *list, const char *field,
                 hfd_toleration_validate(m, hfd_field_index(path, field, i++), causes);
 }
 
-void hfd_pod_spec_validate(const struct hf__json *spec, const char *field,
+void hfd_pod_spec_validate(const struct hf__json *spec, const char *field, bool of_pod,
                            struct hfd_causes *causes) {
         static const char *const of_node[] = {"serviceAccountName", "nodeName", NULL},
                                  *const of_classes[] = {"priorityClassName", "runtimeClassName",
@@ -50,7 +50,7 @@ void hfd_pod_spec_validate(const struct hf__json *spec, const char *field,
         struct hf__json_index volumes;
         char path[HFD_FIELD_PATH_MAX];
 
-        hfd_volumes_validate(spec, field, &volumes, causes);
+        hfd_volumes_validate(spec, field, of_pod, &volumes, causes);
         hfd_device_claims_validate(hf__json_get(spec, "resourceClaims"),
                                    hfd_field_path(path, field, "resourceClaims"), causes);
         hfd_containers_validate(spec, field, &volumes, causes);
@@ -87,6 +87,7 @@ void hfd_pod_spec_validate(const struct hf__json *spec, const char *field,
         hfd_overhead_validate(hf__json_get(spec, "overhead"),
                               hfd_field_path(path, field, "overhead"), causes);
         hfd_os_validate(spec, field, causes);
+        hfd_file_volumes_validate(spec, field, causes);
 }
 
 void hfd_pod_template_spec_validate(const struct hf__json *template, const char *field,
@@ -101,7 +102,7 @@ void hfd_pod_template_spec_validate(const struct hf__json *template, const char 
         hfd_annotations_validate(annotations, hfd_field_path(path, field, "annotations"), causes);
         hfd_app_armor_annotations_validate(annotations, spec, path, causes);
         hfd_field_path(of_spec, field, "spec");
-        hfd_pod_spec_validate(spec, of_spec, causes);
+        hfd_pod_spec_validate(spec, of_spec, false, causes);
         hfd_app_armor_match_validate(annotations, spec, of_spec, causes);
         if (hf__json_first(hf__json_get(spec, "ephemeralContainers")))
                 hfd_cause_forbidden(causes, hfd_field_path(path, of_spec, "ephemeralContainers"),

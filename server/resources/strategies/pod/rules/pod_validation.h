@@ -23,30 +23,35 @@ struct hfd_schema;
 /* pod_validation.c */
 void hfd_pod_template_spec_validate(const struct hf__json *template, const char *field,
                                     struct hfd_causes *causes);
-void hfd_pod_spec_validate(const struct hf__json *spec, const char *field,
+/* of_pod: the spec is that of a pod, not of a template, so that a volume with the source `image`
+ * must name its image. */
+void hfd_pod_spec_validate(const struct hf__json *spec, const char *field, bool of_pod,
                            struct hfd_causes *causes);
 /* toleration.c */
 void hfd_toleration_validate(const struct hf__json *toleration, const char *field,
                              struct hfd_causes *causes);
 /* The value of a taint or of a toleration, which has the syntax of the value of a label. */
 void hfd_taint_value_validate(const char *value, const char *field, struct hfd_causes *causes);
-/* volumes/volume_validation.c: spec.volumes. Also builds an index of them, in which only
- * hfd_volume_find finds volumes; it is empty if memory runs out, which the causes say. The caller
- * calls hf__json_index_done. */
-void hfd_volumes_validate(const struct hf__json *spec, const char *field,
+/* volumes/volume_validation.c: spec.volumes. of_pod: see hfd_pod_spec_validate. Also builds an
+ * index of them, in which only hfd_volume_find finds volumes; it is empty if memory runs out, which
+ * the causes say. The caller calls hf__json_index_done. */
+void hfd_volumes_validate(const struct hf__json *spec, const char *field, bool of_pod,
                           struct hf__json_index *ret_volumes, struct hfd_causes *causes);
 /* The volume of this name. NULL: there is none without mistakes, so as in kube-apiserver the name
  * is unknown to containers, and another volume may have it. */
 const struct hf__json *hfd_volume_find(const struct hf__json_index *volumes, const char *name);
-/* A volume with the source `image` must name its image. As in kube-apiserver, templates need not
- * follow this rule. So hfd_pod_spec_validate leaves it out, and the rules of pods call it. */
-void hfd_volume_images_require(const struct hf__json *spec, const char *field,
-                               struct hfd_causes *causes);
-/* The source of a volume of a pod or, if persistent, of the spec of a PersistentVolume: exactly one
- * member; and what the source demands of the rest of the spec. name: that of the volume. field: the
- * path of the volume or the spec */
+/* What has a source: a volume of a template, or of a pod; or the spec of a PersistentVolume, or one
+ * within a VolumeAttachment. */
+enum hfd_volume_kind {
+        HFD_VOLUME_OF_TEMPLATE,
+        HFD_VOLUME_OF_POD,
+        HFD_VOLUME_PERSISTENT,
+        HFD_VOLUME_INLINE
+};
+/* The source of a volume or a spec: exactly one member; and what the source demands of the rest of
+ * the spec. name: that of the volume. field: the path of the volume or the spec */
 void hfd_volume_source_validate(const struct hf__json *volume, const char *name, const char *field,
-                                bool persistent, struct hfd_causes *causes);
+                                enum hfd_volume_kind kind, struct hfd_causes *causes);
 /* Whether a member of the spec of a PersistentVolume is its source. */
 bool hfd_is_persistent_source(const char *name);
 /* volumes/pod_sources.c: whether a segment of the path is "..", with which it could lead out of the
@@ -68,6 +73,9 @@ void hfd_downward_file_validate(const struct hf__json *file, const char *field,
  * the second case, which allows other fields. */
 void hfd_object_field_selector_validate(const struct hf__json *selector, const char *field,
                                         bool of_volume, struct hfd_causes *causes);
+/* The same for a resource of a container. */
+void hfd_resource_field_selector_validate(const struct hf__json *selector, const char *field,
+                                          bool of_volume, struct hfd_causes *causes);
 /* volumes/certificate_sources.c: the members of the sources clusterTrustBundle and podCertificate
  * that are no paths */
 void hfd_trust_bundle_validate(const struct hf__json *source, const char *field,
@@ -181,6 +189,9 @@ void hfd_label_keys_validate(const struct hf__json *term, const char *field,
 /* variable_validation.c: env and envFrom of a container */
 void hfd_variables_validate(const struct hf__json *container, const char *field,
                             struct hfd_causes *causes);
+/* The volumes that variables of all containers read files of. field: the path of the spec */
+void hfd_file_volumes_validate(const struct hf__json *spec, const char *field,
+                               struct hfd_causes *causes);
 /* handler_validation.c: the probes of a container, and its lifecycle hooks. grace: the seconds that
  * the pod has to stop (terminationGracePeriodSeconds) */
 void hfd_handlers_validate(const struct hf__json *container, const char *field, int64_t grace,
@@ -252,6 +263,8 @@ void hfd_app_armor_match_validate(const struct hf__json *annotations, const stru
 const char *hfd_text_of(const struct hf__json *object, const char *key);
 /* Whether an element before `position` has the same text. */
 bool hfd_is_repeated(const struct hf__json_index *index, const char *text, size_t position);
+/* Gives the first entry of each text the last item with it, as if a map of Go had been filled. */
+void hfd_keep_last_items(struct hf__json_index *index);
 /* Whether the text begins or ends with white space. */
 bool hfd_is_padded(const char *text);
 /* The path of a member: "a" and "b" become "a.b". A path that does not fit is cut. Returns out,

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "base/json_index.h"
 #include "server/resources/strategies/pod/rules/pod_validation.h"
 #include "server/resources/validation/names.h"
 
@@ -39,7 +40,22 @@ static void validate_key_reference(const struct hf__json *reference, const char 
                 hfd_cause_invalid_text(causes, path, key, hfd_config_key_rule);
 }
 
-/* A variable has a value or one source. Of fileKeyRef only the presence is checked. */
+/* A reference to a key in a file of a volume. */
+static void validate_file_reference(const struct hf__json *reference, const char *field,
+                                    struct hfd_causes *causes) {
+        const char *at = hfd_text_of(reference, "path");
+        char path[HFD_FIELD_PATH_MAX];
+
+        if (hfd_require_text(reference, field, "key", causes))
+                validate_variable_name(hfd_text_of(reference, "key"),
+                                       hfd_field_path(path, field, "key"), causes);
+        hfd_label_name_validate(reference, field, "volumeName", causes);
+        if (hfd_require_text(reference, field, "path", causes) && hfd_has_backsteps(at))
+                hfd_cause_invalid_text(causes, hfd_field_path(path, field, "path"), at,
+                                       "must not contain '..'");
+}
+
+/* A variable has a value or one source. */
 static void validate_value_from(const struct hf__json *variable, const char *field,
                                 struct hfd_causes *causes) {
         static const char *const sources[] = {"fieldRef", "resourceFieldRef", "configMapKeyRef",
@@ -59,14 +75,16 @@ static void validate_value_from(const struct hf__json *variable, const char *fie
                 if (i == 0)
                         hfd_object_field_selector_validate(source, path, false, causes);
                 else if (i == 1)
-                        (void)hfd_require_text(source, path, "resource", causes);
+                        hfd_resource_field_selector_validate(source, path, false, causes);
                 else if (i < 4)
                         validate_key_reference(source, path, causes);
+                else
+                        validate_file_reference(source, path, causes);
         }
         if (n == 0)
                 hfd_cause_invalid_text(causes, field, "",
                                        "must specify one of: `fieldRef`, `resourceFieldRef`, "
-                                       "`configMapKeyRef` or `secretKeyRef`");
+                                       "`configMapKeyRef`, `secretKeyRef` or `fileKeyRef`");
         else if (*hfd_text_of(variable, "value"))
                 hfd_cause_invalid_text(causes, field, "",
                                        "may not be specified when `value` is not empty");
@@ -130,4 +148,55 @@ void hfd_variables_validate(const struct hf__json *container, const char *field,
                            causes);
         validate_variable_sources(hf__json_get(container, "envFrom"),
                                   hfd_field_path(path, field, "envFrom"), causes);
+}
+
+/* ---- files of volumes ---- */
+
+struct file_volumes {
+        struct hf__json_index by_name; /* all volumes of the pod, also those with mistakes */
+        struct hfd_causes *causes;
+};
+
+/* Only what the containers of the pod write themselves can be read, so the volume is an emptyDir.
+ */
+static void validate_file_volume(const struct file_volumes *volumes, const struct hf__json *file,
+                                 const char *field) {
+        const char *name = hfd_text_of(file, "volumeName");
+        const struct hf__json_index_entry *volume = hf__json_index_find(&volumes->by_name, name);
+        char path[HFD_FIELD_PATH_MAX];
+
+        hfd_field_path(path, field, "valueFrom.fileKeyRef.volumeName");
+        if (!volume)
+                hfd_cause_not_found_text(volumes->causes, path, name);
+        else if (!hf__json_get(volume->item, "emptyDir"))
+                hfd_cause_invalid_text(volumes->causes, path, name,
+                                       "referenced volume must be of type emptyDir");
+}
+
+static void validate_files(const struct hf__json *container, const char *field, void *userdata) {
+        char list[HFD_FIELD_PATH_MAX], path[HFD_FIELD_PATH_MAX];
+        size_t i = 0;
+
+        hfd_field_path(list, field, "env");
+        for (const struct hf__json *m = hf__json_first(hf__json_get(container, "env")); m;
+             m = hf__json_next(m), i++) {
+                const struct hf__json *file =
+                        hf__json_get(hf__json_get(m, "valueFrom"), "fileKeyRef");
+                if (file)
+                        validate_file_volume(userdata, file, hfd_field_index(path, list, i));
+        }
+}
+
+/* As in kube-apiserver, the last one of several volumes with the same name counts. */
+void hfd_file_volumes_validate(const struct hf__json *spec, const char *field,
+                               struct hfd_causes *causes) {
+        struct file_volumes volumes = {.causes = causes};
+
+        if (hfd_causes_check(causes,
+                             hf__json_index_init_texts(&volumes.by_name,
+                                                       hf__json_get(spec, "volumes"), "name"))) {
+                hfd_keep_last_items(&volumes.by_name);
+                hfd_containers_visit(spec, field, validate_files, &volumes);
+        }
+        hf__json_index_done(&volumes.by_name);
 }

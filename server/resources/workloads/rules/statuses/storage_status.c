@@ -6,7 +6,6 @@
  * show them and tests compare them. A write that does not change the status is not checked
  * (hfd_status_is_kept).
  */
-#include <inttypes.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -16,7 +15,6 @@
 #include "server/resources/validation/names.h"
 #include "server/resources/validation/resource_names.h"
 #include "server/resources/workloads/workloads.h"
-#include "server/schema/quantity.h"
 
 #define METADATA_MAX (256 * 1024) /* bytes of all keys and values of attachmentMetadata */
 #define MESSAGE_MAX  1024         /* bytes of the message of an error */
@@ -43,20 +41,6 @@ static const char *keyed_path(char path[HFD_FIELD_PATH_MAX], const char *field, 
         return path;
 }
 
-/* Returns whether the value is not negative; if it is, adds a cause, which shows it as a whole
- * number. As in Kubernetes, -0.5 is rounded to 0, and so accepted. */
-static bool require_positive(const struct hf__json *value, const char *field,
-                             struct hfd_causes *causes) {
-        const struct hfd_quantity amount = hfd_quantity_of_json(value);
-        char shown[24];
-
-        if (!amount.negative || amount.whole == 0)
-                return true;
-        (void)snprintf(shown, sizeof shown, "-%" PRIu64, amount.whole);
-        hfd_cause_invalid(causes, field, shown, "must be a valid resource quantity");
-        return false;
-}
-
 void hfd_claim_validate_status(const struct hf__json *object, const struct hf__json *old,
                                struct hfd_causes *causes) {
         static const char *const resizes[] = {"ControllerResizeInProgress",
@@ -70,8 +54,8 @@ void hfd_claim_validate_status(const struct hf__json *object, const struct hf__j
                 return;
         for (const struct hf__json *m = hf__json_first(hf__json_path(object, "status.capacity")); m;
              m = hf__json_next(m))
-                (void)require_positive(m, keyed_path(path, "status.capacity", hf__json_key(m)),
-                                       causes);
+                (void)hfd_amount_validate(m, keyed_path(path, "status.capacity", hf__json_key(m)),
+                                          causes);
         for (const struct hf__json *m = hf__json_first(hf__json_path(object, of_resizes)); m;
              m = hf__json_next(m)) {
                 size_t i = 0;
@@ -91,8 +75,9 @@ void hfd_claim_validate_status(const struct hf__json *object, const struct hf__j
         for (const struct hf__json *m = hf__json_first(hf__json_path(object, of_allocated)); m;
              m = hf__json_next(m))
                 if (require_key(hf__json_key(m), of_allocated, causes))
-                        (void)require_positive(m, keyed_path(path, of_allocated, hf__json_key(m)),
-                                               causes);
+                        (void)hfd_amount_validate(m,
+                                                  keyed_path(path, of_allocated, hf__json_key(m)),
+                                                  causes);
 }
 
 /* ---- attachments ---- */

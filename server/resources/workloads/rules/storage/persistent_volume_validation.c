@@ -9,10 +9,13 @@
  *
  * strategies/pod/rules/volumes/ has the rules of single sources.
  */
+#include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/cleanup.h"
 #include "base/json.h"
+#include "base/json_index.h"
 #include "base/strbuf.h"
 #include "server/resources/go_value.h"
 #include "server/resources/strategies/pod/rules/pod_validation.h"
@@ -20,26 +23,47 @@
 #include "server/resources/workloads/workloads.h"
 #include "server/schema/schema.h"
 
-/* The capacity is a map with the key "storage" and no other. */
+/* Go prints maps in the order of their keys. capacity: NULL = none. 0 or -ENOMEM. */
+static int print_capacity(struct hf__strbuf *s, const struct hf__json *capacity) {
+        HF__CLEANUP(hf__json_cleanup) struct hf__json *sorted = hf__json_object();
+        struct hf__json_index by_key;
+        int r = hf__json_index_init(&by_key, capacity, NULL);
+
+        if (!sorted)
+                r = -ENOMEM;
+        for (size_t i = 0; i < by_key.n && r == 0; i++)
+                r = hf__json_add(sorted, by_key.entries[i].text,
+                                 hf__json_dup(by_key.entries[i].item));
+        if (r == 0 && capacity)
+                hf__json_print(sorted, s);
+        else if (r == 0)
+                hf__strbuf_puts(s, "null");
+        hf__json_index_done(&by_key);
+        return r == 0 ? s->error : r;
+}
+
+/* The capacity is a map with the key "storage" and no other. As in kube-apiserver, one that is
+ * absent has both causes, and each amount is checked. */
 static void validate_capacity(const struct hf__json *spec, struct hfd_causes *causes) {
         const struct hf__json *capacity = hf__json_get(spec, "capacity");
-        struct hf__strbuf shown = {0};
+        char path[HFD_FIELD_PATH_MAX];
 
-        if (!hf__json_first(capacity)) {
+        if (!hf__json_first(capacity))
                 hfd_cause_required(causes, "spec.capacity", "");
-                return;
-        }
         if (!hf__json_get(capacity, "storage") || hf__json_count(capacity) > 1) {
-                hf__json_print(capacity, &shown);
-                hfd_cause_unsupported(causes, "spec.capacity",
-                                      hfd_causes_check(causes, shown.error) ? shown.data : "{}",
-                                      "\"storage\"");
+                struct hf__strbuf shown = {0};
+                if (hfd_causes_check(causes, print_capacity(&shown, capacity)))
+                        hfd_cause_unsupported(causes, "spec.capacity", shown.data, "\"storage\"");
                 hf__strbuf_done(&shown);
         }
-        const struct hfd_quantity amount = hfd_quantity_of_json(hf__json_get(capacity, "storage"));
-        if (hf__json_get(capacity, "storage") && (amount.negative || hfd_quantity_is_zero(&amount)))
-                hfd_cause_invalid_quantity(causes, "spec.capacity[storage]", &amount,
-                                           "must be greater than zero");
+        for (const struct hf__json *m = hf__json_first(capacity); m; m = hf__json_next(m)) {
+                const struct hfd_quantity amount = hfd_quantity_of_json(m);
+                (void)snprintf(path, sizeof path, "spec.capacity[%s]", hf__json_key(m));
+                (void)hfd_amount_validate(m, path, causes);
+                if (amount.negative || hfd_quantity_is_zero(&amount))
+                        hfd_cause_invalid_quantity(causes, path, &amount,
+                                                   "must be greater than zero");
+        }
 }
 
 /* Whether the path is the root of the node, however it is written. The text alone decides, as in
@@ -63,10 +87,10 @@ static bool is_root(const char *path) {
 /* Exactly one source. Recycling a volume deletes its files, so it must not be the node's root.
  * name: that of the volume. */
 static void validate_source(const struct hf__json *spec, const char *name, const char *field,
-                            struct hfd_causes *causes) {
+                            enum hfd_volume_kind kind, struct hfd_causes *causes) {
         char path[HFD_FIELD_PATH_MAX];
 
-        hfd_volume_source_validate(spec, name, field, true, causes);
+        hfd_volume_source_validate(spec, name, field, kind, causes);
         if (is_root(hfd_text_of(hf__json_get(spec, "hostPath"), "path")) &&
             strcmp(hfd_text_of(spec, "persistentVolumeReclaimPolicy"), "Recycle") == 0)
                 hfd_cause_forbidden(causes,
@@ -285,7 +309,7 @@ void hfd_persistent_volume_validate(const struct hf__json *object, const struct 
                                   hf__json_get(was, "nodeAffinity"), causes);
         if (!was || change != SOURCE_IS_KEPT)
                 validate_source(spec, hf__json_string_or_empty(object, "metadata.name"), "spec",
-                                causes);
+                                HFD_VOLUME_PERSISTENT, causes);
         if (*hfd_text_of(spec, "storageClassName"))
                 hfd_subdomain_validate(hfd_text_of(spec, "storageClassName"),
                                        "spec.storageClassName", causes);
@@ -318,7 +342,7 @@ void hfd_inline_volume_validate(const struct hf__json *spec, const char *field,
                                     "may only be Retain in the context of inline volumes");
         if (hf__json_get(spec, "nodeAffinity"))
                 hfd_cause_forbidden(causes, hfd_field_path(path, field, "nodeAffinity"), other);
-        validate_source(spec, "", field, causes);
+        validate_source(spec, "", field, HFD_VOLUME_INLINE, causes);
         if (*hfd_text_of(spec, "storageClassName"))
                 hfd_cause_forbidden(causes, hfd_field_path(path, field, "storageClassName"), other);
         if (mode && strcmp(hf__json_text_or_empty(mode), "Filesystem") != 0)

@@ -14,7 +14,9 @@
 #include "base/json_index.h"
 #include "server/resources/strategies/pod/rules/pod_validation.h"
 
-/* What one container mounts. The indexes borrow from the container and the pod. */
+/* What one container mounts. The indexes borrow from the container and the pod. In those of paths,
+ * the item of the first entry of a path is NULL if the path is none of the last ones of a name: see
+ * keep_last_paths. */
 struct mounts {
         const struct hf__json_index *volumes;             /* of the pod; for hfd_volume_find */
         struct hf__json_index names, paths;               /* of volumeMounts */
@@ -22,6 +24,27 @@ struct mounts {
         bool is_privileged;
         struct hfd_causes *causes; /* borrowed */
 };
+
+/* ---- overlaps ---- */
+
+/* Kubernetes looks for overlaps of mounts and devices in a map by their names, which keeps only the
+ * last path of each name. names, paths: of one list. */
+static void keep_last_paths(struct hf__json_index *names, struct hf__json_index *paths) {
+        hfd_keep_last_items(names);
+        for (size_t k = paths->n; k-- > 0;) {
+                struct hf__json_index_entry *entry = &paths->entries[k];
+                bool is_followed = k + 1 < paths->n && strcmp(entry->text, entry[1].text) == 0;
+                if (hf__json_index_find(names, hfd_text_of(entry->item, "name"))->item !=
+                    entry->item)
+                        entry->item = is_followed ? entry[1].item : NULL;
+        }
+}
+
+static bool is_last_path(const struct hf__json_index *paths, const char *path) {
+        const struct hf__json_index_entry *entry = hf__json_index_find(paths, path);
+
+        return entry && entry->item;
+}
 
 /* ---- mounts ---- */
 
@@ -92,7 +115,7 @@ static void validate_mount(const struct mounts *mounts, const struct hf__json *m
         if (hf__json_index_find(&mounts->device_names, name))
                 hfd_cause_invalid_text(mounts->causes, of_name, name,
                                        "must not already exist in volumeDevices");
-        if (hf__json_index_find(&mounts->device_paths, at))
+        if (is_last_path(&mounts->device_paths, at))
                 hfd_cause_invalid_text(mounts->causes, of_path, at,
                                        "must not already exist as a path in volumeDevices");
 }
@@ -135,7 +158,7 @@ static void validate_device(const struct mounts *mounts, const struct hf__json *
         if (hf__json_index_find(&mounts->names, name))
                 hfd_cause_invalid_text(mounts->causes, hfd_field_path(path, field, "name"), name,
                                        "must not already exist in volumeMounts");
-        if (hf__json_index_find(&mounts->paths, at))
+        if (is_last_path(&mounts->paths, at))
                 hfd_cause_invalid_text(mounts->causes, hfd_field_path(path, field, "devicePath"),
                                        at, "must not already exist as a path in volumeMounts");
 }
@@ -165,17 +188,20 @@ void hfd_mounts_validate(const struct hf__json *container, const struct hf__json
         struct mounts mounts = {.volumes = volumes, .causes = causes};
         const struct hf__json *of_files = hf__json_get(container, "volumeMounts"),
                               *of_blocks = hf__json_get(container, "volumeDevices");
-        int r = hf__json_index_init(&mounts.names, of_files, "name");
+        int r = hf__json_index_init_texts(&mounts.names, of_files, "name");
 
         mounts.is_privileged = hf__json_bool(container, "securityContext.privileged", false);
         if (r == 0)
-                r = hf__json_index_init(&mounts.paths, of_files, "mountPath");
+                r = hf__json_index_init_texts(&mounts.paths, of_files, "mountPath");
         if (r == 0)
-                r = hf__json_index_init(&mounts.device_names, of_blocks, "name");
+                r = hf__json_index_init_texts(&mounts.device_names, of_blocks, "name");
         if (r == 0)
-                r = hf__json_index_init(&mounts.device_paths, of_blocks, "devicePath");
-        if (hfd_causes_check(causes, r))
+                r = hf__json_index_init_texts(&mounts.device_paths, of_blocks, "devicePath");
+        if (hfd_causes_check(causes, r)) {
+                keep_last_paths(&mounts.names, &mounts.paths);
+                keep_last_paths(&mounts.device_names, &mounts.device_paths);
                 validate_lists(&mounts, container, field);
+        }
         hf__json_index_done(&mounts.names);
         hf__json_index_done(&mounts.paths);
         hf__json_index_done(&mounts.device_names);

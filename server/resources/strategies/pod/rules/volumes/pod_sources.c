@@ -18,6 +18,9 @@
 #include "server/schema/quantity.h"
 
 #define MODE_RULE "must be a number between 0 and 0777 (octal), both inclusive"
+#define OF_BYTES                                                                                   \
+        "only divisor's values 1, 1k, 1M, 1G, 1T, 1P, 1E, 1Ki, 1Mi, 1Gi, 1Ti, 1Pi, 1Ei are "       \
+        "supported with the "
 
 /* ---- paths ---- */
 
@@ -189,6 +192,76 @@ void hfd_object_field_selector_validate(const struct hf__json *selector, const c
         }
 }
 
+/* ---- resources of containers ---- */
+
+static bool begins_with(const char *text, const char *prefix) {
+        return strncmp(text, prefix, strlen(prefix)) == 0;
+}
+
+static bool is_of_huge_pages(const char *resource) {
+        return begins_with(resource, "limits.hugepages-") ||
+               begins_with(resource, "requests.hugepages-");
+}
+
+/* A power of a thousand or of 1024 with a suffix, or 1. */
+static bool is_unit_of_bytes(const char *text) {
+        return *text == '1' && (!text[1] || (strchr("kMGTPE", text[1]) && !text[2]) ||
+                                (strchr("KMGTPE", text[1]) && strcmp(text + 2, "i") == 0));
+}
+
+/* A resource that is not supported may have any divisor. As in Kubernetes, the cause shows the
+ * resource, not its divisor. */
+static void validate_divisor(const char *resource, const struct hf__json *divisor,
+                             const char *field, struct hfd_causes *causes) {
+        static const struct {
+                const char *limit, *request, *rule;
+                bool is_time; /* cpu: 1 or 1m */
+        } units[] = {{"limits.cpu", "requests.cpu",
+                      "only divisor's values 1m and 1 are supported with the cpu resource", true},
+                     {"limits.memory", "requests.memory", OF_BYTES "memory resource"},
+                     {"limits.ephemeral-storage", "requests.ephemeral-storage",
+                      OF_BYTES "local ephemeral storage resource"}};
+        const struct hfd_quantity amount = hfd_quantity_of_json(divisor);
+        const char *rule = is_of_huge_pages(resource) ? OF_BYTES "hugepages resource" : NULL;
+        char path[HFD_FIELD_PATH_MAX], text[HFD_QUANTITY_TEXT_MAX];
+        bool is_time = false;
+
+        if (hfd_quantity_is_zero(&amount))
+                return;
+        for (size_t i = 0; i < sizeof units / sizeof units[0]; i++)
+                if (strcmp(resource, units[i].limit) == 0 ||
+                    strcmp(resource, units[i].request) == 0) {
+                        rule = units[i].rule;
+                        is_time = units[i].is_time;
+                }
+        hfd_quantity_format(&amount, text);
+        if (rule &&
+            !(is_time ? strcmp(text, "1") == 0 || strcmp(text, "1m") == 0 : is_unit_of_bytes(text)))
+                hfd_cause_invalid_text(causes, hfd_field_path(path, field, "divisor"), resource,
+                                       rule);
+}
+
+void hfd_resource_field_selector_validate(const struct hf__json *selector, const char *field,
+                                          bool of_volume, struct hfd_causes *causes) {
+        static const char *const resources[] = {"limits.cpu",
+                                                "limits.ephemeral-storage",
+                                                "limits.memory",
+                                                "requests.cpu",
+                                                "requests.ephemeral-storage",
+                                                "requests.memory",
+                                                NULL};
+        const char *resource = hfd_text_of(selector, "resource");
+        char path[HFD_FIELD_PATH_MAX];
+
+        if ((!of_volume || hfd_require_text(selector, field, "containerName", causes)) &&
+            hfd_require_text(selector, field, "resource", causes) && !is_of_huge_pages(resource))
+                hfd_refuse_others(resource, hfd_field_path(path, field, "resource"), resources,
+                                  causes);
+        validate_divisor(resource, hf__json_get(selector, "divisor"), field, causes);
+}
+
+/* ---- files with both ---- */
+
 void hfd_downward_file_validate(const struct hf__json *file, const char *field,
                                 struct hfd_causes *causes) {
         const struct hf__json *of_field = hf__json_get(file, "fieldRef"),
@@ -201,9 +274,10 @@ void hfd_downward_file_validate(const struct hf__json *file, const char *field,
                                                    hfd_field_path(member, field, "fieldRef"), true,
                                                    causes);
         else if (of_resource)
-                (void)hfd_require_text(of_resource,
-                                       hfd_field_path(member, field, "resourceFieldRef"),
-                                       "containerName", causes);
+                hfd_resource_field_selector_validate(of_resource,
+                                                     hfd_field_path(member, field,
+                                                                    "resourceFieldRef"),
+                                                     true, causes);
         else
                 hfd_cause_required(causes, field,
                                    "one of fieldRef and resourceFieldRef is required");
@@ -295,8 +369,7 @@ void hfd_ephemeral_source_validate(const struct hf__json *source, const char *fi
                                 hfd_field_path(member, path, "spec"), causes);
 }
 
-/* Templates may leave out the name of the image, so it is not required here
- * (hfd_volume_images_require). */
+/* Templates may leave out the name of the image: hfd_pod_spec_validate. */
 void hfd_image_source_validate(const struct hf__json *source, const char *field, bool persistent,
                                struct hfd_causes *causes) {
         static const char *const policies[] = {"Always", "IfNotPresent", "Never", NULL};

@@ -116,10 +116,17 @@ static void validate_initiator(const struct hf__json *iscsi, const char *name, c
                                "64 characters if iscsi.initiatorName is specified.");
 }
 
-/* The source s of a volume. */
+static bool is_persistent(enum hfd_volume_kind kind) {
+        return kind == HFD_VOLUME_PERSISTENT || kind == HFD_VOLUME_INLINE;
+}
+
+/* The source s of a volume. As in kube-apiserver, the nodes of an inline volume, which are refused,
+ * do not count for `local`. */
 static void validate_source(const struct source *s, const struct hf__json *volume, const char *name,
-                            const char *field, bool persistent, struct hfd_causes *causes) {
+                            const char *field, enum hfd_volume_kind kind,
+                            struct hfd_causes *causes) {
         const struct hf__json *source = hf__json_get(volume, s->name);
+        bool persistent = is_persistent(kind);
         char path[HFD_FIELD_PATH_MAX];
 
         hfd_field_path(path, field, s->checked_as ? s->checked_as : s->name);
@@ -127,17 +134,20 @@ static void validate_source(const struct source *s, const struct hf__json *volum
                 (void)hfd_require_text(source, path, s->required[i], causes);
         if (persistent && strcmp(s->name, "iscsi") == 0)
                 validate_initiator(source, name, field, true, causes);
+        if (kind == HFD_VOLUME_OF_POD && strcmp(s->name, "image") == 0)
+                (void)hfd_require_text(source, path, "reference", causes);
         if (s->validate)
                 s->validate(source, path, persistent, causes);
-        if (persistent && strcmp(s->name, "local") == 0 && !hf__json_get(volume, "nodeAffinity"))
+        if (persistent && strcmp(s->name, "local") == 0 &&
+            (kind == HFD_VOLUME_INLINE || !hf__json_get(volume, "nodeAffinity")))
                 hfd_cause_required(causes, hfd_field_path(path, field, "nodeAffinity"),
                                    "Local volume requires node affinity");
 }
 
 void hfd_volume_source_validate(const struct hf__json *volume, const char *name, const char *field,
-                                bool persistent, struct hfd_causes *causes) {
+                                enum hfd_volume_kind kind, struct hfd_causes *causes) {
         char path[HFD_FIELD_PATH_MAX];
-        bool found = false;
+        bool persistent = is_persistent(kind), found = false;
 
         for (size_t i = 0; i < (persistent ? N_PERSISTENT : N_SOURCES); i++) {
                 const struct source *s =
@@ -151,7 +161,7 @@ void hfd_volume_source_validate(const struct hf__json *volume, const char *name,
                                                            s->refused_as ? s->refused_as : s->name),
                                             "may not specify more than 1 volume type");
                 else
-                        validate_source(s, volume, name, field, persistent, causes);
+                        validate_source(s, volume, name, field, kind, causes);
                 /* In a pod also if the source is refused. */
                 if (!persistent && strcmp(s->name, "iscsi") == 0)
                         validate_initiator(source, name, field, false, causes);
@@ -163,7 +173,7 @@ void hfd_volume_source_validate(const struct hf__json *volume, const char *name,
 
 /* ---- volumes of pods ---- */
 
-void hfd_volumes_validate(const struct hf__json *spec, const char *field,
+void hfd_volumes_validate(const struct hf__json *spec, const char *field, bool of_pod,
                           struct hf__json_index *ret_volumes, struct hfd_causes *causes) {
         const struct hf__json *volumes = hf__json_get(spec, "volumes");
         char list[HFD_FIELD_PATH_MAX], path[HFD_FIELD_PATH_MAX], name_path[HFD_FIELD_PATH_MAX];
@@ -179,7 +189,9 @@ void hfd_volumes_validate(const struct hf__json *spec, const char *field,
                 struct hf__json_index_entry *first = hf__json_index_find(ret_volumes, name);
                 size_t n = causes->n;
                 hfd_field_index(path, list, i++);
-                hfd_volume_source_validate(m, name, path, false, causes);
+                hfd_volume_source_validate(m, name, path,
+                                           of_pod ? HFD_VOLUME_OF_POD : HFD_VOLUME_OF_TEMPLATE,
+                                           causes);
                 hfd_label_name_validate(m, path, "name", causes);
                 if (first && first->item)
                         hfd_cause_duplicate_text(causes, hfd_field_path(name_path, path, "name"),
@@ -195,18 +207,4 @@ const struct hf__json *hfd_volume_find(const struct hf__json_index *volumes, con
         const struct hf__json_index_entry *first = hf__json_index_find(volumes, name);
 
         return first ? first->item : NULL;
-}
-
-void hfd_volume_images_require(const struct hf__json *spec, const char *field,
-                               struct hfd_causes *causes) {
-        char list[HFD_FIELD_PATH_MAX], item[HFD_FIELD_PATH_MAX], path[HFD_FIELD_PATH_MAX];
-        size_t i = 0;
-
-        hfd_field_path(list, field, "volumes");
-        for (const struct hf__json *m = hf__json_first(hf__json_get(spec, "volumes")); m;
-             m = hf__json_next(m)) {
-                hfd_field_path(path, hfd_field_index(item, list, i++), "image");
-                if (hf__json_get(m, "image"))
-                        (void)hfd_require_text(hf__json_get(m, "image"), path, "reference", causes);
-        }
 }
