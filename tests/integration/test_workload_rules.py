@@ -80,7 +80,16 @@ NOT_A_LABEL = "a lowercase RFC 1123 label must consist of lower case alphanumeri
      "Invalid value: \"None\": may not be set to 'None' for NodePort services"),
     ({"ports": PORTS, "externalTrafficPolicy": "Local"}, "spec.externalTrafficPolicy",
      'Invalid value: "Local": may only be set for externally-accessible services'),
-    ({"ports": PORTS, "clusterIPs": ["None"]}, "spec.clusterIPs", 'Invalid value: ["None"]: must be empty when `clusterIP` is not specified')])
+    ({"ports": PORTS, "clusterIPs": ["None"]}, "spec.clusterIPs", 'Invalid value: ["None"]: must be empty when `clusterIP` is not specified'),
+    ({"ports": PORTS, "clusterIP": "10.0.0.01"}, "spec.clusterIPs[0]", 'Invalid value: "10.0.0.01": must not have leading 0s'),
+    ({"ports": PORTS, "clusterIP": "10.0.0.1", "clusterIPs": ["10.0.0.1", "2001:db8::1"]}, "spec.ipFamilyPolicy",
+     "Invalid value: \"SingleStack\": must be 'RequireDualStack' or 'PreferDualStack' when multiple cluster IPs are specified"),
+    ({"ports": PORTS, "externalIPs": ["127.0.0.1"]}, "spec.externalIPs[0]",
+     'Invalid value: "127.0.0.1": may not be in the loopback range (127.0.0.0/8, ::1/128)'),
+    ({"ports": PORTS, "loadBalancerSourceRanges": ["10.0.0.0/8"]}, "spec.LoadBalancerSourceRanges",
+     "Forbidden: may only be used when `type` is 'LoadBalancer'"),
+    ({"ports": PORTS, "trafficDistribution": "Near"}, "spec.trafficDistribution",
+     'Unsupported value: "Near": supported values: "PreferClose", "PreferSameZone", "PreferSameNode"')])
 def test_a_service_is_refused(server, spec, field, why):
     assert (field, why) in causes(server.make(SERVICES, **spec))
 
