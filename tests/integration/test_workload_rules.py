@@ -118,6 +118,18 @@ def test_the_address_of_a_service_stays(server):
     assert code == 200 and put["spec"]["clusterIP"] == "None" and put["spec"]["clusterIPs"] == ["None"]
 
 
+def test_what_a_client_leaves_out_stays(server):
+    made = server.made(SERVICES, type="NodePort", ports=[{"port": 80, "nodePort": 30080}], clusterIP="10.0.0.1", clusterIPs=["10.0.0.1", "2001:db8::1"],
+                       ipFamilyPolicy="RequireDualStack")
+    assert made["spec"]["ipFamilies"] == ["IPv4", "IPv6"]
+    body = {**made, "spec": {"type": "NodePort", "ports": [{"port": 81}]}}
+    code, put = server.ask("PUT", f"{SERVICES}/{made['metadata']['name']}", body)
+    assert code == 200 and put["spec"]["ports"][0] == {"port": 81, "nodePort": 30080, "protocol": "TCP", "targetPort": 81}
+    assert put["spec"]["clusterIPs"] == ["10.0.0.1", "2001:db8::1"]
+    single = server.patched(SERVICES, made, ipFamilyPolicy="SingleStack")
+    assert (single["clusterIPs"], single["ipFamilies"]) == (["10.0.0.1"], ["IPv4"])
+
+
 def test_a_port_without_a_protocol_is_the_one_of_tcp(server):
     """Of an apply, too: the port that is stored has the default."""
     body = {"apiVersion": "v1", "kind": "Service", "spec": {"selector": {"a": "b"}, "ports": [{"port": 80, "targetPort": 8080}]}}

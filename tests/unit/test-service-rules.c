@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "base/json.h"
+#include "base/strbuf.h"
 #include "server/resources/causes.h"
 #include "server/resources/workloads/workloads.h"
 
@@ -420,6 +421,155 @@ static void test_policies_of_traffic_are_known(void **state) {
         CHECK(cases);
 }
 
+/* ---- what is set, kept and dropped ---- */
+
+struct setting {
+        const char *old, *sent; /* specs; old NULL = a create */
+        const char *members;    /* what the result has of the members of this object */
+        bool is_refused;        /* later, by the rules */
+};
+
+static void try_settings(const struct setting *settings, size_t n) {
+        for (size_t i = 0; i < n; i++) {
+                struct hf__json *old = settings[i].old ? parse_quoted_json(settings[i].old) : NULL,
+                                *spec = parse_quoted_json(settings[i].sent),
+                                *members = parse_quoted_json(settings[i].members);
+                assert_int_equal(hfd_service_set_fields(spec, old), 0);
+                for (const struct hf__json *m = hf__json_first(members); m; m = hf__json_next(m)) {
+                        const struct hf__json *found = hf__json_get(spec, hf__json_key(m));
+                        if (!hf__json_is_null(m) ? hf__json_equal(m, found) : !found)
+                                continue;
+                        struct hf__strbuf out = {0};
+                        hf__json_print(spec, &out);
+                        fail_msg("setting %zu, %s: %s", i, hf__json_key(m), out.data);
+                }
+                /* A second time changes nothing. */
+                struct hf__json *again = hf__json_dup(spec);
+                assert_int_equal(hfd_service_set_fields(again, spec), 0);
+                assert_true(settings[i].is_refused || hf__json_equal(again, spec));
+                hf__json_free(again);
+                hf__json_free(old);
+                hf__json_free(spec);
+                hf__json_free(members);
+        }
+}
+
+#define TRY(settings) try_settings(settings, sizeof settings / sizeof settings[0])
+
+static void test_families_follow_from_addresses_and_the_policy(void **state) {
+#define BOTH "'clusterIP':'10.0.0.1','clusterIPs':[" V4 "," V6 "],'ipFamilies':['IPv4','IPv6']"
+#define ONE  "'clusterIP':'10.0.0.1','clusterIPs':[" V4 "],'ipFamilies':['IPv4']"
+        static const struct setting settings[] = {
+                {NULL, "{'clusterIP':'2001:db8::1'}",
+                 "{'ipFamilies':['IPv6'],'ipFamilyPolicy':'SingleStack','clusterIPs':[" V6 "]}"},
+                {NULL,
+                 "{'clusterIP':'10.0.0.1','clusterIPs':[" V4 "," V6
+                 "],'ipFamilyPolicy':'RequireDualStack'}",
+                 "{'ipFamilies':['IPv4','IPv6']}"},
+                {NULL,
+                 "{'clusterIP':'10.0.0.1','clusterIPs':[" V4 "," V6
+                 "],'ipFamilyPolicy':'PreferDualStack','ipFamilies':['IPv4']}",
+                 "{'ipFamilies':['IPv4','IPv6']}"},
+                /* Such a list is refused for itself, and not for its families. */
+                {NULL,
+                 "{'clusterIP':'10.0.0.1','clusterIPs':[" V4 ",'10.0.0.2'],'ipFamilyPolicy':"
+                 "'PreferDualStack'}",
+                 "{'ipFamilies':['IPv4']}"},
+                {NULL, "{'clusterIP':'10.0.0.1','clusterIPs':[" V4 "," V6 "]}",
+                 "{'ipFamilies':['IPv4'],'ipFamilyPolicy':'SingleStack'}"},
+                {NULL, "{'clusterIP':'None'}",
+                 "{'ipFamilies':['IPv4','IPv6'],'ipFamilyPolicy':'RequireDualStack'}"},
+                {NULL, "{'clusterIP':'None','ipFamilies':['IPv6']}",
+                 "{'ipFamilies':['IPv6','IPv4'],'ipFamilyPolicy':'RequireDualStack'}"},
+                {NULL, "{'clusterIP':'None','ipFamilyPolicy':'SingleStack'}",
+                 "{'ipFamilies':['IPv4']}"},
+                {NULL, "{'clusterIP':'None','selector':{'a':'b'}}",
+                 "{'ipFamilies':['IPv4'],'ipFamilyPolicy':'SingleStack'}"},
+                /* One stack of two: the second one goes. */
+                {"{" BOTH ",'ipFamilyPolicy':'RequireDualStack'}",
+                 "{" BOTH ",'ipFamilyPolicy':'SingleStack'}", "{" ONE "}"},
+                {"{" BOTH ",'ipFamilyPolicy':'SingleStack'}",
+                 "{" BOTH ",'ipFamilyPolicy':'SingleStack'}", "{" BOTH "}"},
+                {"{'clusterIP':'None','clusterIPs':['None'],'ipFamilies':['IPv4','IPv6'],"
+                 "'ipFamilyPolicy':'RequireDualStack'}",
+                 "{'clusterIP':'None','clusterIPs':['None'],'ipFamilies':['IPv4'],"
+                 "'ipFamilyPolicy':'RequireDualStack'}",
+                 "{'ipFamilies':['IPv4']}", .is_refused = true},
+        };
+
+        TRY(settings);
+}
+
+static void test_what_is_left_out_is_kept(void **state) {
+#define HAS "'type':'ClusterIP','clusterIP':'10.0.0.1','clusterIPs':[" V4 "]"
+#define NODES                                                                                      \
+        "'type':'NodePort','ports':[{'name':'a','nodePort':30001},{'name':'b','nodePort':30002}]"
+#define LOCAL "'type':'LoadBalancer','externalTrafficPolicy':'Local'"
+        static const struct setting settings[] = {
+                {"{" HAS "}", "{'type':'ClusterIP','clusterIP':'','clusterIPs':[" V4 "]}",
+                 "{" HAS "}"},
+                {"{" HAS "}", "{'type':'ClusterIP','clusterIP':'','clusterIPs':[]}", "{" HAS "}"},
+                /* An update that changes nothing makes no new version. */
+                {"{'type':'ClusterIP','clusterIP':'','clusterIPs':[]}",
+                 "{'type':'ClusterIP','clusterIP':'','clusterIPs':[]}",
+                 "{'clusterIP':'','clusterIPs':[]}"},
+                {"{" HAS "}", "{'type':'ClusterIP','clusterIPs':['10.0.0.2']}",
+                 "{'clusterIP':'10.0.0.1','clusterIPs':['10.0.0.2']}"},
+                {"{" HAS "}", "{'type':'ClusterIP','clusterIP':'10.0.0.2','clusterIPs':[" V4 "]}",
+                 "{'clusterIP':'10.0.0.2','clusterIPs':['10.0.0.2']}"},
+                {"{" NODES "}",
+                 "{'type':'NodePort','ports':[{'name':'b'},{'name':'c'},{'name':'a','nodePort':0}]"
+                 "}",
+                 "{'ports':[{'name':'b','nodePort':30002},{'name':'c'},{'name':'a','nodePort':"
+                 "30001}]}"},
+                /* Another port uses it. */
+                {"{" NODES "}",
+                 "{'type':'NodePort','ports':[{'name':'b'},{'name':'c','nodePort':30002}]}",
+                 "{'ports':[{'name':'b'},{'name':'c','nodePort':30002}]}"},
+                {"{'type':'NodePort','ports':[{'nodePort':30001}]}",
+                 "{'type':'LoadBalancer','ports':[{'name':''}]}",
+                 "{'ports':[{'name':'','nodePort':30001}]}"},
+                {"{" NODES "}",
+                 "{'type':'LoadBalancer','allocateLoadBalancerNodePorts':false,'ports':[{'name':"
+                 "'a'}]}",
+                 "{'ports':[{'name':'a'}]}"},
+                {"{" NODES "}", "{'type':'ClusterIP','ports':[{'name':'a'}]}",
+                 "{'ports':[{'name':'a'}]}"},
+                {"{" LOCAL ",'healthCheckNodePort':30009}", "{" LOCAL "}",
+                 "{'healthCheckNodePort':30009}"},
+                {"{" LOCAL ",'healthCheckNodePort':30009}",
+                 "{'type':'LoadBalancer','externalTrafficPolicy':'Cluster'}",
+                 "{'healthCheckNodePort':null}"},
+        };
+
+        TRY(settings);
+}
+
+static void test_what_only_the_old_type_needed_is_dropped(void **state) {
+        static const struct setting settings[] = {
+                {"{" LOCAL ",'healthCheckNodePort':30009}",
+                 "{'type':'LoadBalancer','externalTrafficPolicy':'Cluster','healthCheckNodePort':"
+                 "30009}",
+                 "{'healthCheckNodePort':null}"},
+                {"{" LOCAL ",'healthCheckNodePort':30009}",
+                 "{'type':'LoadBalancer','externalTrafficPolicy':'Cluster','healthCheckNodePort':"
+                 "30008}",
+                 "{'healthCheckNodePort':30008}"},
+                {"{" HAS "}",
+                 "{'type':'ExternalName','clusterIP':'10.0.0.1','clusterIPs':[" V4 "]}",
+                 "{'clusterIP':null,'clusterIPs':null}"},
+                {"{" HAS "}",
+                 "{'type':'ExternalName','clusterIP':'10.0.0.1','clusterIPs':['10.0.0.2']}",
+                 "{'clusterIP':'10.0.0.1','clusterIPs':['10.0.0.2']}"},
+                {NULL, "{'type':'ExternalName','internalTrafficPolicy':'Local'}",
+                 "{'internalTrafficPolicy':null}"},
+                {NULL, "{'type':'ExternalName','internalTrafficPolicy':'X'}",
+                 "{'internalTrafficPolicy':'X'}"},
+        };
+
+        TRY(settings);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_external_addresses_are_those_of_other_hosts),
@@ -435,6 +585,9 @@ int main(void) {
                 cmocka_unit_test(test_the_class_of_a_balancer_stays),
                 cmocka_unit_test(test_the_port_of_a_health_check_is_for_local_traffic),
                 cmocka_unit_test(test_policies_of_traffic_are_known),
+                cmocka_unit_test(test_families_follow_from_addresses_and_the_policy),
+                cmocka_unit_test(test_what_is_left_out_is_kept),
+                cmocka_unit_test(test_what_only_the_old_type_needed_is_dropped),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
