@@ -80,7 +80,16 @@ NOT_A_LABEL = "a lowercase RFC 1123 label must consist of lower case alphanumeri
      "Invalid value: \"None\": may not be set to 'None' for NodePort services"),
     ({"ports": PORTS, "externalTrafficPolicy": "Local"}, "spec.externalTrafficPolicy",
      'Invalid value: "Local": may only be set for externally-accessible services'),
-    ({"ports": PORTS, "clusterIPs": ["None"]}, "spec.clusterIPs", 'Invalid value: ["None"]: must be empty when `clusterIP` is not specified')])
+    ({"ports": PORTS, "clusterIPs": ["None"]}, "spec.clusterIPs", 'Invalid value: ["None"]: must be empty when `clusterIP` is not specified'),
+    ({"ports": PORTS, "clusterIP": "10.0.0.01"}, "spec.clusterIPs[0]", 'Invalid value: "10.0.0.01": must not have leading 0s'),
+    ({"ports": PORTS, "clusterIP": "10.0.0.1", "clusterIPs": ["10.0.0.1", "2001:db8::1"]}, "spec.ipFamilyPolicy",
+     "Invalid value: \"SingleStack\": must be 'RequireDualStack' or 'PreferDualStack' when multiple cluster IPs are specified"),
+    ({"ports": PORTS, "externalIPs": ["127.0.0.1"]}, "spec.externalIPs[0]",
+     'Invalid value: "127.0.0.1": may not be in the loopback range (127.0.0.0/8, ::1/128)'),
+    ({"ports": PORTS, "loadBalancerSourceRanges": ["10.0.0.0/8"]}, "spec.LoadBalancerSourceRanges",
+     "Forbidden: may only be used when `type` is 'LoadBalancer'"),
+    ({"ports": PORTS, "trafficDistribution": "Near"}, "spec.trafficDistribution",
+     'Unsupported value: "Near": supported values: "PreferClose", "PreferSameZone", "PreferSameNode"')])
 def test_a_service_is_refused(server, spec, field, why):
     assert (field, why) in causes(server.make(SERVICES, **spec))
 
@@ -107,6 +116,18 @@ def test_the_address_of_a_service_stays(server):
     del headless["spec"]["clusterIPs"], headless["spec"]["clusterIP"]
     code, put = server.ask("PUT", f"{SERVICES}/{headless['metadata']['name']}", headless)
     assert code == 200 and put["spec"]["clusterIP"] == "None" and put["spec"]["clusterIPs"] == ["None"]
+
+
+def test_what_a_client_leaves_out_stays(server):
+    made = server.made(SERVICES, type="NodePort", ports=[{"port": 80, "nodePort": 30080}], clusterIP="10.0.0.1", clusterIPs=["10.0.0.1", "2001:db8::1"],
+                       ipFamilyPolicy="RequireDualStack")
+    assert made["spec"]["ipFamilies"] == ["IPv4", "IPv6"]
+    body = {**made, "spec": {"type": "NodePort", "ports": [{"port": 81}]}}
+    code, put = server.ask("PUT", f"{SERVICES}/{made['metadata']['name']}", body)
+    assert code == 200 and put["spec"]["ports"][0] == {"port": 81, "nodePort": 30080, "protocol": "TCP", "targetPort": 81}
+    assert put["spec"]["clusterIPs"] == ["10.0.0.1", "2001:db8::1"]
+    single = server.patched(SERVICES, made, ipFamilyPolicy="SingleStack")
+    assert (single["clusterIPs"], single["ipFamilies"]) == (["10.0.0.1"], ["IPv4"])
 
 
 def test_a_port_without_a_protocol_is_the_one_of_tcp(server):

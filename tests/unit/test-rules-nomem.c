@@ -74,6 +74,9 @@ static void metadata(const struct hf__json *object, const struct hf__json *old,
         ",'securityContext':{'appArmorProfile':{'type':'" type "'}}}]," END "}}"
 #define SERVICE(ports)                                                                             \
         "{'spec':{'type':'NodePort','sessionAffinity':'None','ports':[" ports "]}}"
+#define BALANCED(more)                                                                             \
+        "{'spec':{'type':'LoadBalancer','sessionAffinity':'None','ports':[{'port':1,'protocol':"   \
+        "'TCP','targetPort':1}]," more "}}"
 /* clang-format on */
 #define JOB(suspend, selector)                                                                     \
         "{'spec':{'selector':{},'suspend':" suspend                                                \
@@ -266,6 +269,18 @@ static const struct rule_case cases[] = {
          SERVICE("{'name':'a','port':1,'protocol':'TCP','targetPort':1},"
                  "{'name':'b','port':1,'protocol':'TCP','targetPort':1}"),
          NULL, "spec.ports[1]: Duplicate value"},
+        {hfd_service_validate, "'10.#.0.1/16'",
+         BALANCED("'loadBalancerSourceRanges':[@,'10.0.0.1/8']"),
+         BALANCED("'loadBalancerSourceRanges':[@]"),
+         "spec.LoadBalancerSourceRanges[12]: Invalid value: \"10.0.0.1/8\": must not have"},
+        {hfd_service_validate, "'10.0.0.0#'",
+         BALANCED("'externalIPs':['10.0.1.01',@],"
+                  "'loadBalancerIP':'10.0.0.1'"),
+         BALANCED("'externalIPs':[@]"), "spec.externalIPs[0]: Invalid value: \"10.0.1.01\""},
+        {hfd_service_validate, "'10.0.0.0#'", BALANCED("'clusterIP':'10.0.0.0','clusterIPs':[@]"),
+         BALANCED("'clusterIPs':[@,'10.0.0.1']"), "spec.clusterIPs: Invalid value: [\"10.0.0.00\""},
+        {hfd_service_validate, "'X#'", BALANCED("'ipFamilies':[@,'X0']"), NULL,
+         "spec.ipFamilies[12]: Duplicate value: \"X0\""},
         {hfd_network_policy_validate, "'10.#.0.1/16'",
          "{'spec':{'egress':[{'to':[{'ipBlock':{'cidr':'10.0.0.1/8','except':['10.1.0.1/16',"
          "'10.2.0.1/17']}}]}]}}",

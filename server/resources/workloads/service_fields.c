@@ -9,6 +9,9 @@
  * kube-apiserver, is sessionAffinityConfig, which goes whenever the affinity is None. A Service
  * that has passed once is not changed again, because otherwise an update that changes nothing would
  * make a new version.
+ *
+ * Kubernetes does all this in the order of hfd_service_set_fields: it allocates first, and drops
+ * the fields of the old type last.
  */
 #include <errno.h>
 #include <stdint.h>
@@ -16,6 +19,9 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "base/json_index.h"
+#include "server/resources/strategies/pod/rules/pod_validation.h"
+#include "server/resources/workloads/addresses.h"
 #include "server/resources/workloads/presets.h"
 #include "server/resources/workloads/workloads.h"
 
@@ -34,10 +40,14 @@ static bool has_node_ports(const struct hf__json *spec) {
 
 /* ---- a change of the type ---- */
 
+static bool is_same(const struct hf__json *spec, const struct hf__json *old, const char *key) {
+        return hf__json_equal(hf__json_get(spec, key), hf__json_get(old, key));
+}
+
 /* Drops the members that the client has left as they were. keys ends with NULL. */
 static void drop_same(struct hf__json *spec, const struct hf__json *old, const char *const *keys) {
         for (; *keys; keys++)
-                if (hf__json_equal(hf__json_get(spec, *keys), hf__json_get(old, *keys)))
+                if (is_same(spec, old, *keys))
                         hf__json_drop(spec, *keys);
 }
 
@@ -95,27 +105,42 @@ static int drop_same_node_ports(struct hf__json *spec, const struct hf__json *ol
         return 0;
 }
 
+/* Whether a load balancer asks each node at healthCheckNodePort. */
+static bool is_checked(const struct hf__json *spec) {
+        return is_type(spec, "LoadBalancer") &&
+               hf__json_has_text(spec, "externalTrafficPolicy", "Local");
+}
+
 /* Drops the members that the old Service needed and the new one must not have. A client that only
  * changes spec.type sends them back, and the validation would refuse them. 0 or -ENOMEM. */
 static int drop_of_type(struct hf__json *spec, const struct hf__json *old) {
-        static const char *const of_cluster[] = {"clusterIP",
-                                                 "clusterIPs",
-                                                 "ipFamilies",
-                                                 "ipFamilyPolicy",
-                                                 "internalTrafficPolicy",
-                                                 NULL},
+        static const char *const of_cluster[] = {"ipFamilies", "ipFamilyPolicy", NULL},
+                                 *const addresses[] = {"clusterIP", "clusterIPs", NULL},
                                  *const of_outside[] = {"externalTrafficPolicy", NULL},
+                                 *const of_check[] = {"healthCheckNodePort", NULL},
                                  *const of_balancer[] = {"allocateLoadBalancerNodePorts",
-                                                         "loadBalancerClass", "healthCheckNodePort",
-                                                         NULL};
+                                                         "loadBalancerClass", NULL};
 
-        if (is_type(spec, "ExternalName") && !is_type(old, "ExternalName"))
+        if (is_type(spec, "ExternalName") && !is_type(old, "ExternalName")) {
+                if (is_same(spec, old, "clusterIP") && is_same(spec, old, "clusterIPs"))
+                        drop_same(spec, old, addresses);
                 drop_same(spec, old, of_cluster);
+        }
+        if (is_checked(old) && !is_checked(spec))
+                drop_same(spec, old, of_check);
         if (is_reached_from_outside(old) && !is_reached_from_outside(spec))
                 drop_same(spec, old, of_outside);
         if (is_type(old, "LoadBalancer") && !is_type(spec, "LoadBalancer"))
                 drop_same(spec, old, of_balancer);
         return has_node_ports(old) && !has_node_ports(spec) ? drop_same_node_ports(spec, old) : 0;
+}
+
+/* Kubernetes does not show the policy of an ExternalName service. An unknown one is refused. */
+static void drop_internal_policy(struct hf__json *spec) {
+        if (is_type(spec, "ExternalName") &&
+            (hf__json_has_text(spec, "internalTrafficPolicy", "Cluster") ||
+             hf__json_has_text(spec, "internalTrafficPolicy", "Local")))
+                hf__json_drop(spec, "internalTrafficPolicy");
 }
 
 /* ---- addresses ---- */
@@ -127,46 +152,110 @@ static int keep_field(struct hf__json *spec, const struct hf__json *old, const c
         return had && !hf__json_get(spec, key) ? hf__json_put(spec, key, hf__json_dup(had)) : 0;
 }
 
+/* A client that sends a Service again without its addresses keeps them. Empty ones count as left
+ * out. 0 or -ENOMEM. */
+static int keep_addresses(struct hf__json *spec, const struct hf__json *old) {
+        static const char *const kept[] = {"clusterIP", "clusterIPs", "ipFamilies",
+                                           "ipFamilyPolicy"};
+        int r = 0;
+
+        if (!*hfd_text_of(spec, "clusterIP") && *hfd_text_of(old, "clusterIP"))
+                hf__json_drop(spec, "clusterIP");
+        if (!hf__json_first(hf__json_get(spec, "clusterIPs")) &&
+            hf__json_first(hf__json_get(old, "clusterIPs")))
+                hf__json_drop(spec, "clusterIPs");
+        for (size_t i = 0; i < sizeof kept / sizeof kept[0] && r == 0; i++)
+                r = keep_field(spec, old, kept[i]);
+        return r;
+}
+
 /*
- * Makes clusterIPs agree with clusterIP, because old clients know only clusterIP. If a client has
- * not changed clusterIP, an absent list is that of the old spec. If it has, a list that is absent,
- * or that it has left as it was, is made anew from clusterIP. A list that the client has changed is
- * left alone. old NULL: a create. 0 or -ENOMEM.
+ * Makes clusterIPs agree with clusterIP, because old clients know only clusterIP: a list that is
+ * absent, or that the client has left as it was although it has changed clusterIP, is made anew. A
+ * list that the client has changed is left alone. old NULL: a create. 0 or -ENOMEM.
  */
 static int set_list(struct hf__json *spec, const struct hf__json *old) {
-        const char *ip = hf__json_string(spec, "clusterIP");
-        bool same = old &&
-                    hf__json_equal(hf__json_get(spec, "clusterIP"), hf__json_get(old, "clusterIP"));
-        bool is_old_list = old && hf__json_equal(hf__json_get(spec, "clusterIPs"),
-                                                 hf__json_get(old, "clusterIPs"));
+        const char *ip = hfd_text_of(spec, "clusterIP");
 
-        if (same && ip && hf__json_get(old, "clusterIPs"))
-                return keep_field(spec, old, "clusterIPs");
-        if (old && !same && is_old_list)
+        if (old && !is_same(spec, old, "clusterIP") && is_same(spec, old, "clusterIPs"))
                 hf__json_drop(spec, "clusterIPs");
-        if (!ip || !*ip || hf__json_get(spec, "clusterIPs"))
+        if (!*ip || hf__json_first(hf__json_get(spec, "clusterIPs")))
                 return 0;
         struct hf__json *list = hf__json_array();
         int r = hf__json_put(spec, "clusterIPs", list);
         return r == 0 ? hf__json_append_string(list, ip) : r;
 }
 
-/* Without an allocator, the families follow from the first address; IPv4 if there is none. A
- * headless Service without a selector gets both families, because its Endpoints may have addresses
- * of both. 0 or -ENOMEM. */
-static int set_families(struct hf__json *spec) {
-        const char *ip = hf__json_string(spec, "clusterIP"), *families = "[\"IPv4\"]";
-        bool any = ip && strcmp(ip, "None") == 0 && !hf__json_first(hf__json_get(spec, "selector"));
+/* ---- families ---- */
 
-        if (any)
-                families = "[\"IPv4\",\"IPv6\"]";
-        else if (ip && strchr(ip, ':'))
-                families = "[\"IPv6\"]";
-        const struct hfd_preset presets[] = {{"", "ipFamilies", families, NULL},
-                                             {"", "ipFamilyPolicy",
-                                              any ? "\"RequireDualStack\"" : "\"SingleStack\"",
-                                              NULL}};
-        return hfd_presets_set(spec, presets, HFD_N_PRESETS(presets));
+static bool is_single(const struct hf__json *spec) {
+        return hf__json_has_text(spec, "ipFamilyPolicy", "SingleStack");
+}
+
+/* Leaves only the first element of a list that the client has left as it was. */
+static void cut_same(struct hf__json *spec, const struct hf__json *old, const char *key) {
+        struct hf__json *list = hf__json_get(spec, key), *first = hf__json_first(list);
+
+        if (first && is_same(spec, old, key))
+                while (hf__json_next(first))
+                        hf__json_free(hf__json_detach(list, hf__json_next(first)));
+}
+
+static const char *family_of(const char *ip) { return hfd_address_is_ipv6(ip) ? "IPv6" : "IPv4"; }
+
+/* Adds the family of the second address. One that is no other family is refused later. 0 or
+ * -ENOMEM. */
+static int add_second_family(struct hf__json *families, const struct hf__json *ips) {
+        const struct hf__json *first = hf__json_first(families),
+                              *second = hf__json_next(hf__json_first(ips));
+
+        if (!second || hf__json_next(first))
+                return 0;
+        const char *family = family_of(hf__json_text_or_empty(second));
+        return strcmp(hf__json_text_or_empty(first), family) == 0
+                       ? 0
+                       : hf__json_append_string(families, family);
+}
+
+/* A headless Service without a selector has both families unless the client wants one, because its
+ * Endpoints may have addresses of both. An update that takes one away is refused later. 0 or
+ * -ENOMEM. */
+static int add_other_family(struct hf__json *families, const struct hf__json *had) {
+        const char *first = hf__json_text_or_empty(hf__json_first(families));
+
+        if (hf__json_next(hf__json_first(families)) || hf__json_count(had) > 1)
+                return 0;
+        if (strcmp(first, "IPv4") != 0 && strcmp(first, "IPv6") != 0)
+                return 0;
+        return hf__json_append_string(families, strcmp(first, "IPv4") == 0 ? "IPv6" : "IPv4");
+}
+
+/* Without an allocator, the families follow from the addresses; IPv4 if there is none. old NULL: a
+ * create. 0 or -ENOMEM. */
+static int set_families(struct hf__json *spec, const struct hf__json *old) {
+        const char *ip = hfd_text_of(spec, "clusterIP");
+        bool any = strcmp(ip, "None") == 0 && !hf__json_first(hf__json_get(spec, "selector"));
+        const struct hfd_preset policy = {"", "ipFamilyPolicy",
+                                          any ? "\"RequireDualStack\"" : "\"SingleStack\"", NULL};
+        int r = hfd_presets_set(spec, &policy, 1);
+
+        /* The client has asked for one family only, so it wants to lose the second one. */
+        if (r == 0 && old && is_single(spec) && !is_single(old)) {
+                cut_same(spec, old, "clusterIPs");
+                cut_same(spec, old, "ipFamilies");
+        }
+        struct hf__json *families = hf__json_get(spec, "ipFamilies");
+        if (r == 0 && !hf__json_first(families)) {
+                families = hf__json_array();
+                r = hf__json_put(spec, "ipFamilies", families);
+                if (r == 0)
+                        r = hf__json_append_string(families, family_of(ip));
+        }
+        /* Another program may have stored no list. */
+        if (r != 0 || is_single(spec) || !hf__json_is_array(families))
+                return r;
+        return any ? add_other_family(families, hf__json_get(old, "ipFamilies"))
+                   : add_second_family(families, hf__json_get(spec, "clusterIPs"));
 }
 
 /* ---- affinity ---- */
@@ -186,22 +275,80 @@ static int set_affinity(struct hf__json *spec) {
                        : 0;
 }
 
-int hfd_service_set_fields(struct hf__json *spec, const struct hf__json *old) {
-        static const char *const kept[] = {"ipFamilies", "ipFamilyPolicy", "clusterIP",
-                                           "clusterIPs"};
-        bool had_address = old && !is_type(old, "ExternalName");
-        int r = old ? drop_of_type(spec, old) : 0;
+/* ---- ports of the nodes ---- */
 
-        if (r == 0)
-                r = set_affinity(spec);
+/* Whether the ports of the nodes stay if the client leaves them out. */
+static bool keeps_node_ports(const struct hf__json *spec) {
+        const struct hf__json *allocate = hf__json_get(spec, "allocateLoadBalancerNodePorts");
+
+        return is_type(spec, "NodePort") ||
+               (is_type(spec, "LoadBalancer") && (!allocate || hf__json_is_true(allocate)));
+}
+
+/* The nodePort of the old port with this name; 0: none. A Service with several ports has a name for
+ * each. by_name: an index of the old ports. */
+static int64_t old_node_port(const struct hf__json *ports, const struct hf__json_index *by_name,
+                             const char *name) {
+        const struct hf__json_index_entry *entry = hf__json_index_find(by_name, name);
+        const struct hf__json *first = hf__json_first(ports);
+
+        if (entry)
+                return node_port_of(entry->item);
+        return !*name && first && !*hfd_text_of(first, "name") ? node_port_of(first) : 0;
+}
+
+/* A client that sends a Service again without its nodePorts keeps those that it does not use for
+ * another port. 0 or -ENOMEM. */
+static int keep_node_ports(struct hf__json *spec, const struct hf__json *old) {
+        const struct hf__json *ports = hf__json_get(old, "ports");
+        struct hfd_node_ports used;
+        struct hf__json_index by_name;
+        int r = hfd_node_ports_init(&used, spec);
+
+        if (r != 0)
+                return r;
+        r = hf__json_index_init(&by_name, ports, "name");
+        for (struct hf__json *m = hf__json_first(hf__json_get(spec, "ports")); m && r == 0;
+             m = hf__json_next(m)) {
+                int64_t had = node_port_of(m) == 0
+                                      ? old_node_port(ports, &by_name, hfd_text_of(m, "name"))
+                                      : 0;
+                if (had != 0 && !hfd_node_ports_have(&used, had))
+                        r = hf__json_set_i64(m, "nodePort", had);
+        }
+        hf__json_index_done(&by_name);
+        hfd_node_ports_done(&used);
+        return r;
+}
+
+/* The port of the health check stays, too. 0 or -ENOMEM. */
+static int keep_health_port(struct hf__json *spec, const struct hf__json *old) {
+        static const char key[] = "healthCheckNodePort";
+        int64_t number = 0, had = 0;
+
+        (void)hf__json_integer(hf__json_get(spec, key), &number);
+        (void)hf__json_integer(hf__json_get(old, key), &had);
+        return number == 0 && had != 0 ? hf__json_set_i64(spec, key, had) : 0;
+}
+
+/* ---- all of them ---- */
+
+int hfd_service_set_fields(struct hf__json *spec, const struct hf__json *old) {
+        bool external = is_type(spec, "ExternalName");
+        int r = set_affinity(spec);
+
+        if (r == 0 && old && !external && !is_type(old, "ExternalName"))
+                r = keep_addresses(spec, old);
+        if (r == 0 && old && keeps_node_ports(spec) && keeps_node_ports(old))
+                r = keep_node_ports(spec, old);
+        if (r == 0 && old && is_checked(spec) && is_checked(old))
+                r = keep_health_port(spec, old);
         if (r == 0)
                 r = set_list(spec, old);
-        if (r != 0 || is_type(spec, "ExternalName"))
-                return r;
-        /* An update that leaves the addresses and families out does not change them. If it has an
-         * address, only the families (the first two) are kept. */
-        bool addressed = hf__json_get(spec, "clusterIP") || hf__json_get(spec, "clusterIPs");
-        for (size_t i = 0; i < (addressed ? 2 : 4) && had_address && r == 0; i++)
-                r = keep_field(spec, old, kept[i]);
-        return r == 0 ? set_families(spec) : r;
+        if (r == 0 && !external)
+                r = set_families(spec, old);
+        if (r == 0 && old)
+                r = drop_of_type(spec, old);
+        drop_internal_policy(spec);
+        return r;
 }

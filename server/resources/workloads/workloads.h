@@ -207,6 +207,33 @@ bool hfd_spec_is_kept(const struct hfd_schema *schema, const struct hf__json *ob
  * its rules can still be scaled. */
 bool hfd_template_is_kept(const struct hfd_schema *schema, const struct hf__json *object,
                           const struct hf__json *old, struct hfd_causes *causes);
+/* rules/addresses/cluster_addresses.c: clusterIP, clusterIPs, ipFamilies and ipFamilyPolicy. spec,
+ * old: those of the Service; old NULL = a create. Whether its only clusterIP is "None". */
+bool hfd_service_is_headless(const struct hf__json *spec);
+/* Kubernetes checks them before it allocates addresses, and reports nothing else then. Returns
+ * whether there was no cause. The second function checks them in the place that they have among the
+ * other rules if the first one did not; the third one checks what an update may change. */
+bool hfd_cluster_addresses_validate_first(const struct hf__json *spec, const struct hf__json *old,
+                                          struct hfd_causes *causes);
+void hfd_cluster_addresses_validate(const struct hf__json *spec, const struct hf__json *old,
+                                    struct hfd_causes *causes);
+void hfd_cluster_addresses_validate_update(const struct hf__json *spec, const struct hf__json *old,
+                                           struct hfd_causes *causes);
+/* rules/addresses/balancer_validation.c: the ranges from which a load balancer lets clients in. The
+ * annotation is older than the field, which goes before it. object, old: whole Services. */
+#define HFD_RANGES_ANNOTATION "service.beta.kubernetes.io/load-balancer-source-ranges"
+void hfd_balancer_ranges_validate(const struct hf__json *object, const struct hf__json *old,
+                                  struct hfd_causes *causes);
+/* An annotation of a Service; NULL: it is absent. */
+const struct hf__json *hfd_service_annotation(const struct hf__json *service, const char *key);
+/* The class of the load balancer. spec, old: those of the Service; old NULL = a create. */
+void hfd_balancer_class_validate(const struct hf__json *spec, const struct hf__json *old,
+                                 struct hfd_causes *causes);
+/* healthCheckNodePort, and whether an update may change it. */
+void hfd_balancer_health_port_validate(const struct hf__json *spec, struct hfd_causes *causes);
+void hfd_balancer_health_port_validate_update(const struct hf__json *spec,
+                                              const struct hf__json *old,
+                                              struct hfd_causes *causes);
 /* rules/service_validation.c: the contract is that of hfd_resource.validate. */
 void hfd_service_validate(const struct hf__json *object, const struct hf__json *old,
                           struct hfd_causes *causes);

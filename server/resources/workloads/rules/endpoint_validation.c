@@ -7,8 +7,6 @@
  * are not checked any more. A part that an update does not change is not checked: it may have been
  * stored before the rules existed.
  */
-#include <netinet/in.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -25,52 +23,6 @@
 #define ADDRESSES_MAX 100 /* of one endpoint */
 #define PORTS_MAX     20000
 #define HINTS_MAX     8 /* zones of one endpoint, and nodes */
-
-/* ---- addresses ---- */
-
-/* NULL, or why no endpoint can have the address: traffic to it would stay on the node or on its
- * link, or go to a whole group of hosts. */
-static const char *find_special_range(const struct in6_addr *address) {
-        const uint8_t *ipv4 = address->s6_addr + 12;
-        bool is_ipv4 = IN6_IS_ADDR_V4MAPPED(address);
-
-        if (is_ipv4 ? ipv4[0] == 127 : IN6_IS_ADDR_LOOPBACK(address))
-                return "may not be in the loopback range (127.0.0.0/8, ::1/128)";
-        if (is_ipv4 ? ipv4[0] == 169 && ipv4[1] == 254 : IN6_IS_ADDR_LINKLOCAL(address))
-                return "may not be in the link-local range (169.254.0.0/16, fe80::/10)";
-        /* Its flags do not count: ff02::1 and ff12::1 are both of the link. */
-        if (is_ipv4 ? ipv4[0] == 224 && ipv4[1] == 0 && ipv4[2] == 0
-                    : IN6_IS_ADDR_MC_LINKLOCAL(address))
-                return "may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)";
-        return NULL;
-}
-
-static bool is_unspecified(const struct in6_addr *address) {
-        static const uint8_t zeros[4];
-
-        return IN6_IS_ADDR_UNSPECIFIED(address) ||
-               (IN6_IS_ADDR_V4MAPPED(address) &&
-                memcmp(address->s6_addr + 12, zeros, sizeof zeros) == 0);
-}
-
-/* Refuses an address that no endpoint can have. The text may also have a form that another rule
- * refuses, because programs understand it differently: 127.0.0.01. */
-static void refuse_special(const char *text, const char *field, struct hfd_causes *causes) {
-        struct in6_addr address;
-        char why[250];
-
-        if (!hfd_address_parse(text, &address)) {
-                hfd_cause_invalid_text(causes, field, text, "must be a valid IP address");
-                return;
-        }
-        const char *range = find_special_range(&address);
-        if (range) {
-                hfd_cause_invalid_text(causes, field, text, range);
-        } else if (is_unspecified(&address)) {
-                (void)snprintf(why, sizeof why, "may not be unspecified (%.200s)", text);
-                hfd_cause_invalid_text(causes, field, text, why);
-        }
-}
 
 /* ---- endpoints of slices ---- */
 
@@ -131,7 +83,7 @@ static void validate_address(const char *address, const char *type, const char *
                 hfd_cause_invalid_text(causes, list, address,
                                        is_ipv6 ? "must be an IPv6 address"
                                                : "must be an IPv4 address");
-        refuse_special(address, path, causes);
+        hfd_address_refuse_special(address, path, causes);
 }
 
 static void validate_zone(const char *name, const char *field, struct hfd_causes *causes) {
@@ -314,7 +266,7 @@ static void validate_addresses(const struct hf__json *subset, const char *field,
                 if (hf__json_get(m, "nodeName"))
                         hfd_subdomain_validate(hfd_text_of(m, "nodeName"),
                                                hfd_field_path(member, path, "nodeName"), causes);
-                refuse_special(ip, hfd_field_path(member, path, "ip"), causes);
+                hfd_address_refuse_special(ip, hfd_field_path(member, path, "ip"), causes);
         }
 }
 

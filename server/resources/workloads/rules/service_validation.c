@@ -4,11 +4,12 @@
  *
  * Invariants: the texts of the causes and their order are those of kube-apiserver, because clients
  * show them and tests compare them. An update that does not change the spec is not checked
- * (hfd_spec_is_kept). Repeated ports are found with a set of bits and repeated names with an index,
- * never by comparing all ports with each other: clients choose how many a Service has.
+ * (hfd_spec_is_kept), and an address that the old Service had is accepted. Repeated ports are found
+ * by sorting and repeated names with an index, never by comparing all ports with each other:
+ * clients choose how many a Service has.
  *
- * Addresses and ranges (clusterIPs, externalIPs, loadBalancerSourceRanges) are not parsed: nothing
- * here allocates them or routes to them.
+ * In Kubernetes these rules run after the allocation of addresses and ports. Nothing here allocates
+ * any, so what is absent for that reason is not required.
  */
 #include <inttypes.h>
 #include <stdint.h>
@@ -21,23 +22,16 @@
 #include "server/resources/strategies/pod/rules/pod_validation.h"
 #include "server/resources/validation/meta_validation.h"
 #include "server/resources/validation/names.h"
+#include "server/resources/workloads/addresses.h"
 #include "server/resources/workloads/workloads.h"
 
-#define PORTS 65536 /* numbers of ports, with 0 */
+#define HINTS_ANNOTATION "service.kubernetes.io/topology-aware-hints"
+#define MODE_ANNOTATION  "service.kubernetes.io/topology-mode"
 
 static const char *const protocols[] = {"SCTP", "TCP", "UDP", NULL};
 
 static bool is_type(const struct hf__json *spec, const char *type) {
         return hf__json_has_text(spec, "type", type);
-}
-
-/* Whether the Service has no address of its own: its only clusterIP is "None". */
-static bool is_headless(const struct hf__json *spec) {
-        const struct hf__json *list = hf__json_get(spec, "clusterIPs"),
-                              *first = hf__json_first(list);
-
-        return first && !hf__json_next(first) && hf__json_is_string(first) &&
-               strcmp(hf__json_text(first), "None") == 0;
 }
 
 /* ---- ports ---- */
@@ -64,56 +58,80 @@ static void validate_port(const struct hf__json *port, const char *field, bool r
                                             hfd_field_path(path, field, "appProtocol"), causes);
 }
 
-/*
- * Whether an earlier port has the same protocol and number, and notes this one. member: "port" or
- * "nodePort". seen: PORTS bits for each of the three protocols. What has no number in the range of
- * ports, such as a port without a nodePort, or an unknown protocol, does not count as repeated.
- */
-static bool is_repeated(unsigned char *seen, const struct hf__json *port, const char *member) {
-        const char *protocol = hfd_text_of(port, "protocol");
-        int64_t number = 0;
-        size_t i = 0;
+/* What a port may not share with another one of the Service. */
+struct taken {
+        const char *protocol; /* borrowed */
+        int64_t number;
+        size_t position;
+};
 
-        (void)hf__json_integer(hf__json_get(port, member), &number);
-        while (protocols[i] && strcmp(protocols[i], protocol) != 0)
-                i++;
-        if (!protocols[i] || number < 1 || number >= PORTS)
-                return false;
-        size_t bit = i * PORTS + (size_t)number;
-        bool repeated = seen[bit / 8] & (1U << (bit % 8));
-        seen[bit / 8] |= (unsigned char)(1U << (bit % 8));
-        return repeated;
+static int compare_positions(const void *a, const void *b) {
+        const struct taken *x = a, *y = b;
+
+        return (x->position > y->position) - (x->position < y->position);
 }
 
-/* "Duplicate value" for each port that repeats an earlier one. Kubernetes shows a repeated nodePort
- * as its number, and a repeated port as its internal Go type with the compared members only. */
+static bool is_same(const struct taken *x, const struct taken *y) {
+        return x->number == y->number && strcmp(x->protocol, y->protocol) == 0;
+}
+
+static int compare_taken(const void *a, const void *b) {
+        const struct taken *x = a, *y = b;
+        int r = (x->number > y->number) - (x->number < y->number);
+
+        if (r == 0)
+                r = strcmp(x->protocol, y->protocol);
+        return r == 0 ? compare_positions(a, b) : r;
+}
+
+/* Kubernetes shows a repeated nodePort as its number, and a repeated port as its internal Go type
+ * with the compared members only. */
+static void refuse_port(const struct taken *port, bool of_node, struct hfd_causes *causes) {
+        char path[HFD_FIELD_PATH_MAX], field[HFD_FIELD_PATH_MAX], shown[300], protocol[160];
+
+        hfd_field_index(path, "spec.ports", port->position);
+        hfd_quote(port->protocol, protocol, sizeof protocol);
+        if (of_node)
+                (void)snprintf(shown, sizeof shown, "%" PRId64, port->number);
+        else
+                (void)snprintf(shown, sizeof shown,
+                               "{\"Name\":\"\",\"Protocol\":%s,\"AppProtocol\":null,"
+                               "\"Port\":%" PRId64 ",\"TargetPort\":0,\"NodePort\":0}",
+                               protocol, port->number);
+        hfd_cause_duplicate(causes, of_node ? hfd_field_path(field, path, "nodePort") : path,
+                            shown);
+}
+
+/* "Duplicate value" for each port that has the protocol and the number of an earlier one. member:
+ * "port", or "nodePort", which a port may be without. */
 static void refuse_repeated(const struct hf__json *ports, const char *member,
                             struct hfd_causes *causes) {
-        unsigned char *seen = calloc(3 * PORTS / 8, 1);
-        char path[HFD_FIELD_PATH_MAX], field[HFD_FIELD_PATH_MAX], shown[200];
         bool of_node = strcmp(member, "nodePort") == 0;
-        size_t i = 0;
+        struct taken *all = calloc(hf__json_count(ports) + 1, sizeof all[0]);
+        size_t n = 0, n_repeated = 0, position = 0;
 
-        if (!seen)
+        if (!all) {
                 hfd_causes_no_memory(causes);
-        for (const struct hf__json *m = hf__json_first(ports); m && seen; m = hf__json_next(m)) {
-                int64_t number = 0;
-                hfd_field_index(path, "spec.ports", i++);
-                if (!is_repeated(seen, m, member))
-                        continue;
-                (void)hf__json_integer(hf__json_get(m, member), &number);
-                if (of_node)
-                        (void)snprintf(shown, sizeof shown, "%" PRId64, number);
-                else
-                        (void)snprintf(shown, sizeof shown,
-                                       "{\"Name\":\"\",\"Protocol\":\"%.4s\",\"AppProtocol\":null,"
-                                       "\"Port\":%" PRId64 ",\"TargetPort\":0,\"NodePort\":0}",
-                                       hfd_text_of(m, "protocol"), number);
-                hfd_cause_duplicate(causes,
-                                    of_node ? hfd_field_path(field, path, "nodePort") : path,
-                                    shown);
+                return;
         }
-        free(seen);
+        for (const struct hf__json *m = hf__json_first(ports); m; m = hf__json_next(m)) {
+                all[n] = (struct taken){hfd_text_of(m, "protocol"), 0, position++};
+                (void)hf__json_integer(hf__json_get(m, member), &all[n].number);
+                n += !of_node || all[n].number != 0;
+        }
+        qsort(all, n, sizeof all[0], compare_taken);
+        /* The repeated ones move to the beginning. */
+        struct taken first = {0};
+        for (size_t i = 0; i < n; i++) {
+                if (i > 0 && is_same(&all[i], &first))
+                        all[n_repeated++] = all[i];
+                else
+                        first = all[i];
+        }
+        qsort(all, n_repeated, sizeof all[0], compare_positions);
+        for (size_t i = 0; i < n_repeated; i++)
+                refuse_port(&all[i], of_node, causes);
+        free(all);
 }
 
 static void validate_ports(const struct hf__json *spec, struct hfd_causes *causes) {
@@ -165,15 +183,17 @@ static void validate_node_ports(const struct hf__json *spec, const struct hf__js
 /* An ExternalName service is a CNAME in the DNS: it has a name, which may end with a dot, and no
  * addresses. */
 static void validate_external_name(const struct hf__json *spec, struct hfd_causes *causes) {
-        static const char *const forbidden[] = {"clusterIPs", "ipFamilies", "ipFamilyPolicy"};
+        static const char why[] = "may not be set for ExternalName services";
         const char *name = hfd_text_of(spec, "externalName");
-        char path[HFD_FIELD_PATH_MAX], cname[HFD_DNS_SUBDOMAIN_MAX + 2];
+        char cname[HFD_DNS_SUBDOMAIN_MAX + 2];
         size_t n = strlen(name);
 
-        for (size_t i = 0; i < sizeof forbidden / sizeof forbidden[0]; i++)
-                if (hf__json_get(spec, forbidden[i]))
-                        hfd_cause_forbidden(causes, hfd_field_path(path, "spec", forbidden[i]),
-                                            "may not be set for ExternalName services");
+        if (hf__json_first(hf__json_get(spec, "clusterIPs")))
+                hfd_cause_forbidden(causes, "spec.clusterIPs", why);
+        if (hf__json_first(hf__json_get(spec, "ipFamilies")))
+                hfd_cause_forbidden(causes, "spec.ipFamilies", why);
+        if (hf__json_get(spec, "ipFamilyPolicy"))
+                hfd_cause_forbidden(causes, "spec.ipFamilyPolicy", why);
         if (n > 0 && name[n - 1] == '.')
                 n--;
         if (n >= sizeof cname)
@@ -187,7 +207,7 @@ static void validate_external_name(const struct hf__json *spec, struct hfd_cause
 }
 
 static void validate_type(const struct hf__json *spec, struct hfd_causes *causes) {
-        bool headless = is_headless(spec);
+        bool headless = hfd_service_is_headless(spec);
 
         if (!hf__json_first(hf__json_get(spec, "ports")) && !headless &&
             !is_type(spec, "ExternalName"))
@@ -202,105 +222,168 @@ static void validate_type(const struct hf__json *spec, struct hfd_causes *causes
                                        "may not be set to 'None' for NodePort services");
 }
 
+/* For how long a client is sent to the same pod. */
+static void validate_affinity_time(const struct hf__json *spec, struct hfd_causes *causes) {
+        static const char why[] = "when session affinity type is ClientIP";
+        const struct hf__json *config = hf__json_get(spec, "sessionAffinityConfig"),
+                              *client = hf__json_get(config, "clientIP");
+
+        if (!config)
+                hfd_cause_required(causes, "spec.sessionAffinityConfig", why);
+        else if (!client)
+                hfd_cause_required(causes, "spec.sessionAffinityConfig.clientIP", why);
+        else if (!hf__json_get(client, "timeoutSeconds"))
+                hfd_cause_required(causes, "spec.sessionAffinityConfig.clientIP.timeoutSeconds",
+                                   why);
+        else
+                hfd_require_range(client, "spec.sessionAffinityConfig.clientIP", "timeoutSeconds",
+                                  1, 86400, "must be greater than 0 and less than 86400", causes);
+}
+
 static void validate_affinity(const struct hf__json *spec, struct hfd_causes *causes) {
         static const char *const affinities[] = {"ClientIP", "None", NULL};
 
         hfd_require_one_of(spec, "spec", "sessionAffinity", affinities, causes);
-        if (hf__json_has_text(spec, "sessionAffinity", "None") &&
-            hf__json_get(spec, "sessionAffinityConfig"))
+        if (hf__json_has_text(spec, "sessionAffinity", "ClientIP"))
+                validate_affinity_time(spec, causes);
+        else if (hf__json_has_text(spec, "sessionAffinity", "None") &&
+                 hf__json_get(spec, "sessionAffinityConfig"))
                 hfd_cause_forbidden(causes, "spec.sessionAffinityConfig",
                                     "must not be set when session affinity is None");
 }
 
-/* ---- addresses ---- */
+/* ---- addresses outside the cluster ---- */
 
-/* clusterIP and clusterIPs must agree. If the client sent only clusterIP, hfd_service_set_fields
- * has set clusterIPs. A list without clusterIP is refused. */
-static void validate_addresses(const struct hf__json *spec, struct hfd_causes *causes) {
-        static const char field[] = "spec.clusterIPs";
-        const struct hf__json *list = hf__json_get(spec, "clusterIPs");
-        const char *ip = hfd_text_of(spec, "clusterIP");
-        char shown[250];
-
-        if (is_type(spec, "ExternalName"))
-                return;
-        if (*ip && !hf__json_first(list)) {
-                hfd_cause_required(causes, field, "");
-                return;
-        }
-        if (!hf__json_first(list))
-                return;
-        hfd_quote_list(list, shown, sizeof shown);
-        const char *first = hf__json_text(hf__json_first(list));
-        if (!*ip)
-                hfd_cause_invalid(causes, field, shown,
-                                  "must be empty when `clusterIP` is not specified");
-        else if (!first || strcmp(first, ip) != 0)
-                hfd_cause_invalid(causes, field, shown, "first value must match `clusterIP`");
-        if (first && strcmp(first, "None") == 0 && hf__json_next(hf__json_first(list)))
-                hfd_cause_invalid(causes, field, shown, "'None' must be the first and only value");
-        if (hf__json_count(list) > 2)
-                hfd_cause_invalid(causes, field, shown, "may only hold up to 2 values");
-}
-
-/* The first address of a Service cannot change, because programs remember it. A change of the type
- * from or to ExternalName, which has no address, is the exception. old: the old spec. */
-static void validate_kept_address(const struct hf__json *spec, const struct hf__json *old,
+/* As in Kubernetes, these follow the rules for addresses of endpoints. old: the old spec. */
+static void validate_external_ips(const struct hf__json *spec, const struct hf__json *old,
                                   struct hfd_causes *causes) {
-        const struct hf__json *list = hf__json_get(spec, "clusterIPs"),
-                              *had = hf__json_get(old, "clusterIPs");
-        char shown[250] = "null";
+        static const char member[] = "externalIPs";
+        struct hf__json_index known;
+        char path[HFD_FIELD_PATH_MAX];
+        size_t i = 0;
 
-        if (is_type(spec, "ExternalName") || is_type(old, "ExternalName") || !hf__json_first(had))
-                return;
-        if (hf__json_first(list))
-                hfd_quote_list(list, shown, sizeof shown);
-        if (!hf__json_first(list))
-                hfd_cause_invalid(causes, "spec.clusterIPs[0]", shown,
-                                  "primary clusterIP can not be unset");
-        else if (!hfd_causes_equal(causes, hf__json_first(list), hf__json_first(had)))
-                hfd_cause_invalid(causes, "spec.clusterIPs[0]", shown, "may not change once set");
+        if (hfd_causes_check(causes, hf__json_index_init(&known, hf__json_get(old, member), NULL)))
+                for (const struct hf__json *m = hf__json_first(hf__json_get(spec, member)); m;
+                     m = hf__json_next(m)) {
+                        const char *ip = hf__json_text_or_empty(m);
+                        size_t n = causes->n;
+                        hfd_field_index(path, "spec.externalIPs", i++);
+                        if (hf__json_index_find(&known, ip))
+                                continue;
+                        hfd_address_validate(ip, path, causes);
+                        if (causes->n == n)
+                                hfd_address_refuse_special(ip, path, causes);
+                }
+        hf__json_index_done(&known);
 }
 
 /* ---- traffic ---- */
 
 /* The policies for traffic from outside need a Service that can be reached from outside. */
-static void validate_traffic(const struct hf__json *spec, struct hfd_causes *causes) {
+static void validate_external_traffic(const struct hf__json *spec, struct hfd_causes *causes) {
         static const char *const policies[] = {"Cluster", "Local", NULL};
-        bool outside = is_type(spec, "NodePort") || is_type(spec, "LoadBalancer") ||
-                       hf__json_first(hf__json_get(spec, "externalIPs"));
+        bool outside =
+                is_type(spec, "NodePort") || is_type(spec, "LoadBalancer") ||
+                (is_type(spec, "ClusterIP") && hf__json_first(hf__json_get(spec, "externalIPs")));
         const char *external = hfd_text_of(spec, "externalTrafficPolicy");
 
-        if (hf__json_get(spec, "allocateLoadBalancerNodePorts") && !is_type(spec, "LoadBalancer"))
-                hfd_cause_forbidden(causes, "spec.allocateLoadBalancerNodePorts",
-                                    "may only be used when `type` is 'LoadBalancer'");
         if (*external && !outside)
                 hfd_cause_invalid_text(causes, "spec.externalTrafficPolicy", external,
                                        "may only be set for externally-accessible services");
         else if (*external)
-                hfd_require_one_of(spec, "spec", "externalTrafficPolicy", policies, causes);
-        if (hf__json_get(spec, "internalTrafficPolicy"))
-                hfd_require_one_of(spec, "spec", "internalTrafficPolicy", policies, causes);
+                hfd_refuse_others(external, "spec.externalTrafficPolicy", policies, causes);
+        hfd_balancer_health_port_validate(spec, causes);
 }
 
-void hfd_service_validate(const struct hf__json *object, const struct hf__json *old,
+static void validate_traffic(const struct hf__json *spec, struct hfd_causes *causes) {
+        static const char *const policies[] = {"Cluster", "Local", NULL},
+                                 *const distributions[] = {"PreferClose", "PreferSameZone",
+                                                           "PreferSameNode", NULL};
+
+        validate_external_traffic(spec, causes);
+        if (hf__json_get(spec, "internalTrafficPolicy"))
+                hfd_refuse_others(hfd_text_of(spec, "internalTrafficPolicy"),
+                                  "spec.internalTrafficPolicy", policies, causes);
+        if (hf__json_get(spec, "trafficDistribution"))
+                hfd_refuse_others(hfd_text_of(spec, "trafficDistribution"),
+                                  "spec.trafficDistribution", distributions, causes);
+}
+
+/* ---- annotations ---- */
+
+/* The first one is the old name of the second one. */
+static void validate_topology(const struct hf__json *object, struct hfd_causes *causes) {
+        const struct hf__json *mode = hfd_service_annotation(object, MODE_ANNOTATION),
+                              *hints = hfd_service_annotation(object, HINTS_ANNOTATION);
+
+        if (mode && hints &&
+            strcmp(hf__json_text_or_empty(mode), hf__json_text_or_empty(hints)) != 0)
+                hfd_cause_invalid_text(causes, "metadata.annotations[" MODE_ANNOTATION "]",
+                                       hf__json_text_or_empty(mode),
+                                       "must match annotations[" HINTS_ANNOTATION
+                                       "] when both are specified");
+}
+
+static bool are_annotations_kept(const struct hf__json *object, const struct hf__json *old) {
+        static const char *const keys[] = {HINTS_ANNOTATION, MODE_ANNOTATION,
+                                           HFD_RANGES_ANNOTATION};
+        size_t n = 0;
+
+        for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
+                n += hf__json_equal(hfd_service_annotation(object, keys[i]),
+                                    hfd_service_annotation(old, keys[i]));
+        return n == sizeof keys / sizeof keys[0];
+}
+
+/* ---- a Service ---- */
+
+static void validate_spec(const struct hf__json *object, const struct hf__json *old,
                           struct hfd_causes *causes) {
         static const char *const types[] = {"ClusterIP", "ExternalName", "LoadBalancer", "NodePort",
                                             NULL};
-        const struct hf__json *spec = hf__json_get(object, "spec");
+        const struct hf__json *spec = hf__json_get(object, "spec"),
+                              *was = hf__json_get(old, "spec");
 
-        if (hfd_spec_is_kept(&hfd_service_schema, object, old, causes))
-                return;
-        if (old)
-                validate_kept_address(spec, hf__json_get(old, "spec"), causes);
+        validate_topology(object, causes);
         validate_type(spec, causes);
         validate_ports(spec, causes);
         hfd_labels_validate(hf__json_get(spec, "selector"), "spec.selector", causes);
         validate_affinity(spec, causes);
-        validate_addresses(spec, causes);
+        hfd_cluster_addresses_validate(spec, was, causes);
+        validate_external_ips(spec, was, causes);
         hfd_require_one_of(spec, "spec", "type", types, causes);
-        validate_node_ports(spec, hf__json_get(old, "spec"), causes);
+        validate_node_ports(spec, was, causes);
         refuse_repeated(hf__json_get(spec, "ports"), "nodePort", causes);
         refuse_repeated(hf__json_get(spec, "ports"), "port", causes);
+        hfd_balancer_ranges_validate(object, old, causes);
+        if (hf__json_get(spec, "allocateLoadBalancerNodePorts") && !is_type(spec, "LoadBalancer"))
+                hfd_cause_forbidden(causes, "spec.allocateLoadBalancerNodePorts",
+                                    "may only be used when `type` is 'LoadBalancer'");
+        if (!old)
+                hfd_balancer_class_validate(spec, NULL, causes);
         validate_traffic(spec, causes);
+}
+
+void hfd_service_validate(const struct hf__json *object, const struct hf__json *old,
+                          struct hfd_causes *causes) {
+        const struct hf__json *spec = hf__json_get(object, "spec"),
+                              *was = hf__json_get(old, "spec");
+
+        if (old && hfd_spec_is_kept(&hfd_service_schema, object, old, causes)) {
+                if (!are_annotations_kept(object, old)) {
+                        validate_topology(object, causes);
+                        hfd_balancer_ranges_validate(object, old, causes);
+                }
+                return;
+        }
+        /* As in Kubernetes, which allocates before it validates, a mistake here is the only one
+         * that is reported. */
+        if (!hfd_cluster_addresses_validate_first(spec, was, causes))
+                return;
+        if (old) {
+                hfd_cluster_addresses_validate_update(spec, was, causes);
+                hfd_balancer_class_validate(spec, was, causes);
+                hfd_balancer_health_port_validate_update(spec, was, causes);
+        }
+        validate_spec(object, old, causes);
 }

@@ -8,6 +8,7 @@
  * proportion to the text.
  */
 #include <arpa/inet.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,6 +41,8 @@ bool hfd_address_parse(const char *text, struct in6_addr *ret_address) {
         parse_dotted_quad(text, ret_address->s6_addr + 12);
         return true;
 }
+
+bool hfd_address_is_ipv6(const char *text) { return hfd_is_ipv6(text) && !hfd_is_ipv4(text); }
 
 bool hfd_cidr_parse(const char *text, struct hfd_cidr *ret_cidr) {
         char address[INET6_ADDRSTRLEN];
@@ -186,5 +189,49 @@ void hfd_address_validate_canonical(const char *text, const char *field,
         if (causes->n == n && inet_pton(AF_INET6, text, &address) == 1) {
                 print_ipv6(address.s6_addr, canonical);
                 require_equal(text, canonical, field, causes);
+        }
+}
+
+/* ---- addresses that stay on a node or its link ---- */
+
+/* NULL, or why no endpoint can have the address: traffic to it would stay on the node or on its
+ * link, or go to a whole group of hosts. */
+static const char *find_special_range(const struct in6_addr *address) {
+        const uint8_t *ipv4 = address->s6_addr + 12;
+        bool is_ipv4 = IN6_IS_ADDR_V4MAPPED(address);
+
+        if (is_ipv4 ? ipv4[0] == 127 : IN6_IS_ADDR_LOOPBACK(address))
+                return "may not be in the loopback range (127.0.0.0/8, ::1/128)";
+        if (is_ipv4 ? ipv4[0] == 169 && ipv4[1] == 254 : IN6_IS_ADDR_LINKLOCAL(address))
+                return "may not be in the link-local range (169.254.0.0/16, fe80::/10)";
+        /* Its flags do not count: ff02::1 and ff12::1 are both of the link. */
+        if (is_ipv4 ? ipv4[0] == 224 && ipv4[1] == 0 && ipv4[2] == 0
+                    : IN6_IS_ADDR_MC_LINKLOCAL(address))
+                return "may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)";
+        return NULL;
+}
+
+static bool is_unspecified(const struct in6_addr *address) {
+        static const uint8_t zeros[4];
+
+        return IN6_IS_ADDR_UNSPECIFIED(address) ||
+               (IN6_IS_ADDR_V4MAPPED(address) &&
+                memcmp(address->s6_addr + 12, zeros, sizeof zeros) == 0);
+}
+
+void hfd_address_refuse_special(const char *text, const char *field, struct hfd_causes *causes) {
+        struct in6_addr address;
+        char why[250];
+
+        if (!hfd_address_parse(text, &address)) {
+                hfd_cause_invalid_text(causes, field, text, "must be a valid IP address");
+                return;
+        }
+        const char *range = find_special_range(&address);
+        if (range) {
+                hfd_cause_invalid_text(causes, field, text, range);
+        } else if (is_unspecified(&address)) {
+                (void)snprintf(why, sizeof why, "may not be unspecified (%.200s)", text);
+                hfd_cause_invalid_text(causes, field, text, why);
         }
 }
