@@ -315,7 +315,9 @@ static void test_annotations_agree_with_the_spec(void **state) {
 #define ANNOTATED(annotations, spec)                                                               \
         "{'metadata':{'annotations':{" annotations "}},'spec':{" spec "}}"
 #define OLD_RANGES(text) "'service.beta.kubernetes.io/load-balancer-source-ranges':'" text "'"
-#define OLD_FIELD        "metadata.annotations[service.beta.kubernetes.io/load-balancer-source-ranges]: "
+#define OLD_FIELD                                                                                  \
+        "metadata.annotations[service.beta.kubernetes.io/"                                         \
+        "load-balancer-source-ranges]: "
 #define TOPOLOGY(hints, mode)                                                                      \
         "'service.kubernetes.io/topology-aware-hints':'" hints                                     \
         "','service.kubernetes.io/topology-mode':'" mode "'"

@@ -183,8 +183,8 @@ void hfd_pod_validate_resize(const struct hf__json *object, const struct hf__jso
 
 /* ---- services ---- */
 
-/* service_fields.c: sets the fields that depend on others, and drops the fields that only the old
- * type needed. old: the old spec; NULL = a create. 0 or -ENOMEM. */
+/* presets/service_fields.c: sets the fields that depend on others, and drops the fields that only
+ * the old type needed. old: the old spec; NULL = a create. 0 or -ENOMEM. */
 int hfd_service_set_fields(struct hf__json *spec, const struct hf__json *old);
 /* The nodePorts of a Service, whatever ports they belong to. */
 struct hfd_node_ports {

@@ -22,7 +22,7 @@
 #include "base/json_index.h"
 #include "server/resources/strategies/pod/rules/pod_validation.h"
 #include "server/resources/workloads/addresses.h"
-#include "server/resources/workloads/presets.h"
+#include "server/resources/workloads/presets/presets.h"
 #include "server/resources/workloads/workloads.h"
 
 static bool is_type(const struct hf__json *spec, const char *type) {

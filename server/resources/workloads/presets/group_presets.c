@@ -19,7 +19,7 @@
 #include "base/json_index.h"
 #include "server/resources/strategies/pod/pod_defaults.h"
 #include "server/resources/validation/names.h"
-#include "server/resources/workloads/presets.h"
+#include "server/resources/workloads/presets/presets.h"
 #include "server/resources/workloads/workloads.h"
 #include "server/schema/equal.h"
 

@@ -20,7 +20,7 @@
 #include "base/json_index.h"
 #include "server/resources/strategies/pod/pod_defaults.h"
 #include "server/resources/strategies/pod/rules/pod_validation.h"
-#include "server/resources/workloads/presets.h"
+#include "server/resources/workloads/presets/presets.h"
 #include "server/resources/workloads/workloads.h"
 
 /* parent may be NULL or of any type, because the path of a preset may lead to no object. */
