@@ -111,7 +111,7 @@ def test_a_full_disk_is_reported_and_survived(cluster):
     disk, acknowledged = cluster.disk, set()
     instances = [cluster.instance(name, env=disk.env()).wait_ready() for name in ("a", "b")]
     a, b = instances
-    disk.leave(200000)  # more than what the two instances still write themselves
+    disk.leave(1000000)  # more than what the two instances still write themselves when they start at the same time
     status = fill(a, acknowledged)
     assert len(acknowledged) > 0
     assert status["kind"] == "Status" and status["reason"] == "ServiceUnavailable" and "full" in status["message"], status
