@@ -339,6 +339,13 @@ static void test_a_source_of_one_kind_of_volume_is_refused(void **state) {
                  "v.csi.controllerExpandSecretRef.name: Invalid value: \"-\": " SUBDOMAIN
                  "v.csi.controllerExpandSecretRef.namespace: Invalid value: \"-\": " LABEL
                  "v.csi.nodeExpandSecretRef.namespace: Required value\n"},
+        };
+
+        CHECK(cases);
+}
+
+static void test_a_local_volume_is_refused(void **state) {
+        static const struct rule_case cases[] = {
                 {of_volume, "{'local':{'path':'/a'},'nodeAffinity':{}}", NULL, NULL},
                 {of_volume, "{'local':{},'storageos':{}}", NULL,
                  "v.local.path: Required value\n"
@@ -812,6 +819,7 @@ int main(void) {
                 cmocka_unit_test(test_a_disk_of_iscsi_is_refused),
                 cmocka_unit_test(test_names_of_targets),
                 cmocka_unit_test(test_a_source_of_one_kind_of_volume_is_refused),
+                cmocka_unit_test(test_a_local_volume_is_refused),
                 cmocka_unit_test(test_the_template_of_a_claim_is_refused),
                 cmocka_unit_test(test_volumes_of_a_pod_are_refused),
                 cmocka_unit_test(test_a_volume_is_refused),
