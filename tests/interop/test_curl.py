@@ -185,7 +185,7 @@ def mutated(rng, text):
 
 
 def test_mutated_requests_do_no_harm(pair):
-    """Ten thousand wrong requests over plain TLS connections. Each gets a response or a closed
+    """Four thousand wrong requests, each over a TLS connection of its own. Each gets a response or a closed
     connection, and both servers keep running."""
     import socket
     import ssl
@@ -195,7 +195,7 @@ def test_mutated_requests_do_no_harm(pair):
     host, port = pair.a.url[len("https://"):].rsplit(":", 1)
     context = pair.a.context()
     codes, sock, received = {}, None, b""
-    for _ in range(10000):
+    for _ in range(4000):
         body = mutated(rng, json.dumps(rng.choice(SEEDS))) if rng.random() < 0.7 else b""
         path = rng.choice(PATHS) + rng.choice(QUERIES)
         target = mutated(rng, path).replace(b"\n", b"").replace(b"\r", b"") if rng.random() < 0.4 else path.encode()
