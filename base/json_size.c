@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Counts the values of a JSON text without parsing it. Each value but the first, or the key before
- * it, follows a comma or an opening bracket outside of strings. So the result is never too low. */
+/* Counts the values of a JSON text without parsing it. Outside of strings, a comma, a [ or a {
+ * stands before every value except the first; if the value has a key, it stands before the key. So
+ * the result is never too low. */
 #include <string.h>
 
 #include "base/json.h"

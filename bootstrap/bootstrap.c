@@ -87,8 +87,8 @@ static int check_lists(const struct hf_bootstrap_config *config, struct hf_statu
         return 0;
 }
 
-/* The names of phases become part of the names of controllers, hooks and metrics, and of keys in
- * the ledger. So they are checked before anything is created. */
+/* The names of phases become part of the names of controllers, hooks and health checks, of the
+ * labels of metrics, and of keys in the ledger. So they are checked before anything is created. */
 static int check_config(const struct hf_bootstrap_config *config, struct hf_status *reterr_status) {
         if (!hf__version_valid(config->version))
                 return hf_fail(reterr_status, HF_E_INVALID, "bootstrap: \"%.80s\" is not a version",

@@ -4,8 +4,9 @@
  * name, and reports the faults. Most functions call the code that a start runs, or a check that
  * belongs to this code. A fault does not keep the next function from running.
  *
- * Invariant: nothing is written (check.h). A file that the start would create is checked if it
- * exists already.
+ * Invariant: nothing is written (check.h). The store, the certificates and the audit log, which the
+ * start would create, are checked if they exist already. Of the kubeconfig, which the start
+ * replaces, only the directory is checked.
  */
 #include "server/check/check.h"
 
@@ -90,7 +91,8 @@ static bool is_same_path(const char *a, const char *b) {
 }
 
 /* Whether the directory is missing and the start makes it before it opens the store or writes the
- * kubeconfig: as one of the directories of these flags, or as a parent of one. */
+ * kubeconfig: because --data-dir, --shared-dir, --runtime-dir or --cert-dir names it, or names a
+ * directory below it. */
 static bool is_made_by_start(const struct check *check, const char *path) {
         const struct hfd_config *config = check->config;
         const char *const made[] = {config->data_dir, config->shared_dir, config->runtime_dir,

@@ -4,7 +4,7 @@
  * Namespace of its own, which the controller workspace-initializer makes.
  *
  * Invariant: every new Workspace gets the finalizer below, so a deleted Workspace remains until the
- * controller has deleted its Namespace.
+ * controller has deleted its Namespace, unless the Workspace was deleted with the policy Orphan.
  */
 #include "base/json.h"
 #include "server/resources/strategies/strategies.h"
