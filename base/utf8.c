@@ -3,7 +3,8 @@
  * Checks, counts, reads and writes UTF-8.
  *
  * Invariant: hf__utf8_length alone decides what a character is, so that the functions agree about
- * every byte. (hf__utf8_next has valid text only, and looks for the next first byte.)
+ * every byte. (Only hf__utf8_next does not need it: its text is valid, so a character begins at
+ * each byte that is no continuation byte.)
  * hf__utf8_valid checks whole request bodies, and size() of a CEL expression calls hf__utf8_count,
  * so both must stay fast for ASCII.
  */

@@ -90,7 +90,8 @@ static bool is_same_path(const char *a, const char *b) {
 }
 
 /* Whether the directory is missing and the start makes it before it opens the store or writes the
- * kubeconfig: as one of the directories of these flags, or as a parent of one. */
+ * kubeconfig. The start makes the directories of --data-dir, --shared-dir, --runtime-dir and
+ * --cert-dir, and their parents. */
 static bool is_made_by_start(const struct check *check, const char *path) {
         const struct hfd_config *config = check->config;
         const char *const made[] = {config->data_dir, config->shared_dir, config->runtime_dir,
