@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Counts the values of a JSON text without parsing it. Outside of strings, a comma, a [ or a {
- * stands before every value except the first; if the value has a key, it stands before the key. So
- * the result is never too low. */
+/* Counts the values of a JSON text without parsing it: 1 for the outermost value, and 1 for each
+ * comma and each opening bracket outside of strings. One of these precedes each element of an array
+ * and each key of an object, so the result is never too low. */
 #include <string.h>
 
 #include "base/json.h"
