@@ -3,15 +3,17 @@
  * The bootstrap object: creates it, and provides its controllers to the elector and its hooks to
  * the hook runner.
  *
- * The model. plan.c makes all decisions. It is pure, as are ledger.c, steps.c and content.c. In
- * each term, one thread per phase carries the decisions out (phase_run.c). Terms do not overlap,
- * and usually a phase begins after the previous one is complete. But two phases run in parallel in
- * three cases: at the beginning of the term the earlier phase is settled, which means that this
- * process has seen in the ledger that nothing was left to do in it; the earlier phase fails, but
- * some version has completed it already; or somebody has deleted the ledger, and the earlier phase
- * writes it again. Then the ledger's resourceVersion keeps each from overwriting the other's
- * record. The hooks (ledger_wait.c) only watch the ledger. Controllers and hooks publish their
- * state in the `info` of the phase, under one lock (report.c).
+ * The model. A phase is a list of manifests that the leader applies. The ledger, a ConfigMap, has a
+ * record per manifest, and shows which phases are complete. plan.c decides what to do next in a
+ * phase. It is pure, as are ledger.c, steps.c and content.c. In each term, one thread per phase
+ * carries the decisions out (phase_run.c). Terms do not overlap, and usually a phase begins after
+ * the previous one is complete. But two phases run in parallel in three cases: at the beginning of
+ * the term the earlier phase is settled, which means that this process has seen in the ledger that
+ * nothing was left to do in it; the earlier phase fails, but some version has completed it already;
+ * or somebody has deleted the ledger, and the earlier phase writes it again. Then the ledger's
+ * resourceVersion keeps each from overwriting the other's record. The hooks (ledger_wait.c) only
+ * watch the ledger. Controllers and hooks publish their state in the `info` of the phase, under one
+ * lock (report.c).
  *
  *      every instance                     the leader's term
  *      hook bootstrap-<phase>             controller bootstrap-<phase>

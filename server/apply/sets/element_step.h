@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* The step that identifies an element of a list: its keys, or its value. Pure. Thread: owner only.
- */
+/* The step of a path (step.h) that identifies an element of a list: its keys, or its value. Pure.
+ * Thread: owner only. */
 #include <stddef.h>
 
 struct hf__arena;
