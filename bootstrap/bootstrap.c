@@ -10,10 +10,10 @@
  * the previous one is complete. But two phases run in parallel in three cases: at the beginning of
  * the term the earlier phase is settled, which means that this process has seen in the ledger that
  * nothing was left to do in it; the earlier phase fails, but some version has completed it already;
- * or somebody has deleted the ledger, and the earlier phase writes it again. Then the ledger's
- * resourceVersion keeps each from overwriting the other's record. The hooks (ledger_wait.c) only
- * watch the ledger. Controllers and hooks publish their state in the `info` of the phase, under one
- * lock (report.c).
+ * or somebody has deleted the ledger, and the earlier phase writes it again. In all three, the
+ * ledger's resourceVersion keeps each phase from overwriting the other's record. The hooks
+ * (ledger_wait.c) only watch the ledger. Controllers and hooks publish their state in the `info` of
+ * the phase, under one lock (report.c).
  *
  *      every instance                     the leader's term
  *      hook bootstrap-<phase>             controller bootstrap-<phase>

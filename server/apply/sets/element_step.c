@@ -145,7 +145,7 @@ static int step_of_object(struct hf__arena *scratch, const struct subject *s,
                         r = -ENOMEM;
         }
         if (r == -ENOMEM)
-                scratch->failed = true; /* the index is not in scratch */
+                scratch->failed = true; /* an index that fails does not set it */
         if (r == 0)
                 *ret_step = (struct hfd_step){.kind = HFD_STEP_KEY, .n_keys = n, .keys = keys};
         return r;
