@@ -2,6 +2,7 @@
 #pragma once
 /* Tasks of a loop that need no allocation: each is a member of its sender's struct. */
 #include <stdbool.h>
+#include <stdint.h>
 
 #include <holdfast/loop.h>
 
@@ -10,6 +11,7 @@ struct hf__loop_task {
         void *ctx;
         /* guarded by the loop's mutex */
         struct hf__loop_task *next;
+        uint64_t number; /* in the order in which tasks were queued */
         bool queued;
 };
 

@@ -77,16 +77,22 @@ static int check_lists(const struct hf_bootstrap_config *config, struct hf_statu
                         return hf_fail(reterr_status, HF_E_INVALID,
                                        "bootstrap: kind %zu has no api_version, kind or plural", i);
         }
-        for (size_t i = 0; i < config->n_phases; i++)
-                for (size_t k = 0; k < config->phases[i].n_manifests; k++) {
-                        const struct hf_bootstrap_manifest *manifest =
-                                &config->phases[i].manifests[k];
+        for (size_t i = 0; i < config->n_phases; i++) {
+                const struct hf_bootstrap_phase *phase = &config->phases[i];
+                for (size_t k = 0; k < phase->n_directories; k++)
+                        if (!phase->directories[k])
+                                return hf_fail(reterr_status, HF_E_INVALID,
+                                               "bootstrap: directory %zu of phase %s is NULL", k,
+                                               phase->name);
+                for (size_t k = 0; k < phase->n_manifests; k++) {
+                        const struct hf_bootstrap_manifest *manifest = &phase->manifests[k];
                         if (!manifest->source || (!manifest->text && manifest->n > 0))
                                 return hf_fail(reterr_status, HF_E_INVALID,
                                                "bootstrap: manifest %zu of phase %s has no source "
                                                "or no text",
-                                               k, config->phases[i].name);
+                                               k, phase->name);
                 }
+        }
         return 0;
 }
 
