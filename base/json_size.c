@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Counts the values of a JSON text without parsing it. Each value but the first, or the key before
- * it, follows a comma or an opening bracket outside of strings. So the result is never too low. */
+/* Counts the values of a JSON text without parsing it: 1 for the outermost value, and 1 for each
+ * comma and each opening bracket outside of strings. One of these precedes each element of an array
+ * and each key of an object, so the result is never too low. */
 #include <string.h>
 
 #include "base/json.h"

@@ -24,7 +24,7 @@ struct hf_loop {
         pthread_mutex_t mu;
         /* guarded by mu; *tail is the NULL at the end of the list */
         struct hf__loop_task *head, **tail;
-        size_t n;
+        uint64_t n_queued; /* guarded by mu; tasks queued so far, so the number of the last one */
 };
 
 /* A task of hf_loop_post; owned by the queue. */
@@ -70,11 +70,13 @@ void hf__loop_queue(struct hf_loop *loop, struct hf__loop_task *task) {
 
         pthread_mutex_lock(&loop->mu);
         if (!task->queued) {
+                bool was_empty = !loop->head;
                 task->queued = true;
+                task->number = ++loop->n_queued;
                 task->next = NULL;
                 *loop->tail = task;
                 loop->tail = &task->next;
-                if (loop->n++ == 0) {
+                if (was_empty) {
                         ssize_t n = write(loop->fd, &one, sizeof one);
                         (void)n; /* cannot fail: the counter is 0 while the queue is empty */
                 }
@@ -103,42 +105,39 @@ void hf__loop_remove(struct hf_loop *loop, struct hf__loop_task *task) {
                 *at = task->next;
                 if (!*at)
                         loop->tail = at;
-                assert(loop->n > 0);
-                loop->n--;
                 task->queued = false;
                 clear_if_empty_locked(loop);
         }
         pthread_mutex_unlock(&loop->mu);
 }
 
-/* Removes the first task. False: there is none. */
-static bool pop_task(struct hf_loop *loop, struct hf__loop_task *ret_copy) {
+/* Removes the first task. False: there is none, or its number is higher than last. */
+static bool pop_task(struct hf_loop *loop, uint64_t last, struct hf__loop_task *ret_copy) {
         pthread_mutex_lock(&loop->mu);
         struct hf__loop_task *task = loop->head;
-        if (task) {
+        bool found = task && task->number <= last;
+        if (found) {
                 *ret_copy = *task;
                 loop->head = task->next;
                 if (!loop->head)
                         loop->tail = &loop->head;
-                assert(loop->n > 0);
-                loop->n--;
                 task->queued = false;
                 clear_if_empty_locked(loop);
         }
         pthread_mutex_unlock(&loop->mu);
-        return task != NULL;
+        return found;
 }
 
 size_t hf_loop_dispatch(struct hf_loop *loop) {
         struct hf__loop_task task;
         size_t n_called = 0;
 
-        /* Read the number only once. Otherwise a call that posts itself again would keep the host
-         * in this loop. */
+        /* Read the last number only once. Otherwise a call that posts itself again would keep the
+         * host in this loop. */
         pthread_mutex_lock(&loop->mu);
-        size_t n = loop->n;
+        uint64_t last = loop->n_queued;
         pthread_mutex_unlock(&loop->mu);
-        while (n_called < n && pop_task(loop, &task)) {
+        while (pop_task(loop, last, &task)) {
                 task.fn(task.ctx);
                 n_called++;
         }

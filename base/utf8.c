@@ -2,10 +2,11 @@
 /*
  * Checks, counts, reads and writes UTF-8.
  *
- * Invariant: hf__utf8_length alone decides what a character is, so that the functions agree about
- * every byte. (hf__utf8_next has valid text only, and looks for the next first byte.)
- * hf__utf8_valid checks whole request bodies, and size() of a CEL expression calls hf__utf8_count,
- * so both must stay fast for ASCII.
+ * Invariant: hf__utf8_length alone decides which bytes above 0x7f are a character, so that the
+ * functions agree about every byte. (hf__utf8_next gets only valid text. It skips the continuation
+ * bytes, so it needs no such decision.) hf__utf8_valid checks whole request bodies, and size() of a
+ * CEL expression calls hf__utf8_count. To be fast, both take eight bytes of ASCII at a time without
+ * hf__utf8_length.
  */
 #include "base/utf8.h"
 

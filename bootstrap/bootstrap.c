@@ -3,14 +3,17 @@
  * The bootstrap object: creates it, and provides its controllers to the elector and its hooks to
  * the hook runner.
  *
- * The model. plan.c makes all decisions. It is pure, as are ledger.c, steps.c and content.c. In
- * each term, one thread per phase carries the decisions out (phase_run.c). Terms do not overlap,
- * and usually a phase begins after the previous one is complete. Two phases run in parallel if this
- * process knew at the beginning of the term that the earlier one is settled, if the earlier one
- * fails but some version has completed it already, or if somebody has deleted the ledger and the
- * earlier phase writes it again. Then the ledger's resourceVersion keeps each from overwriting the
- * other's record. The hooks (ledger_wait.c) only watch the ledger. Controllers and hooks publish
- * their state in the `info` of the phase, under one lock (report.c).
+ * The model. A phase is a list of manifests that the leader applies. The ledger, a ConfigMap, has a
+ * record per manifest, and shows which phases are complete. plan.c decides what to do next in a
+ * phase. It is pure, as are ledger.c, steps.c and content.c. In each term, one thread per phase
+ * carries the decisions out (phase_run.c). Terms do not overlap, and usually a phase begins after
+ * the previous one is complete. But two phases run in parallel in three cases: at the beginning of
+ * the term the earlier phase is settled, which means that this process has seen in the ledger that
+ * nothing was left to do in it; the earlier phase fails, but some version has completed it already;
+ * or somebody has deleted the ledger, and the earlier phase writes it again. In all three, the
+ * ledger's resourceVersion keeps each phase from overwriting the other's record. The hooks
+ * (ledger_wait.c) only watch the ledger. Controllers and hooks publish their state in the `info` of
+ * the phase, under one lock (report.c).
  *
  *      every instance                     the leader's term
  *      hook bootstrap-<phase>             controller bootstrap-<phase>
@@ -74,21 +77,27 @@ static int check_lists(const struct hf_bootstrap_config *config, struct hf_statu
                         return hf_fail(reterr_status, HF_E_INVALID,
                                        "bootstrap: kind %zu has no api_version, kind or plural", i);
         }
-        for (size_t i = 0; i < config->n_phases; i++)
-                for (size_t k = 0; k < config->phases[i].n_manifests; k++) {
-                        const struct hf_bootstrap_manifest *manifest =
-                                &config->phases[i].manifests[k];
+        for (size_t i = 0; i < config->n_phases; i++) {
+                const struct hf_bootstrap_phase *phase = &config->phases[i];
+                for (size_t k = 0; k < phase->n_directories; k++)
+                        if (!phase->directories[k])
+                                return hf_fail(reterr_status, HF_E_INVALID,
+                                               "bootstrap: directory %zu of phase %s is NULL", k,
+                                               phase->name);
+                for (size_t k = 0; k < phase->n_manifests; k++) {
+                        const struct hf_bootstrap_manifest *manifest = &phase->manifests[k];
                         if (!manifest->source || (!manifest->text && manifest->n > 0))
                                 return hf_fail(reterr_status, HF_E_INVALID,
                                                "bootstrap: manifest %zu of phase %s has no source "
                                                "or no text",
-                                               k, config->phases[i].name);
+                                               k, phase->name);
                 }
+        }
         return 0;
 }
 
-/* The names of phases become part of the names of controllers, hooks and metrics, and of keys in
- * the ledger. So they are checked before anything is created. */
+/* The names of phases become part of the names of controllers, hooks and health checks, of the
+ * labels of metrics, and of keys in the ledger. So they are checked before anything is created. */
 static int check_config(const struct hf_bootstrap_config *config, struct hf_status *reterr_status) {
         if (!hf__version_valid(config->version))
                 return hf_fail(reterr_status, HF_E_INVALID, "bootstrap: \"%.80s\" is not a version",

@@ -4,13 +4,15 @@
  * name, and reports the faults. Most functions call the code that a start runs, or a check that
  * belongs to this code. A fault does not keep the next function from running.
  *
- * Invariant: nothing is written (check.h). A file that the start would create is checked if it
- * exists already.
+ * Invariant: nothing is written (check.h). The store, the certificates and the audit log, which the
+ * start would create, are checked if they exist already. Of the kubeconfig, which the start
+ * replaces, only the directory is checked.
  */
 #include "server/check/check.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <libgen.h>
 #include <limits.h>
 #include <stdarg.h>
@@ -64,8 +66,10 @@ static void report_result(struct check *check, int r, const char *format, ...) {
 
 /* ---- directories ---- */
 
-/* A directory that is missing is no fault if the start can make it. */
-static void check_directory(struct check *check, const char *flag, const char *path) {
+/* A directory that is missing is no fault if the start can make it. is_written: the start makes
+ * files in the directory itself, so it needs the right to write there. */
+static void check_directory(struct check *check, const char *flag, const char *path,
+                            bool is_written) {
         struct hf_status status = {0};
         int fd = -1;
 
@@ -74,6 +78,9 @@ static void check_directory(struct check *check, const char *flag, const char *p
         int r = hfd_trusted_open(path, HFD_TRUSTED_FUTURE_DIRECTORY, &fd, &status);
 
         report_result(check, r, "flag --%s: %s", flag, status.message);
+        if (r == 0 && is_written && faccessat(fd, ".", W_OK | X_OK, AT_EACCESS) != 0)
+                report_result(check, -errno, "flag --%s: cannot write to directory %s: %s", flag,
+                              path, strerror(errno));
         if (fd >= 0)
                 (void)close(fd);
 }
@@ -90,7 +97,8 @@ static bool is_same_path(const char *a, const char *b) {
 }
 
 /* Whether the directory is missing and the start makes it before it opens the store or writes the
- * kubeconfig: as one of the directories of these flags, or as a parent of one. */
+ * kubeconfig: because --data-dir, --shared-dir, --runtime-dir or --cert-dir names it, or names a
+ * directory below it. */
 static bool is_made_by_start(const struct check *check, const char *path) {
         const struct hfd_config *config = check->config;
         const char *const made[] = {config->data_dir, config->shared_dir, config->runtime_dir,
@@ -108,6 +116,14 @@ static bool is_made_by_start(const struct check *check, const char *path) {
         return false;
 }
 
+/* Whether the path can only be that of a directory, which a file cannot replace. */
+static bool names_directory(const char *path) {
+        size_t n = strlen(path);
+        struct stat st;
+
+        return n > 0 && (path[n - 1] == '/' || (lstat(path, &st) == 0 && S_ISDIR(st.st_mode)));
+}
+
 /* Checks the kubeconfig that the start would write. Its directory must exist, unless the start
  * makes it earlier. check_directory has reported the faults of the data directory. */
 static void check_kubeconfig(struct check *check) {
@@ -115,6 +131,10 @@ static void check_kubeconfig(struct check *check) {
         char directory[PATH_MAX];
         struct hf_status status = {0};
 
+        if (names_directory(path)) {
+                report_result(check, -EISDIR, "flag --write-kubeconfig: %s is a directory", path);
+                return;
+        }
         (void)snprintf(directory, sizeof directory, "%s", path);
         const char *parent = dirname(directory);
         if (is_same_path(parent, check->config->data_dir) || is_made_by_start(check, parent))
@@ -314,12 +334,12 @@ int hfd_check_main(const struct hfd_config *config, const struct hfd_extra *extr
         struct check check = {.config = config,
                               .host = {.size = sizeof check.host, .clock = hf_clock_system()}};
 
-        check_directory(&check, "data-dir", config->data_dir);
+        check_directory(&check, "data-dir", config->data_dir, true);
         if (strcmp(config->shared_dir, config->data_dir) != 0)
-                check_directory(&check, "shared-dir", config->shared_dir);
-        check_directory(&check, "runtime-dir", config->runtime_dir);
+                check_directory(&check, "shared-dir", config->shared_dir, false);
+        check_directory(&check, "runtime-dir", config->runtime_dir, true);
         if (config->leader_elect && config->leader_lock_dir[0])
-                check_directory(&check, "leader-elect-lock-dir", config->leader_lock_dir);
+                check_directory(&check, "leader-elect-lock-dir", config->leader_lock_dir, true);
         check_kubeconfig(&check);
         check_cert_dir(&check);
         check_certificates(&check);

@@ -12,7 +12,8 @@
 struct hfd_config;
 struct hfd_extra;
 
-/* Prints "ok" to stdout, or a line to stderr for each fault. Returns the exit status: 0; 2: there
- * is a fault; 1: "ok" cannot be written. config is checked already (hfd_flags_parse). Both
- * arguments are borrowed until the call returns. */
+/* Prints "ok" to stdout, or a line to stderr for each fault that it finds. Some checks, such as the
+ * one of the manifests, end at their first fault. Returns the exit status: 0; 2: there is a fault;
+ * 1: "ok" cannot be written. config is checked already (hfd_flags_parse). Both arguments are
+ * borrowed until the call returns. */
 int hfd_check_main(const struct hfd_config *config, const struct hfd_extra *extra);

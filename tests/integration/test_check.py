@@ -87,6 +87,28 @@ def test_missing_parents_are_no_fault_because_the_start_makes_them(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
+def test_directories_must_be_writable(tmp_path):
+    """Root may write everywhere, so it gives up that right here."""
+    locked = tmp_path / "locked"
+    locked.mkdir(mode=0o555)
+    without = [] if os.geteuid() else ["setpriv", "--bounding-set=-dac_override", "--inh-caps=-all"]
+    for name in ("data", "runtime", "leader-elect-lock"):
+        flags = {"data": tmp_path / "d", "runtime": tmp_path / "r", "leader-elect-lock": tmp_path / "l", "shared": tmp_path / "s"} | {name: locked}
+        done = subprocess.run([*without, HOLDFASTD, "--check", *(f"--{k}-dir={v}" for k, v in flags.items()), f"--store={tmp_path / 'store.db'}"],
+                              capture_output=True, text=True, timeout=LIMIT, check=False)
+        assert done.returncode == 2 and f"flag --{name}-dir: cannot write to directory {locked}: Permission denied" in done.stderr, done
+    assert not list(locked.iterdir())
+
+
+def test_a_directory_is_no_place_for_the_kubeconfig(tmp_path):
+    data = tmp_path / "data"
+    (data / "admin.kubeconfig").mkdir(parents=True)
+    data.chmod(0o700)
+    for path in (data / "admin.kubeconfig", f"{tmp_path}/new/", tmp_path):
+        assert faults(f"--data-dir={data}", f"--write-kubeconfig={path}") == [f"flag --write-kubeconfig: {path} is a directory"]
+    assert faults(f"--data-dir={data}") == [f"flag --write-kubeconfig: {data}/admin.kubeconfig is a directory"]
+
+
 def test_the_store_and_the_kubeconfig_may_be_in_any_directory_that_the_start_makes(tmp_path):
     directories = [f"--{name}-dir={tmp_path / name / 'new'}" for name in ("data", "shared", "runtime", "cert")]
     for name in ("data", "shared", "runtime", "cert"):

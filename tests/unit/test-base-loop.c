@@ -79,6 +79,25 @@ static void test_a_task_may_remove_the_last_one(void **state) {
         assert_false(is_readable());
 }
 
+static void replace_late(void *ctx) {
+        hf__loop_remove(loop, &late);
+        assert_int_equal(hf_loop_post(loop, count, ctx), 0);
+}
+
+static void test_a_call_posted_by_a_task_waits_also_if_another_was_removed(void **state) {
+        int n = 0;
+        struct hf__loop_task replacer = {.fn = replace_late, .ctx = &n};
+
+        late = (struct hf__loop_task){.fn = count, .ctx = &n};
+        hf__loop_queue(loop, &replacer);
+        hf__loop_queue(loop, &late);
+        assert_int_equal(hf_loop_dispatch(loop), 1);
+        assert_int_equal(n, 0);
+        assert_true(is_readable());
+        assert_int_equal(hf_loop_dispatch(loop), 1);
+        assert_int_equal(n, 1);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void) {
@@ -86,6 +105,7 @@ int main(void) {
                 TEST(test_a_dispatched_task_leaves_nothing_to_read),
                 TEST(test_a_removed_task_leaves_nothing_to_read),
                 TEST(test_a_task_may_remove_the_last_one),
+                TEST(test_a_call_posted_by_a_task_waits_also_if_another_was_removed),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -132,7 +132,8 @@ static void test_the_name_of_the_ledger_has_a_limit(void **state) {
         assert_new(&config, HF_E_INVALID, "the ledger's namespace or name has more than 253 bytes");
 }
 
-static void test_kinds_and_manifests_are_complete(void **state) {
+static void test_kinds_directories_and_manifests_are_complete(void **state) {
+        static const char *const no_directory[] = {NULL};
         static const struct hf_bootstrap_kind bad[] = {{NULL, "Namespace", "namespaces", false},
                                                        {"v1", NULL, "namespaces", false},
                                                        {"v1", "Namespace", NULL, false}};
@@ -146,6 +147,10 @@ static void test_kinds_and_manifests_are_complete(void **state) {
                 assert_new(&config, HF_E_INVALID, "kind 0 has no api_version, kind or plural");
         }
         config.kinds = kinds;
+        phase.directories = no_directory;
+        phase.n_directories = 1;
+        assert_new(&config, HF_E_INVALID, "directory 0 of phase a is NULL");
+        phase.n_directories = 0;
         phase.n_manifests = 1;
         for (size_t i = 0; i < 2; i++) {
                 phase.manifests = &manifests[i];
@@ -322,7 +327,7 @@ int main(void) {
                 cmocka_unit_test(test_there_are_one_to_eight_phases),
                 cmocka_unit_test(test_each_phase_has_the_size_of_its_struct),
                 cmocka_unit_test(test_the_name_of_the_ledger_has_a_limit),
-                cmocka_unit_test(test_kinds_and_manifests_are_complete),
+                cmocka_unit_test(test_kinds_directories_and_manifests_are_complete),
                 cmocka_unit_test(test_an_object_belongs_to_one_manifest_of_one_phase),
                 cmocka_unit_test(test_all_phases_together_have_a_thousand_manifests),
                 cmocka_unit_test(test_directories_come_after_the_built_in_manifests),

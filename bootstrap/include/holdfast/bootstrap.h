@@ -5,11 +5,12 @@
  * cluster, no matter which instances crash and how many start together.
  *
  * A *phase* is an ordered list of *manifests*: objects in YAML or JSON, built into the program or
- * in directories. The leader applies them, gated and fenced: each phase is a leader-only controller
- * `bootstrap-<phase>` of the elector. It counts as started when the phase is complete, or when it
- * fails but some version has completed it before. A *ledger*, a ConfigMap, has one record per
- * manifest: a manifest whose content is the recorded one is not applied again. If a user deletes
- * the ledger, the leader does the phases once more.
+ * in directories. The leader applies them: each phase is a leader-only controller
+ * `bootstrap-<phase>` of the elector, so the gate and the fence (<holdfast/leader.h>) keep a
+ * process that no longer leads from writing. The controller counts as started when the phase is
+ * complete, or when it fails but some version has completed it before. A *ledger*, a ConfigMap, has
+ * one record per manifest: a manifest whose content is the recorded one is not applied again. If a
+ * user deletes the ledger, the leader does the phases once more.
  *
  * Each phase is also a post-start hook `bootstrap-<phase>` on every instance, leading or not. The
  * hook is done once the ledger shows that *any* version has completed the phase, so that a rolling
@@ -47,7 +48,8 @@ extern "C" {
 struct hf_bootstrap;
 
 /* A kind of object that manifests may have. All strings are copied by hf_bootstrap_new. Frozen: it
- * has all that the path of an object needs besides the object's own name and namespace. */
+ * never gets another member (<holdfast/api.h>), because it has all that the path of an object needs
+ * besides the object's own name and namespace. */
 struct hf_bootstrap_kind {
         const char *api_version; /* "v1", "rbac.authorization.k8s.io/v1" */
         const char *kind;        /* "ConfigMap" */
@@ -116,9 +118,9 @@ struct hf_bootstrap_info {
         size_t size;    /* sizeof(struct hf_bootstrap_info); the caller sets it before the call */
         char phase[48]; /* its name */
         size_t n_steps; /* manifests */
-        /* The number of steps at the beginning of the phase that need nothing more. Equals n_steps
-         * when the whole phase needs nothing more, for example because a newer version has
-         * completed it. */
+        /* How many steps need nothing more, counted from the first step to the first one that needs
+         * something. Equals n_steps when the whole phase needs nothing more, for example because a
+         * newer version has completed it. */
         size_t n_settled;
         /* The ledger showed that some version, perhaps an older one, has completed the phase. Stays
          * true if the ledger is deleted. */

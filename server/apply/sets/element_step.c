@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Makes the steps of the elements of lists. The messages are those of Kubernetes, because users
- * search for them.
+ * search for them. Kubernetes has none for a key that is no scalar, or for too many omitted keys.
  *
- * Invariants: if an element omits a key, its step has the key's default. If the key has no default,
- * the step does not have the key, so elements with and without it are different. A step has at
- * least one key. Its keys are sorted by name, as list_keys are.
+ * Invariants, for lists of type map: if an element omits a key, its step has the key's default. If
+ * the key has no default, the step does not have the key, so elements with and without it are
+ * different. A step has at least one key. Its keys are sorted by name, as list_keys are.
  */
 #include "server/apply/sets/element_step.h"
 
@@ -88,9 +88,10 @@ static const struct hf__json *find_member(const struct hf__json_index *index, co
         return entry ? entry->item : NULL;
 }
 
-/* Collects the keys of an element into keys, which has room for those of the list, or for as many
- * as the element has members and OMITTED_MAX more. Many keys are found through an index, so that
- * the time is not in proportion to the product of keys and members. 0, -ENOMEM or HF_E_INVALID. */
+/* Collects the keys of an element into the array `keys`. few: list_keys has at most FEW_KEYS names,
+ * and the array has room for FEW_KEYS. Otherwise the array has room for one per member of the
+ * element, and OMITTED_MAX more; and the members are found through an index, so that the time is
+ * not in proportion to the product of names and members. 0, -ENOMEM or HF_E_INVALID. */
 static int collect_keys(const struct subject *s, bool few, struct hfd_step_key *keys,
                         unsigned *ret_n) {
         const char *const *names = s->list->list_keys;
@@ -144,7 +145,7 @@ static int step_of_object(struct hf__arena *scratch, const struct subject *s,
                         r = -ENOMEM;
         }
         if (r == -ENOMEM)
-                scratch->failed = true; /* the index is not in scratch */
+                scratch->failed = true; /* an index that fails does not set it */
         if (r == 0)
                 *ret_step = (struct hfd_step){.kind = HFD_STEP_KEY, .n_keys = n, .keys = keys};
         return r;

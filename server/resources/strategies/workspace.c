@@ -4,20 +4,21 @@
  * Namespace of its own, which the controller workspace-initializer makes.
  *
  * Invariant: every new Workspace gets the finalizer below, so a deleted Workspace remains until the
- * controller has deleted its Namespace.
+ * controller has deleted its Namespace, unless the Workspace was deleted with the policy Orphan.
  */
 #include "base/json.h"
 #include "server/resources/strategies/strategies.h"
 #include "server/schema/common.h"
 
 /* The controller removes this finalizer: it must be equal to HFD_WS_FINALIZER in
- * controllers/workspace_core.h. */
+ * server/controllers/workspace_core.h. */
 #define FINALIZER "tenancy.holdfast.dev/workspace"
 
 #define TENANCY "dev.holdfast.tenancy.v1alpha1."
 
 /* Spec and status keep fields that they do not declare (preserve_unknown), because initializers of
- * other vendors may use their own. The fields have no numbers, so the kind has no protobuf. */
+ * other vendors may use their own. The kind has no protobuf form (hfd_protobuf_has_form), so the
+ * fields have no numbers. */
 static const struct hfd_schema_field part_fields[] = {
         {"initializers", &hfd_schema_list_of_texts,
          "Names of controllers that must act before the workspace is Ready."},
