@@ -66,6 +66,7 @@ static void test_external_addresses_are_those_of_other_hosts(void **state) {
 #define NO_IP(i, text)          "spec.clusterIPs[" #i "]: Invalid value: \"" text "\": "
 #define V4                      "'10.0.0.1'"
 #define V6                      "'2001:db8::1'"
+#define TAILED                  "64:ff9b::192.0.2.1"
 #define DUAL                    ",'ipFamilyPolicy':'RequireDualStack'"
 #define PREFER                  ",'ipFamilyPolicy':'PreferDualStack'"
 #define SINGLE                  ",'ipFamilyPolicy':'SingleStack'"
@@ -125,6 +126,14 @@ static void test_families_are_those_of_the_addresses(void **state) {
                                                                 "indicated by "
                                                                 "`ipFamilies[1]`\n"},
                 {RULES, CLUSTER("None", "'None'", FAMILIES("'IPv6'")), NULL, NULL},
+                /* An IPv4 address at the end does not make it one. */
+                {RULES, CLUSTER(TAILED, "'" TAILED "'", FAMILIES("'IPv6'")), NULL, NULL},
+                {RULES, CLUSTER(TAILED, "'" TAILED "'", FAMILIES("'IPv4'")), NULL,
+                 NO_IP(0, TAILED) "expected an IPv4 value as indicated by `ipFamilies[0]`\n"},
+                {RULES, CLUSTER("10.0.0.1", V4 ",'" TAILED "'", DUAL), NULL, NULL},
+                {RULES, CLUSTER(TAILED, "'" TAILED "'," V6, DUAL), NULL,
+                 "spec.clusterIPs: Invalid value: [\"" TAILED "\",\"2001:db8::1\"]: may specify no "
+                 "more than one IP for each IP family\n"},
         };
 
         CHECK(cases);
@@ -464,6 +473,7 @@ static void test_families_follow_from_addresses_and_the_policy(void **state) {
         static const struct setting settings[] = {
                 {NULL, "{'clusterIP':'2001:db8::1'}",
                  "{'ipFamilies':['IPv6'],'ipFamilyPolicy':'SingleStack','clusterIPs':[" V6 "]}"},
+                {NULL, "{'clusterIP':'" TAILED "'}", "{'ipFamilies':['IPv6']}"},
                 {NULL,
                  "{'clusterIP':'10.0.0.1','clusterIPs':[" V4 "," V6
                  "],'ipFamilyPolicy':'RequireDualStack'}",

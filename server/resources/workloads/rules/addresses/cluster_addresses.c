@@ -12,7 +12,6 @@
 
 #include "base/json.h"
 #include "base/json_index.h"
-#include "server/resources/custom/schema/formats/formats.h"
 #include "server/resources/strategies/pod/rules/pod_validation.h"
 #include "server/resources/workloads/addresses.h"
 #include "server/resources/workloads/workloads.h"
@@ -137,10 +136,11 @@ static bool validate_ips(const struct hf__json *list, const struct hf__json *old
 /* Whether there is an address of each family. An old text that is no address counts as either. */
 static bool are_of_both_families(const struct hf__json *list) {
         bool has_ipv4 = false, has_ipv6 = false;
+        struct in6_addr address;
 
         for (const struct hf__json *m = hf__json_first(list); m; m = hf__json_next(m)) {
                 const char *ip = hf__json_text_or_empty(m);
-                has_ipv6 |= !hfd_is_ipv4(ip);
+                has_ipv6 |= hfd_address_is_ipv6(ip) || !hfd_address_parse(ip, &address);
                 has_ipv4 |= !hfd_address_is_ipv6(ip);
         }
         return has_ipv4 && has_ipv6;
