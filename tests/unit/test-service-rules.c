@@ -474,6 +474,9 @@ static void test_families_follow_from_addresses_and_the_policy(void **state) {
                 {NULL, "{'clusterIP':'2001:db8::1'}",
                  "{'ipFamilies':['IPv6'],'ipFamilyPolicy':'SingleStack','clusterIPs':[" V6 "]}"},
                 {NULL, "{'clusterIP':'" TAILED "'}", "{'ipFamilies':['IPv6']}"},
+                /* Such a list is refused for itself, and not for its families. */
+                {NULL, "{'clusterIPs':[" V6 "]}", "{'ipFamilies':['IPv6']}"},
+                {NULL, "{'clusterIP':'10.0.0.1','clusterIPs':[" V6 "]}", "{'ipFamilies':['IPv6']}"},
                 {NULL,
                  "{'clusterIP':'10.0.0.1','clusterIPs':[" V4 "," V6
                  "],'ipFamilyPolicy':'RequireDualStack'}",
@@ -482,7 +485,6 @@ static void test_families_follow_from_addresses_and_the_policy(void **state) {
                  "{'clusterIP':'10.0.0.1','clusterIPs':[" V4 "," V6
                  "],'ipFamilyPolicy':'PreferDualStack','ipFamilies':['IPv4']}",
                  "{'ipFamilies':['IPv4','IPv6']}"},
-                /* Such a list is refused for itself, and not for its families. */
                 {NULL,
                  "{'clusterIP':'10.0.0.1','clusterIPs':[" V4 ",'10.0.0.2'],'ipFamilyPolicy':"
                  "'PreferDualStack'}",
@@ -502,6 +504,11 @@ static void test_families_follow_from_addresses_and_the_policy(void **state) {
                  "{" BOTH ",'ipFamilyPolicy':'SingleStack'}", "{" ONE "}"},
                 {"{" BOTH ",'ipFamilyPolicy':'SingleStack'}",
                  "{" BOTH ",'ipFamilyPolicy':'SingleStack'}", "{" BOTH "}"},
+                /* With another policy that is refused. */
+                {"{" BOTH ",'ipFamilyPolicy':'RequireDualStack'}",
+                 "{'clusterIP':'10.0.0.1','clusterIPs':[" V4 "," V6
+                 "],'ipFamilies':['IPv4'],'ipFamilyPolicy':'RequireDualStack'}",
+                 "{'ipFamilies':['IPv4']}", .is_refused = true},
                 {"{'clusterIP':'None','clusterIPs':['None'],'ipFamilies':['IPv4','IPv6'],"
                  "'ipFamilyPolicy':'RequireDualStack'}",
                  "{'clusterIP':'None','clusterIPs':['None'],'ipFamilies':['IPv4'],"

@@ -203,13 +203,14 @@ static void cut_same(struct hf__json *spec, const struct hf__json *old, const ch
 
 static const char *family_of(const char *ip) { return hfd_address_is_ipv6(ip) ? "IPv6" : "IPv4"; }
 
-/* Adds the family of the second address. One that is no other family is refused later. 0 or
- * -ENOMEM. */
-static int add_second_family(struct hf__json *families, const struct hf__json *ips) {
+/* Adds the family of the second address. One that is no other family is refused later, and so is
+ * an update that takes the second family away. had: the old families. 0 or -ENOMEM. */
+static int add_second_family(struct hf__json *families, const struct hf__json *had,
+                             const struct hf__json *ips) {
         const struct hf__json *first = hf__json_first(families),
                               *second = hf__json_next(hf__json_first(ips));
 
-        if (!second || hf__json_next(first))
+        if (!second || hf__json_next(first) || hf__json_count(had) > 1)
                 return 0;
         const char *family = family_of(hf__json_text_or_empty(second));
         return strcmp(hf__json_text_or_empty(first), family) == 0
@@ -233,8 +234,8 @@ static int add_other_family(struct hf__json *families, const struct hf__json *ha
 /* Without an allocator, the families follow from the addresses; IPv4 if there is none. old NULL: a
  * create. 0 or -ENOMEM. */
 static int set_families(struct hf__json *spec, const struct hf__json *old) {
-        const char *ip = hfd_text_of(spec, "clusterIP");
-        bool any = strcmp(ip, "None") == 0 && !hf__json_first(hf__json_get(spec, "selector"));
+        bool any = hf__json_has_text(spec, "clusterIP", "None") &&
+                   !hf__json_first(hf__json_get(spec, "selector"));
         const struct hfd_preset policy = {"", "ipFamilyPolicy",
                                           any ? "\"RequireDualStack\"" : "\"SingleStack\"", NULL};
         int r = hfd_presets_set(spec, &policy, 1);
@@ -246,16 +247,19 @@ static int set_families(struct hf__json *spec, const struct hf__json *old) {
         }
         struct hf__json *families = hf__json_get(spec, "ipFamilies");
         if (r == 0 && !hf__json_first(families)) {
+                const struct hf__json *ip = hf__json_first(hf__json_get(spec, "clusterIPs"));
                 families = hf__json_array();
                 r = hf__json_put(spec, "ipFamilies", families);
                 if (r == 0)
-                        r = hf__json_append_string(families, family_of(ip));
+                        r = hf__json_append_string(families, family_of(hf__json_text_or_empty(ip)));
         }
         /* Another program may have stored no list. */
         if (r != 0 || is_single(spec) || !hf__json_is_array(families))
                 return r;
-        return any ? add_other_family(families, hf__json_get(old, "ipFamilies"))
-                   : add_second_family(families, hf__json_get(spec, "clusterIPs"));
+        /* old may be spec itself, so its list may be the one that was made above. */
+        const struct hf__json *had = hf__json_get(old, "ipFamilies");
+        return any ? add_other_family(families, had)
+                   : add_second_family(families, had, hf__json_get(spec, "clusterIPs"));
 }
 
 /* ---- affinity ---- */
