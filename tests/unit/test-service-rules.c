@@ -577,6 +577,9 @@ static void test_what_only_the_old_type_needed_is_dropped(void **state) {
                 {"{" HAS "}",
                  "{'type':'ExternalName','clusterIP':'10.0.0.1','clusterIPs':[" V4 "]}",
                  "{'clusterIP':null,'clusterIPs':null}"},
+                /* The client does not know clusterIPs. */
+                {"{'type':'ClusterIP'," BOTH "}", "{'type':'ExternalName','clusterIP':'10.0.0.1'}",
+                 "{'clusterIP':null,'clusterIPs':null}"},
                 {"{" HAS "}",
                  "{'type':'ExternalName','clusterIP':'10.0.0.1','clusterIPs':['10.0.0.2']}",
                  "{'clusterIP':'10.0.0.1','clusterIPs':['10.0.0.2']}"},

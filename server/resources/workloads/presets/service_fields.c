@@ -171,16 +171,21 @@ static int keep_addresses(struct hf__json *spec, const struct hf__json *old) {
 
 /*
  * Makes clusterIPs agree with clusterIP, because old clients know only clusterIP: a list that is
- * absent, or that the client has left as it was although it has changed clusterIP, is made anew. A
- * list that the client has changed is left alone. old NULL: a create. 0 or -ENOMEM.
+ * absent is the old one. If the client has changed clusterIP, a list that is absent, or that it has
+ * left as it was, is made anew. A list that the client has changed is left alone. old NULL: a
+ * create. 0 or -ENOMEM.
  */
 static int set_list(struct hf__json *spec, const struct hf__json *old) {
+        const struct hf__json *had = hf__json_get(old, "clusterIPs");
         const char *ip = hfd_text_of(spec, "clusterIP");
+        bool same = is_same(spec, old, "clusterIP");
 
-        if (old && !is_same(spec, old, "clusterIP") && is_same(spec, old, "clusterIPs"))
+        if (old && !same && is_same(spec, old, "clusterIPs"))
                 hf__json_drop(spec, "clusterIPs");
         if (!*ip || hf__json_first(hf__json_get(spec, "clusterIPs")))
                 return 0;
+        if (same && hf__json_is_array(had) && hf__json_first(had))
+                return hf__json_put(spec, "clusterIPs", hf__json_dup(had));
         struct hf__json *list = hf__json_array();
         int r = hf__json_put(spec, "clusterIPs", list);
         return r == 0 ? hf__json_append_string(list, ip) : r;
