@@ -185,6 +185,9 @@ static void test_addresses_that_are_set_stay(void **state) {
                  CLUSTER("None", "'None'", FAMILIES("'IPv4'")), NULL},
                 {RULES, CLUSTER("None", "'None'", FAMILIES("'IPv6'")), SPEC(FAMILIES("'IPv4'")),
                  NULL},
+                /* What another program has stored in their place counts as no list. */
+                {RULES, CLUSTER("10.0.0.1", V4, FAMILIES("'IPv4'")),
+                 SPEC(",'clusterIPs':{'a':'10.0.0.2'},'ipFamilies':{'a':'IPv6'}"), NULL},
                 /* Nothing is decided anew, and all rules are reported together. */
                 {RULES,
                  CLUSTER("10.0.0.1", V4 ",'10.0.0.2'", PREFER ",'internalTrafficPolicy':'X'"),
@@ -564,6 +567,42 @@ static void test_what_is_left_out_is_kept(void **state) {
         TRY(settings);
 }
 
+/* Another program may have stored any value. */
+static void test_a_value_of_another_type_is_not_kept(void **state) {
+        static const struct setting settings[] = {
+                {"{'type':'ClusterIP','clusterIP':5,'clusterIPs':{'a':'10.0.0.1'},'ipFamilies':"
+                 "{'a':'IPv6'},'ipFamilyPolicy':[]}",
+                 "{'type':'ClusterIP'}",
+                 "{'clusterIP':null,'clusterIPs':null,'ipFamilies':['IPv4'],'ipFamilyPolicy':"
+                 "'SingleStack'}"},
+                {"{'type':'ClusterIP','clusterIP':'10.0.0.1','clusterIPs':{'a':'10.0.0.2'}}",
+                 "{'type':'ClusterIP'}", "{'clusterIP':'10.0.0.1','clusterIPs':[" V4 "]}"},
+        };
+
+        TRY(settings);
+}
+
+/* A write of one part copies the other part from the store, and gets the defaults, too. */
+static void test_a_part_that_is_no_object_stays(void **state) {
+        static const struct {
+                const char *old, *object, *part;
+        } cases[] = {{"{'spec':'x'}", "{'spec':'x','status':{}}", "spec"},
+                     {"{'spec':5}", "{'spec':5,'status':{}}", "spec"},
+                     {"{'spec':[{}]}", "{'spec':[{}],'status':{}}", "spec"},
+                     {"{'spec':{'type':'LoadBalancer'},'status':'x'}",
+                      "{'spec':{'type':'ClusterIP'},'status':'x'}", "status"}};
+
+        for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+                struct hf__json *old = parse_quoted_json(cases[i].old),
+                                *object = parse_quoted_json(cases[i].object);
+                assert_int_equal(hfd_service_prepare(object, old), 0);
+                assert_true(hf__json_equal(hf__json_get(object, cases[i].part),
+                                           hf__json_get(old, cases[i].part)));
+                hf__json_free(object);
+                hf__json_free(old);
+        }
+}
+
 static void test_what_only_the_old_type_needed_is_dropped(void **state) {
         static const struct setting settings[] = {
                 {"{" LOCAL ",'healthCheckNodePort':30009}",
@@ -609,6 +648,8 @@ int main(void) {
                 cmocka_unit_test(test_policies_of_traffic_are_known),
                 cmocka_unit_test(test_families_follow_from_addresses_and_the_policy),
                 cmocka_unit_test(test_what_is_left_out_is_kept),
+                cmocka_unit_test(test_a_value_of_another_type_is_not_kept),
+                cmocka_unit_test(test_a_part_that_is_no_object_stays),
                 cmocka_unit_test(test_what_only_the_old_type_needed_is_dropped),
         };
 

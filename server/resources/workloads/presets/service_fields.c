@@ -145,18 +145,22 @@ static void drop_internal_policy(struct hf__json *spec) {
 
 /* ---- addresses ---- */
 
-/* Copies a member from the old spec if the new one does not have it. 0 or -ENOMEM. */
-static int keep_field(struct hf__json *spec, const struct hf__json *old, const char *key) {
+/* Copies a member from the old spec if the new one does not have it, and if it has the right type:
+ * another program may have stored any. 0 or -ENOMEM. */
+static int keep_field(struct hf__json *spec, const struct hf__json *old, const char *key,
+                      bool (*has_type)(const struct hf__json *value)) {
         const struct hf__json *had = hf__json_get(old, key);
 
-        return had && !hf__json_get(spec, key) ? hf__json_put(spec, key, hf__json_dup(had)) : 0;
+        return has_type(had) && !hf__json_get(spec, key)
+                       ? hf__json_put(spec, key, hf__json_dup(had))
+                       : 0;
 }
 
 /* A client that sends a Service again without its addresses keeps them. Empty ones count as left
  * out. 0 or -ENOMEM. */
 static int keep_addresses(struct hf__json *spec, const struct hf__json *old) {
-        static const char *const kept[] = {"clusterIP", "clusterIPs", "ipFamilies",
-                                           "ipFamilyPolicy"};
+        static const char *const texts[] = {"clusterIP", "ipFamilyPolicy"},
+                                 *const lists[] = {"clusterIPs", "ipFamilies"};
         int r = 0;
 
         if (!*hfd_text_of(spec, "clusterIP") && *hfd_text_of(old, "clusterIP"))
@@ -164,8 +168,10 @@ static int keep_addresses(struct hf__json *spec, const struct hf__json *old) {
         if (!hf__json_first(hf__json_get(spec, "clusterIPs")) &&
             hf__json_first(hf__json_get(old, "clusterIPs")))
                 hf__json_drop(spec, "clusterIPs");
-        for (size_t i = 0; i < sizeof kept / sizeof kept[0] && r == 0; i++)
-                r = keep_field(spec, old, kept[i]);
+        for (size_t i = 0; i < sizeof texts / sizeof texts[0] && r == 0; i++)
+                r = keep_field(spec, old, texts[i], hf__json_is_string);
+        for (size_t i = 0; i < sizeof lists / sizeof lists[0] && r == 0; i++)
+                r = keep_field(spec, old, lists[i], hf__json_is_array);
         return r;
 }
 
@@ -344,8 +350,11 @@ static int keep_health_port(struct hf__json *spec, const struct hf__json *old) {
 
 int hfd_service_set_fields(struct hf__json *spec, const struct hf__json *old) {
         bool external = is_type(spec, "ExternalName");
-        int r = set_affinity(spec);
 
+        /* Another program has stored it so; a write of the status does not change it. */
+        if (!hf__json_is_object(spec))
+                return 0;
+        int r = set_affinity(spec);
         if (r == 0 && old && !external && !is_type(old, "ExternalName"))
                 r = keep_addresses(spec, old);
         if (r == 0 && old && keeps_node_ports(spec) && keeps_node_ports(old))

@@ -19,12 +19,19 @@
 static const char ips_field[] = "spec.clusterIPs", families_field[] = "spec.ipFamilies",
                   policy_field[] = "spec.ipFamilyPolicy";
 
+/* NULL: it has none. In an old spec another program may have stored a value of any type. */
+static const struct hf__json *list_of(const struct hf__json *spec, const char *member) {
+        const struct hf__json *list = hf__json_get(spec, member);
+
+        return hf__json_is_array(list) ? list : NULL;
+}
+
 static const struct hf__json *ips_of(const struct hf__json *spec) {
-        return hf__json_get(spec, "clusterIPs");
+        return list_of(spec, "clusterIPs");
 }
 
 static const struct hf__json *families_of(const struct hf__json *spec) {
-        return hf__json_get(spec, "ipFamilies");
+        return list_of(spec, "ipFamilies");
 }
 
 static bool is_external_name(const struct hf__json *spec) {
