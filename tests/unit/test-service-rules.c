@@ -71,6 +71,7 @@ static void test_external_addresses_are_those_of_other_hosts(void **state) {
 #define PREFER                  ",'ipFamilyPolicy':'PreferDualStack'"
 #define SINGLE                  ",'ipFamilyPolicy':'SingleStack'"
 #define FAMILIES(list)          ",'ipFamilies':[" list "]"
+#define MORE                    ",'publishNotReadyAddresses':true"
 
 static void test_cluster_addresses_have_their_form(void **state) {
         static const struct rule_case cases[] = {
@@ -126,6 +127,13 @@ static void test_families_are_those_of_the_addresses(void **state) {
                                                                 "indicated by "
                                                                 "`ipFamilies[1]`\n"},
                 {RULES, CLUSTER("None", "'None'", FAMILIES("'IPv6'")), NULL, NULL},
+                /* Stored before there was this rule. They cannot change. */
+                {RULES, SPEC(FAMILIES("'IPv5','IPv5'") DUAL MORE), SPEC(FAMILIES("'IPv5','IPv5'")),
+                 NULL},
+                {RULES, CLUSTER("10.0.0.1", V4, FAMILIES("'IPv6'") MORE),
+                 CLUSTER("10.0.0.1", V4, FAMILIES("'IPv6'")), NULL},
+                {RULES, CLUSTER("10.0.0.1", V4, FAMILIES("'IPv6'")), SPEC(FAMILIES("'IPv6'")),
+                 NO_IP(0, "10.0.0.1") "expected an IPv6 value as indicated by `ipFamilies[0]`\n"},
                 /* An IPv4 address at the end does not make it one. */
                 {RULES, CLUSTER(TAILED, "'" TAILED "'", FAMILIES("'IPv6'")), NULL, NULL},
                 {RULES, CLUSTER(TAILED, "'" TAILED "'", FAMILIES("'IPv4'")), NULL,
@@ -383,6 +391,8 @@ static void test_the_class_of_a_balancer_stays(void **state) {
                 {RULES, OF_BALANCER(""), CLASS("a"), NO_CLASS "null: " UNCHANGED},
                 {RULES, CLASS("a"), SPEC(""), NULL},
                 {RULES, CLASS("-"), SPEC(""), no_name},
+                /* Stored before there was this rule. */
+                {RULES, OF_BALANCER(",'loadBalancerClass':'-'" MORE), CLASS("-"), NULL},
         };
 
         CHECK(cases);
@@ -407,6 +417,10 @@ static void test_the_port_of_a_health_check_is_for_local_traffic(void **state) {
                  PORT_FIELD "Forbidden: field is immutable\n"},
                 {RULES, HEALTH("Local", "30001"), HEALTH("Local", "0"), NULL},
                 {RULES, HEALTH("Local", "30001"), HEALTH("Cluster", "30000"), NULL},
+                /* Stored before there was this rule. */
+                {RULES, HEALTH("Local", "65536" MORE), HEALTH("Local", "65536"), NULL},
+                {RULES, HEALTH("Local", "65536"), HEALTH("Cluster", "65536"),
+                 PORT_FIELD "Invalid value: 65536: must be between 1 and 65535, inclusive\n"},
         };
 
         CHECK(cases);

@@ -5,7 +5,8 @@
  *
  * Invariants: the texts of the causes and their order are those of kube-apiserver, because clients
  * show them and tests compare them. An address that the old Service had is accepted, because it may
- * have been stored before these rules existed. No address is required: nothing here allocates one.
+ * have been stored before these rules existed; so are its families, because an update cannot change
+ * them. No address is required: nothing here allocates one.
  */
 #include <stdio.h>
 #include <string.h>
@@ -40,6 +41,12 @@ static bool is_external_name(const struct hf__json *spec) {
 
 static bool has_policy(const struct hf__json *spec, const char *policy) {
         return hf__json_has_text(spec, "ipFamilyPolicy", policy);
+}
+
+static bool is_same(const struct hf__json *spec, const struct hf__json *old, const char *member,
+                    struct hfd_causes *causes) {
+        return hfd_causes_equal_member(causes, hfd_schema_of_member(&hfd_service_schema, "spec"),
+                                       spec, old, member);
 }
 
 bool hfd_service_is_headless(const struct hf__json *spec) {
@@ -174,26 +181,23 @@ static void validate_families_of_ips(const struct hf__json *spec, struct hfd_cau
 static void validate_lists(const struct hf__json *spec, const struct hf__json *old,
                            struct hfd_causes *causes) {
         const struct hf__json *list = ips_of(spec), *first = hf__json_first(list);
+        bool families_kept = old && is_same(spec, old, "ipFamilies", causes);
 
         validate_agreement(spec, causes);
-        validate_families(spec, causes);
+        if (!families_kept)
+                validate_families(spec, causes);
         validate_family_policy(spec, causes);
         if (!validate_ips(list, ips_of(old), causes))
                 return;
         if (first && hf__json_next(first) && !are_of_both_families(list))
                 refuse_list(list, ips_field, "may specify no more than one IP for each IP family",
                             causes);
-        if (!hfd_service_is_headless(spec))
+        if (!hfd_service_is_headless(spec) &&
+            !(families_kept && is_same(spec, old, "clusterIPs", causes)))
                 validate_families_of_ips(spec, causes);
 }
 
 /* ---- the policy ---- */
-
-static bool is_same(const struct hf__json *spec, const struct hf__json *old, const char *member,
-                    struct hfd_causes *causes) {
-        return hfd_causes_equal_member(causes, hfd_schema_of_member(&hfd_service_schema, "spec"),
-                                       spec, old, member);
-}
 
 /* Whether the new list is shorter. An empty one is not: the client has left it out. */
 static bool is_reduced(const struct hf__json *list, const struct hf__json *old) {
