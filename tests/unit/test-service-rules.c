@@ -66,10 +66,12 @@ static void test_external_addresses_are_those_of_other_hosts(void **state) {
 #define NO_IP(i, text)          "spec.clusterIPs[" #i "]: Invalid value: \"" text "\": "
 #define V4                      "'10.0.0.1'"
 #define V6                      "'2001:db8::1'"
+#define TAILED                  "64:ff9b::192.0.2.1"
 #define DUAL                    ",'ipFamilyPolicy':'RequireDualStack'"
 #define PREFER                  ",'ipFamilyPolicy':'PreferDualStack'"
 #define SINGLE                  ",'ipFamilyPolicy':'SingleStack'"
 #define FAMILIES(list)          ",'ipFamilies':[" list "]"
+#define MORE                    ",'publishNotReadyAddresses':true"
 
 static void test_cluster_addresses_have_their_form(void **state) {
         static const struct rule_case cases[] = {
@@ -125,6 +127,21 @@ static void test_families_are_those_of_the_addresses(void **state) {
                                                                 "indicated by "
                                                                 "`ipFamilies[1]`\n"},
                 {RULES, CLUSTER("None", "'None'", FAMILIES("'IPv6'")), NULL, NULL},
+                /* Stored before there was this rule. They cannot change. */
+                {RULES, SPEC(FAMILIES("'IPv5','IPv5'") DUAL MORE), SPEC(FAMILIES("'IPv5','IPv5'")),
+                 NULL},
+                {RULES, CLUSTER("10.0.0.1", V4, FAMILIES("'IPv6'") MORE),
+                 CLUSTER("10.0.0.1", V4, FAMILIES("'IPv6'")), NULL},
+                {RULES, CLUSTER("10.0.0.1", V4, FAMILIES("'IPv6'")), SPEC(FAMILIES("'IPv6'")),
+                 NO_IP(0, "10.0.0.1") "expected an IPv6 value as indicated by `ipFamilies[0]`\n"},
+                /* An IPv4 address at the end does not make it one. */
+                {RULES, CLUSTER(TAILED, "'" TAILED "'", FAMILIES("'IPv6'")), NULL, NULL},
+                {RULES, CLUSTER(TAILED, "'" TAILED "'", FAMILIES("'IPv4'")), NULL,
+                 NO_IP(0, TAILED) "expected an IPv4 value as indicated by `ipFamilies[0]`\n"},
+                {RULES, CLUSTER("10.0.0.1", V4 ",'" TAILED "'", DUAL), NULL, NULL},
+                {RULES, CLUSTER(TAILED, "'" TAILED "'," V6, DUAL), NULL,
+                 "spec.clusterIPs: Invalid value: [\"" TAILED "\",\"2001:db8::1\"]: may specify no "
+                 "more than one IP for each IP family\n"},
         };
 
         CHECK(cases);
@@ -176,6 +193,9 @@ static void test_addresses_that_are_set_stay(void **state) {
                  CLUSTER("None", "'None'", FAMILIES("'IPv4'")), NULL},
                 {RULES, CLUSTER("None", "'None'", FAMILIES("'IPv6'")), SPEC(FAMILIES("'IPv4'")),
                  NULL},
+                /* What another program has stored in their place counts as no list. */
+                {RULES, CLUSTER("10.0.0.1", V4, FAMILIES("'IPv4'")),
+                 SPEC(",'clusterIPs':{'a':'10.0.0.2'},'ipFamilies':{'a':'IPv6'}"), NULL},
                 /* Nothing is decided anew, and all rules are reported together. */
                 {RULES,
                  CLUSTER("10.0.0.1", V4 ",'10.0.0.2'", PREFER ",'internalTrafficPolicy':'X'"),
@@ -371,6 +391,8 @@ static void test_the_class_of_a_balancer_stays(void **state) {
                 {RULES, OF_BALANCER(""), CLASS("a"), NO_CLASS "null: " UNCHANGED},
                 {RULES, CLASS("a"), SPEC(""), NULL},
                 {RULES, CLASS("-"), SPEC(""), no_name},
+                /* Stored before there was this rule. */
+                {RULES, OF_BALANCER(",'loadBalancerClass':'-'" MORE), CLASS("-"), NULL},
         };
 
         CHECK(cases);
@@ -395,6 +417,10 @@ static void test_the_port_of_a_health_check_is_for_local_traffic(void **state) {
                  PORT_FIELD "Forbidden: field is immutable\n"},
                 {RULES, HEALTH("Local", "30001"), HEALTH("Local", "0"), NULL},
                 {RULES, HEALTH("Local", "30001"), HEALTH("Cluster", "30000"), NULL},
+                /* Stored before there was this rule. */
+                {RULES, HEALTH("Local", "65536" MORE), HEALTH("Local", "65536"), NULL},
+                {RULES, HEALTH("Local", "65536"), HEALTH("Cluster", "65536"),
+                 PORT_FIELD "Invalid value: 65536: must be between 1 and 65535, inclusive\n"},
         };
 
         CHECK(cases);
@@ -464,6 +490,10 @@ static void test_families_follow_from_addresses_and_the_policy(void **state) {
         static const struct setting settings[] = {
                 {NULL, "{'clusterIP':'2001:db8::1'}",
                  "{'ipFamilies':['IPv6'],'ipFamilyPolicy':'SingleStack','clusterIPs':[" V6 "]}"},
+                {NULL, "{'clusterIP':'" TAILED "'}", "{'ipFamilies':['IPv6']}"},
+                /* Such a list is refused for itself, and not for its families. */
+                {NULL, "{'clusterIPs':[" V6 "]}", "{'ipFamilies':['IPv6']}"},
+                {NULL, "{'clusterIP':'10.0.0.1','clusterIPs':[" V6 "]}", "{'ipFamilies':['IPv6']}"},
                 {NULL,
                  "{'clusterIP':'10.0.0.1','clusterIPs':[" V4 "," V6
                  "],'ipFamilyPolicy':'RequireDualStack'}",
@@ -472,7 +502,6 @@ static void test_families_follow_from_addresses_and_the_policy(void **state) {
                  "{'clusterIP':'10.0.0.1','clusterIPs':[" V4 "," V6
                  "],'ipFamilyPolicy':'PreferDualStack','ipFamilies':['IPv4']}",
                  "{'ipFamilies':['IPv4','IPv6']}"},
-                /* Such a list is refused for itself, and not for its families. */
                 {NULL,
                  "{'clusterIP':'10.0.0.1','clusterIPs':[" V4 ",'10.0.0.2'],'ipFamilyPolicy':"
                  "'PreferDualStack'}",
@@ -492,6 +521,11 @@ static void test_families_follow_from_addresses_and_the_policy(void **state) {
                  "{" BOTH ",'ipFamilyPolicy':'SingleStack'}", "{" ONE "}"},
                 {"{" BOTH ",'ipFamilyPolicy':'SingleStack'}",
                  "{" BOTH ",'ipFamilyPolicy':'SingleStack'}", "{" BOTH "}"},
+                /* With another policy that is refused. */
+                {"{" BOTH ",'ipFamilyPolicy':'RequireDualStack'}",
+                 "{'clusterIP':'10.0.0.1','clusterIPs':[" V4 "," V6
+                 "],'ipFamilies':['IPv4'],'ipFamilyPolicy':'RequireDualStack'}",
+                 "{'ipFamilies':['IPv4']}", .is_refused = true},
                 {"{'clusterIP':'None','clusterIPs':['None'],'ipFamilies':['IPv4','IPv6'],"
                  "'ipFamilyPolicy':'RequireDualStack'}",
                  "{'clusterIP':'None','clusterIPs':['None'],'ipFamilies':['IPv4'],"
@@ -547,6 +581,42 @@ static void test_what_is_left_out_is_kept(void **state) {
         TRY(settings);
 }
 
+/* Another program may have stored any value. */
+static void test_a_value_of_another_type_is_not_kept(void **state) {
+        static const struct setting settings[] = {
+                {"{'type':'ClusterIP','clusterIP':5,'clusterIPs':{'a':'10.0.0.1'},'ipFamilies':"
+                 "{'a':'IPv6'},'ipFamilyPolicy':[]}",
+                 "{'type':'ClusterIP'}",
+                 "{'clusterIP':null,'clusterIPs':null,'ipFamilies':['IPv4'],'ipFamilyPolicy':"
+                 "'SingleStack'}"},
+                {"{'type':'ClusterIP','clusterIP':'10.0.0.1','clusterIPs':{'a':'10.0.0.2'}}",
+                 "{'type':'ClusterIP'}", "{'clusterIP':'10.0.0.1','clusterIPs':[" V4 "]}"},
+        };
+
+        TRY(settings);
+}
+
+/* A write of one part copies the other part from the store, and gets the defaults, too. */
+static void test_a_part_that_is_no_object_stays(void **state) {
+        static const struct {
+                const char *old, *object, *part;
+        } cases[] = {{"{'spec':'x'}", "{'spec':'x','status':{}}", "spec"},
+                     {"{'spec':5}", "{'spec':5,'status':{}}", "spec"},
+                     {"{'spec':[{}]}", "{'spec':[{}],'status':{}}", "spec"},
+                     {"{'spec':{'type':'LoadBalancer'},'status':'x'}",
+                      "{'spec':{'type':'ClusterIP'},'status':'x'}", "status"}};
+
+        for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+                struct hf__json *old = parse_quoted_json(cases[i].old),
+                                *object = parse_quoted_json(cases[i].object);
+                assert_int_equal(hfd_service_prepare(object, old), 0);
+                assert_true(hf__json_equal(hf__json_get(object, cases[i].part),
+                                           hf__json_get(old, cases[i].part)));
+                hf__json_free(object);
+                hf__json_free(old);
+        }
+}
+
 static void test_what_only_the_old_type_needed_is_dropped(void **state) {
         static const struct setting settings[] = {
                 {"{" LOCAL ",'healthCheckNodePort':30009}",
@@ -559,6 +629,9 @@ static void test_what_only_the_old_type_needed_is_dropped(void **state) {
                  "{'healthCheckNodePort':30008}"},
                 {"{" HAS "}",
                  "{'type':'ExternalName','clusterIP':'10.0.0.1','clusterIPs':[" V4 "]}",
+                 "{'clusterIP':null,'clusterIPs':null}"},
+                /* The client does not know clusterIPs. */
+                {"{'type':'ClusterIP'," BOTH "}", "{'type':'ExternalName','clusterIP':'10.0.0.1'}",
                  "{'clusterIP':null,'clusterIPs':null}"},
                 {"{" HAS "}",
                  "{'type':'ExternalName','clusterIP':'10.0.0.1','clusterIPs':['10.0.0.2']}",
@@ -589,6 +662,8 @@ int main(void) {
                 cmocka_unit_test(test_policies_of_traffic_are_known),
                 cmocka_unit_test(test_families_follow_from_addresses_and_the_policy),
                 cmocka_unit_test(test_what_is_left_out_is_kept),
+                cmocka_unit_test(test_a_value_of_another_type_is_not_kept),
+                cmocka_unit_test(test_a_part_that_is_no_object_stays),
                 cmocka_unit_test(test_what_only_the_old_type_needed_is_dropped),
         };
 

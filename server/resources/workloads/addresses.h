@@ -35,7 +35,8 @@ bool hfd_cidr_validate_canonical(const char *text, const char *field, struct hfd
 bool hfd_address_parse(const char *text, struct in6_addr *ret_address);
 /* An address alone, in the canonical form (pod_validation.h has hfd_address_validate). */
 void hfd_address_validate_canonical(const char *text, const char *field, struct hfd_causes *causes);
-/* Whether it is an IPv6 address. As in Go, one that has an IPv4 address within is none. */
+/* Whether it is an IPv6 address. As in Go, one that stands for an IPv4 address (::ffff:10.0.0.1) is
+ * none. */
 bool hfd_address_is_ipv6(const char *text);
 /* Refuses an address that no endpoint can have: traffic to it would stay on the node or on its
  * link. The text may also have a form that another rule refuses, because programs understand it

@@ -229,8 +229,9 @@ const struct hf__json *hfd_service_annotation(const struct hf__json *service, co
 /* The class of the load balancer. spec, old: those of the Service; old NULL = a create. */
 void hfd_balancer_class_validate(const struct hf__json *spec, const struct hf__json *old,
                                  struct hfd_causes *causes);
-/* healthCheckNodePort, and whether an update may change it. */
-void hfd_balancer_health_port_validate(const struct hf__json *spec, struct hfd_causes *causes);
+/* healthCheckNodePort, and whether an update may change it. spec, old: the same. */
+void hfd_balancer_health_port_validate(const struct hf__json *spec, const struct hf__json *old,
+                                       struct hfd_causes *causes);
 void hfd_balancer_health_port_validate_update(const struct hf__json *spec,
                                               const struct hf__json *old,
                                               struct hfd_causes *causes);

@@ -273,7 +273,8 @@ int hfd_service_prepare(struct hf__json *object, const struct hf__json *old) {
                         r = hfd_presets_set(m, &mode, 1);
         /* A Service that is no LoadBalancer any more has no addresses of one. */
         if (r == 0 && hf__json_has_text(old, "spec.type", "LoadBalancer") &&
-            !hf__json_has_text(object, "spec.type", "LoadBalancer"))
+            !hf__json_has_text(object, "spec.type", "LoadBalancer") &&
+            hf__json_is_object(hf__json_get(object, "status")))
                 r = hf__json_set(object, "status.loadBalancer", hf__json_object());
         return r == 0 ? hfd_service_set_fields(hf__json_get(object, "spec"),
                                                hf__json_get(old, "spec"))

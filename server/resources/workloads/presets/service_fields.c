@@ -145,18 +145,22 @@ static void drop_internal_policy(struct hf__json *spec) {
 
 /* ---- addresses ---- */
 
-/* Copies a member from the old spec if the new one does not have it. 0 or -ENOMEM. */
-static int keep_field(struct hf__json *spec, const struct hf__json *old, const char *key) {
+/* Copies a member from the old spec if the new one does not have it, and if it has the right type:
+ * another program may have stored any. 0 or -ENOMEM. */
+static int keep_field(struct hf__json *spec, const struct hf__json *old, const char *key,
+                      bool (*has_type)(const struct hf__json *value)) {
         const struct hf__json *had = hf__json_get(old, key);
 
-        return had && !hf__json_get(spec, key) ? hf__json_put(spec, key, hf__json_dup(had)) : 0;
+        return has_type(had) && !hf__json_get(spec, key)
+                       ? hf__json_put(spec, key, hf__json_dup(had))
+                       : 0;
 }
 
 /* A client that sends a Service again without its addresses keeps them. Empty ones count as left
  * out. 0 or -ENOMEM. */
 static int keep_addresses(struct hf__json *spec, const struct hf__json *old) {
-        static const char *const kept[] = {"clusterIP", "clusterIPs", "ipFamilies",
-                                           "ipFamilyPolicy"};
+        static const char *const texts[] = {"clusterIP", "ipFamilyPolicy"},
+                                 *const lists[] = {"clusterIPs", "ipFamilies"};
         int r = 0;
 
         if (!*hfd_text_of(spec, "clusterIP") && *hfd_text_of(old, "clusterIP"))
@@ -164,23 +168,30 @@ static int keep_addresses(struct hf__json *spec, const struct hf__json *old) {
         if (!hf__json_first(hf__json_get(spec, "clusterIPs")) &&
             hf__json_first(hf__json_get(old, "clusterIPs")))
                 hf__json_drop(spec, "clusterIPs");
-        for (size_t i = 0; i < sizeof kept / sizeof kept[0] && r == 0; i++)
-                r = keep_field(spec, old, kept[i]);
+        for (size_t i = 0; i < sizeof texts / sizeof texts[0] && r == 0; i++)
+                r = keep_field(spec, old, texts[i], hf__json_is_string);
+        for (size_t i = 0; i < sizeof lists / sizeof lists[0] && r == 0; i++)
+                r = keep_field(spec, old, lists[i], hf__json_is_array);
         return r;
 }
 
 /*
  * Makes clusterIPs agree with clusterIP, because old clients know only clusterIP: a list that is
- * absent, or that the client has left as it was although it has changed clusterIP, is made anew. A
- * list that the client has changed is left alone. old NULL: a create. 0 or -ENOMEM.
+ * absent is the old one. If the client has changed clusterIP, a list that is absent, or that it has
+ * left as it was, is made anew. A list that the client has changed is left alone. old NULL: a
+ * create. 0 or -ENOMEM.
  */
 static int set_list(struct hf__json *spec, const struct hf__json *old) {
+        const struct hf__json *had = hf__json_get(old, "clusterIPs");
         const char *ip = hfd_text_of(spec, "clusterIP");
+        bool same = is_same(spec, old, "clusterIP");
 
-        if (old && !is_same(spec, old, "clusterIP") && is_same(spec, old, "clusterIPs"))
+        if (old && !same && is_same(spec, old, "clusterIPs"))
                 hf__json_drop(spec, "clusterIPs");
         if (!*ip || hf__json_first(hf__json_get(spec, "clusterIPs")))
                 return 0;
+        if (same && hf__json_is_array(had) && hf__json_first(had))
+                return hf__json_put(spec, "clusterIPs", hf__json_dup(had));
         struct hf__json *list = hf__json_array();
         int r = hf__json_put(spec, "clusterIPs", list);
         return r == 0 ? hf__json_append_string(list, ip) : r;
@@ -203,13 +214,14 @@ static void cut_same(struct hf__json *spec, const struct hf__json *old, const ch
 
 static const char *family_of(const char *ip) { return hfd_address_is_ipv6(ip) ? "IPv6" : "IPv4"; }
 
-/* Adds the family of the second address. One that is no other family is refused later. 0 or
- * -ENOMEM. */
-static int add_second_family(struct hf__json *families, const struct hf__json *ips) {
+/* Adds the family of the second address. One that is no other family is refused later, and so is
+ * an update that takes the second family away. had: the old families. 0 or -ENOMEM. */
+static int add_second_family(struct hf__json *families, const struct hf__json *had,
+                             const struct hf__json *ips) {
         const struct hf__json *first = hf__json_first(families),
                               *second = hf__json_next(hf__json_first(ips));
 
-        if (!second || hf__json_next(first))
+        if (!second || hf__json_next(first) || hf__json_count(had) > 1)
                 return 0;
         const char *family = family_of(hf__json_text_or_empty(second));
         return strcmp(hf__json_text_or_empty(first), family) == 0
@@ -233,8 +245,8 @@ static int add_other_family(struct hf__json *families, const struct hf__json *ha
 /* Without an allocator, the families follow from the addresses; IPv4 if there is none. old NULL: a
  * create. 0 or -ENOMEM. */
 static int set_families(struct hf__json *spec, const struct hf__json *old) {
-        const char *ip = hfd_text_of(spec, "clusterIP");
-        bool any = strcmp(ip, "None") == 0 && !hf__json_first(hf__json_get(spec, "selector"));
+        bool any = hf__json_has_text(spec, "clusterIP", "None") &&
+                   !hf__json_first(hf__json_get(spec, "selector"));
         const struct hfd_preset policy = {"", "ipFamilyPolicy",
                                           any ? "\"RequireDualStack\"" : "\"SingleStack\"", NULL};
         int r = hfd_presets_set(spec, &policy, 1);
@@ -246,16 +258,19 @@ static int set_families(struct hf__json *spec, const struct hf__json *old) {
         }
         struct hf__json *families = hf__json_get(spec, "ipFamilies");
         if (r == 0 && !hf__json_first(families)) {
+                const struct hf__json *ip = hf__json_first(hf__json_get(spec, "clusterIPs"));
                 families = hf__json_array();
                 r = hf__json_put(spec, "ipFamilies", families);
                 if (r == 0)
-                        r = hf__json_append_string(families, family_of(ip));
+                        r = hf__json_append_string(families, family_of(hf__json_text_or_empty(ip)));
         }
         /* Another program may have stored no list. */
         if (r != 0 || is_single(spec) || !hf__json_is_array(families))
                 return r;
-        return any ? add_other_family(families, hf__json_get(old, "ipFamilies"))
-                   : add_second_family(families, hf__json_get(spec, "clusterIPs"));
+        /* old may be spec itself, so its list may be the one that was made above. */
+        const struct hf__json *had = hf__json_get(old, "ipFamilies");
+        return any ? add_other_family(families, had)
+                   : add_second_family(families, had, hf__json_get(spec, "clusterIPs"));
 }
 
 /* ---- affinity ---- */
@@ -335,8 +350,11 @@ static int keep_health_port(struct hf__json *spec, const struct hf__json *old) {
 
 int hfd_service_set_fields(struct hf__json *spec, const struct hf__json *old) {
         bool external = is_type(spec, "ExternalName");
-        int r = set_affinity(spec);
 
+        /* Another program has stored it so; a write of the status does not change it. */
+        if (!hf__json_is_object(spec))
+                return 0;
+        int r = set_affinity(spec);
         if (r == 0 && old && !external && !is_type(old, "ExternalName"))
                 r = keep_addresses(spec, old);
         if (r == 0 && old && keeps_node_ports(spec) && keeps_node_ports(old))

@@ -279,8 +279,10 @@ static void validate_external_ips(const struct hf__json *spec, const struct hf__
 
 /* ---- traffic ---- */
 
-/* The policies for traffic from outside need a Service that can be reached from outside. */
-static void validate_external_traffic(const struct hf__json *spec, struct hfd_causes *causes) {
+/* The policies for traffic from outside need a Service that can be reached from outside. old: the
+ * old spec. */
+static void validate_external_traffic(const struct hf__json *spec, const struct hf__json *old,
+                                      struct hfd_causes *causes) {
         static const char *const policies[] = {"Cluster", "Local", NULL};
         bool outside =
                 is_type(spec, "NodePort") || is_type(spec, "LoadBalancer") ||
@@ -292,15 +294,16 @@ static void validate_external_traffic(const struct hf__json *spec, struct hfd_ca
                                        "may only be set for externally-accessible services");
         else if (*external)
                 hfd_refuse_others(external, "spec.externalTrafficPolicy", policies, causes);
-        hfd_balancer_health_port_validate(spec, causes);
+        hfd_balancer_health_port_validate(spec, old, causes);
 }
 
-static void validate_traffic(const struct hf__json *spec, struct hfd_causes *causes) {
+static void validate_traffic(const struct hf__json *spec, const struct hf__json *old,
+                             struct hfd_causes *causes) {
         static const char *const policies[] = {"Cluster", "Local", NULL},
                                  *const distributions[] = {"PreferClose", "PreferSameZone",
                                                            "PreferSameNode", NULL};
 
-        validate_external_traffic(spec, causes);
+        validate_external_traffic(spec, old, causes);
         if (hf__json_get(spec, "internalTrafficPolicy"))
                 hfd_refuse_others(hfd_text_of(spec, "internalTrafficPolicy"),
                                   "spec.internalTrafficPolicy", policies, causes);
@@ -361,7 +364,7 @@ static void validate_spec(const struct hf__json *object, const struct hf__json *
                                     "may only be used when `type` is 'LoadBalancer'");
         if (!old)
                 hfd_balancer_class_validate(spec, NULL, causes);
-        validate_traffic(spec, causes);
+        validate_traffic(spec, was, causes);
 }
 
 void hfd_service_validate(const struct hf__json *object, const struct hf__json *old,

@@ -5,8 +5,8 @@
  *
  * Invariants: the texts of the causes and their order are those of kube-apiserver, because clients
  * show them and tests compare them. A range that the old Service had is accepted, because it may
- * have been stored before these rules existed. The port of a health check is not required: nothing
- * here allocates one.
+ * have been stored before these rules existed; so are its class and the port of its health check,
+ * because an update cannot change them. This port is not required: nothing here allocates one.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -144,19 +144,19 @@ void hfd_balancer_class_validate(const struct hf__json *spec, const struct hf__j
         const struct hf__json *class = hf__json_get(spec, "loadBalancerClass"),
                               *had = hf__json_get(old, "loadBalancerClass");
         const char *name = hf__json_text_or_empty(class);
+        bool was_balanced = is_balanced(old), same = hf__json_equal(class, had);
 
         if (class && !is_balanced(spec)) {
                 hfd_cause_forbidden(causes, field, other_type);
                 return;
         }
-        if (old && is_balanced(spec) && is_balanced(old) &&
-            (!class != !had || strcmp(name, hf__json_text_or_empty(had)) != 0)) {
+        if (is_balanced(spec) && was_balanced && !same) {
                 if (class)
                         hfd_cause_invalid_text(causes, field, name, "may not change once set");
                 else
                         hfd_cause_invalid(causes, field, "null", "may not change once set");
         }
-        if (class)
+        if (class && !(was_balanced && same))
                 hfd_qualified_name_validate(name, field, causes);
 }
 
@@ -174,7 +174,8 @@ static int64_t health_port_of(const struct hf__json *spec) {
         return number;
 }
 
-void hfd_balancer_health_port_validate(const struct hf__json *spec, struct hfd_causes *causes) {
+void hfd_balancer_health_port_validate(const struct hf__json *spec, const struct hf__json *old,
+                                       struct hfd_causes *causes) {
         static const char field[] = "spec.healthCheckNodePort";
         int64_t number = health_port_of(spec);
         char shown[24];
@@ -182,9 +183,10 @@ void hfd_balancer_health_port_validate(const struct hf__json *spec, struct hfd_c
         if (number == 0)
                 return;
         (void)snprintf(shown, sizeof shown, "%" PRId64, number);
-        if (is_checked(spec))
+        bool kept = is_checked(old) && health_port_of(old) == number;
+        if (is_checked(spec) && !kept)
                 hfd_port_validate(hf__json_get(spec, "healthCheckNodePort"), field, causes);
-        else
+        else if (!is_checked(spec))
                 hfd_cause_invalid(causes, field, shown,
                                   "may only be set when `type` is 'LoadBalancer' and "
                                   "`externalTrafficPolicy` is 'Local'");

@@ -42,7 +42,12 @@ bool hfd_address_parse(const char *text, struct in6_addr *ret_address) {
         return true;
 }
 
-bool hfd_address_is_ipv6(const char *text) { return hfd_is_ipv6(text) && !hfd_is_ipv4(text); }
+/* Not every address with an IPv4 address at its end is an IPv4 address: 64:ff9b::192.0.2.1. */
+bool hfd_address_is_ipv6(const char *text) {
+        struct in6_addr address;
+
+        return hfd_address_parse(text, &address) && !IN6_IS_ADDR_V4MAPPED(&address);
+}
 
 bool hfd_cidr_parse(const char *text, struct hfd_cidr *ret_cidr) {
         char address[INET6_ADDRSTRLEN];

@@ -5,14 +5,14 @@
  *
  * Invariants: the texts of the causes and their order are those of kube-apiserver, because clients
  * show them and tests compare them. An address that the old Service had is accepted, because it may
- * have been stored before these rules existed. No address is required: nothing here allocates one.
+ * have been stored before these rules existed; so are its families, because an update cannot change
+ * them. No address is required: nothing here allocates one.
  */
 #include <stdio.h>
 #include <string.h>
 
 #include "base/json.h"
 #include "base/json_index.h"
-#include "server/resources/custom/schema/formats/formats.h"
 #include "server/resources/strategies/pod/rules/pod_validation.h"
 #include "server/resources/workloads/addresses.h"
 #include "server/resources/workloads/workloads.h"
@@ -20,12 +20,19 @@
 static const char ips_field[] = "spec.clusterIPs", families_field[] = "spec.ipFamilies",
                   policy_field[] = "spec.ipFamilyPolicy";
 
+/* NULL: it has none. In an old spec another program may have stored a value of any type. */
+static const struct hf__json *list_of(const struct hf__json *spec, const char *member) {
+        const struct hf__json *list = hf__json_get(spec, member);
+
+        return hf__json_is_array(list) ? list : NULL;
+}
+
 static const struct hf__json *ips_of(const struct hf__json *spec) {
-        return hf__json_get(spec, "clusterIPs");
+        return list_of(spec, "clusterIPs");
 }
 
 static const struct hf__json *families_of(const struct hf__json *spec) {
-        return hf__json_get(spec, "ipFamilies");
+        return list_of(spec, "ipFamilies");
 }
 
 static bool is_external_name(const struct hf__json *spec) {
@@ -34,6 +41,12 @@ static bool is_external_name(const struct hf__json *spec) {
 
 static bool has_policy(const struct hf__json *spec, const char *policy) {
         return hf__json_has_text(spec, "ipFamilyPolicy", policy);
+}
+
+static bool is_same(const struct hf__json *spec, const struct hf__json *old, const char *member,
+                    struct hfd_causes *causes) {
+        return hfd_causes_equal_member(causes, hfd_schema_of_member(&hfd_service_schema, "spec"),
+                                       spec, old, member);
 }
 
 bool hfd_service_is_headless(const struct hf__json *spec) {
@@ -137,10 +150,11 @@ static bool validate_ips(const struct hf__json *list, const struct hf__json *old
 /* Whether there is an address of each family. An old text that is no address counts as either. */
 static bool are_of_both_families(const struct hf__json *list) {
         bool has_ipv4 = false, has_ipv6 = false;
+        struct in6_addr address;
 
         for (const struct hf__json *m = hf__json_first(list); m; m = hf__json_next(m)) {
                 const char *ip = hf__json_text_or_empty(m);
-                has_ipv6 |= !hfd_is_ipv4(ip);
+                has_ipv6 |= hfd_address_is_ipv6(ip) || !hfd_address_parse(ip, &address);
                 has_ipv4 |= !hfd_address_is_ipv6(ip);
         }
         return has_ipv4 && has_ipv6;
@@ -167,26 +181,23 @@ static void validate_families_of_ips(const struct hf__json *spec, struct hfd_cau
 static void validate_lists(const struct hf__json *spec, const struct hf__json *old,
                            struct hfd_causes *causes) {
         const struct hf__json *list = ips_of(spec), *first = hf__json_first(list);
+        bool families_kept = old && is_same(spec, old, "ipFamilies", causes);
 
         validate_agreement(spec, causes);
-        validate_families(spec, causes);
+        if (!families_kept)
+                validate_families(spec, causes);
         validate_family_policy(spec, causes);
         if (!validate_ips(list, ips_of(old), causes))
                 return;
         if (first && hf__json_next(first) && !are_of_both_families(list))
                 refuse_list(list, ips_field, "may specify no more than one IP for each IP family",
                             causes);
-        if (!hfd_service_is_headless(spec))
+        if (!hfd_service_is_headless(spec) &&
+            !(families_kept && is_same(spec, old, "clusterIPs", causes)))
                 validate_families_of_ips(spec, causes);
 }
 
 /* ---- the policy ---- */
-
-static bool is_same(const struct hf__json *spec, const struct hf__json *old, const char *member,
-                    struct hfd_causes *causes) {
-        return hfd_causes_equal_member(causes, hfd_schema_of_member(&hfd_service_schema, "spec"),
-                                       spec, old, member);
-}
 
 /* Whether the new list is shorter. An empty one is not: the client has left it out. */
 static bool is_reduced(const struct hf__json *list, const struct hf__json *old) {
