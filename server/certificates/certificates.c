@@ -32,10 +32,11 @@ struct certificates {
         char *cert, *key, *client_ca;
 };
 
+/* The file of a certificate may contain its key, too. */
 static void free_set(struct certificates *set) {
-        free(set->cert);
+        hfd_secret_free(set->cert);
         hfd_secret_free(set->key);
-        free(set->client_ca);
+        hfd_secret_free(set->client_ca);
         hfd_pki_done(&set->pki);
 }
 

@@ -2,10 +2,11 @@
 /*
  * The CA that is published in every namespace, and the CA that signs for clients.
  *
- * Invariants. The key of the CA is read for each signature and overwritten afterwards, so that it
- * is in memory only while it is used, unless the CA has no directory. A certificate is issued only
- * by the CA that this server trusts for its clients: nobody would accept a certificate of another
- * one.
+ * Invariants. Only certificates are published, and never the text of a file as it is: the file of a
+ * certificate may contain its key. The key of the CA is read for each signature and overwritten
+ * afterwards, so that it is in memory only while it is used, unless the CA has no directory. A
+ * certificate is issued only by the CA that this server trusts for its clients: nobody would accept
+ * a certificate of another one.
  */
 #include "server/certificates/cluster_ca.h"
 
@@ -15,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "base/thread.h"
 #include "server/auth/pki/pki.h"
 #include "server/auth/pki/pki_cert.h"
@@ -68,16 +70,26 @@ static bool is_from(const char *ca_pem, const char *cert_pem) {
 /* Returns the certificates by which clients can verify `serving`: the CA of this server or that of
  * its clients, whichever has issued it. A certificate that was given by flags may come from a CA
  * that this server does not know. Then the result is the rest of its chain or, without one, the
- * certificate itself. Borrowed. */
-static const char *find_root(const struct hfd_pki *own, const char *serving,
+ * certificate itself. chain: the certificates in the text `serving`. Borrowed. */
+static const char *find_root(const struct hfd_pki *own, const char *serving, const char *chain,
                              const char *client_ca) {
-        const char *rest = rest_of_chain(serving);
+        const char *rest = rest_of_chain(chain);
 
         if (strcmp(serving, own->server_cert_pem) == 0 || is_from(own->ca_pem, serving))
                 return own->ca_pem;
         if (is_from(client_ca, serving) || (rest && is_from(client_ca, rest)))
                 return client_ca;
-        return rest ? rest : serving;
+        return rest ? rest : chain;
+}
+
+/* Copies the certificates of find_root. 0 or -ENOMEM. */
+static int copy_root(const struct hfd_pki *own, const char *serving, const char *client_ca,
+                     char **ret_root) {
+        HF__CLEANUP(hf__free_cleanup) char *chain = NULL;
+        int r = hfd_pki_certificates(serving, &chain);
+
+        return r == 0 ? hfd_pki_certificates(find_root(own, serving, chain, client_ca), ret_root)
+                      : r;
 }
 
 /* key NULL: the key is in a file, or nothing is published yet. Then *ret_ca is empty. 0 or
@@ -96,10 +108,11 @@ static int copy_own(const char *cert, const char *key, struct hfd_pki_ca *ret_ca
 int hfd_cluster_ca_publish(struct hfd_cluster_ca *ca, const struct hfd_pki *own,
                            const char *serving, const char *client_ca) {
         assert(own->ca_pem && own->server_cert_pem);
-        char *root = strdup(find_root(own, serving, client_ca));
+        char *root = NULL;
         struct hfd_pki_ca new_own;
 
-        if (!root || copy_own(own->ca_pem, own->ca_key_pem, &new_own) != 0) {
+        if (copy_root(own, serving, client_ca, &root) != 0 ||
+            copy_own(own->ca_pem, own->ca_key_pem, &new_own) != 0) {
                 free(root);
                 return -ENOMEM;
         }

@@ -22,7 +22,8 @@ struct hfd_cluster_ca *hfd_cluster_ca_free(struct hfd_cluster_ca *ca);
  * Publishes the CA by which clients recognise this server. own: the CA and the certificates in
  * --cert-dir, or those in memory if there is no such directory. serving: the certificate that this
  * server sends to clients, and its chain; client_ca: the CA of the clients' certificates; both PEM.
- * Copies what it keeps. 0, or -ENOMEM: the previous CA stays published. Thread: any.
+ * Each text has a certificate; only certificates are published, also if the text has a key. Copies
+ * what it keeps. 0, or -ENOMEM: the previous CA stays published. Thread: any.
  */
 int hfd_cluster_ca_publish(struct hfd_cluster_ca *ca, const struct hfd_pki *own,
                            const char *serving, const char *client_ca);

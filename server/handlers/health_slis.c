@@ -14,8 +14,8 @@
 #include <holdfast/metrics.h>
 
 #include "base/strbuf.h"
+#include "server/handlers/metrics_handler.h"
 #include "server/handlers/process_metrics.h"
-#include "server/handlers/read_endpoint.h"
 
 #define RESULT_NAME "kubernetes_healthcheck"
 #define RESULT_HELP "This metric records the result of a single healthcheck."
@@ -82,17 +82,9 @@ void hfd_health_slis_observe(struct hfd_health_slis *slis, const char *check, co
         hf__strbuf_done(&labels);
 }
 
-static void append_text(void *ctx, const char *text, size_t n) { hf__strbuf_add(ctx, text, n); }
-
 void hfd_health_slis_handle(void *ctx, struct hfd_http_request *request) {
         const struct hfd_health_slis *slis = ctx;
-        struct hf__strbuf body = {0};
 
         assert(slis);
-        if (hfd_read_endpoint_accepts(request, true)) {
-                hf_metrics_write(slis->metrics, append_text, &body);
-                hfd_read_endpoint_reply(request, "text/plain; version=0.0.4; charset=utf-8", &body);
-        }
-        hf__strbuf_done(&body);
-        hfd_http_request_unref(request);
+        hfd_metrics_serve(request, slis->metrics, NULL);
 }

@@ -53,18 +53,23 @@ struct hfd_metrics_handler *hfd_metrics_handler_free(struct hfd_metrics_handler 
 
 static void append_text(void *ctx, const char *text, size_t n) { hf__strbuf_add(ctx, text, n); }
 
-void hfd_metrics_handle(void *ctx, struct hfd_http_request *request) {
-        const struct hfd_metrics_handler *handler = ctx;
+void hfd_metrics_serve(struct hfd_http_request *request, struct hf_metrics *metrics,
+                       struct hfd_flow_levels *levels) {
         struct hf__strbuf body = {.max = BODY_MAX};
 
-        assert(handler);
         if (hfd_read_endpoint_accepts(request, true)) {
-                if (handler->metrics)
-                        hf_metrics_write(handler->metrics, append_text, &body);
-                if (handler->levels)
-                        hfd_flow_metrics_write(handler->levels, &body);
+                hf_metrics_write(metrics, append_text, &body);
+                if (levels)
+                        hfd_flow_metrics_write(levels, &body);
                 hfd_read_endpoint_reply(request, "text/plain; version=0.0.4; charset=utf-8", &body);
         }
         hf__strbuf_done(&body);
         hfd_http_request_unref(request);
+}
+
+void hfd_metrics_handle(void *ctx, struct hfd_http_request *request) {
+        const struct hfd_metrics_handler *handler = ctx;
+
+        assert(handler);
+        hfd_metrics_serve(request, handler->metrics, handler->levels);
 }

@@ -2,14 +2,13 @@
 /*
  * Creates the store that the command line names.
  *
- * Invariant: the private key is overwritten before its memory is freed: once the store has its own
- * copy, or could not be created.
+ * Invariant: the texts of the files are overwritten before their memory is freed: once the store
+ * has its own copies, or could not be created. The file of the certificate may contain the key,
+ * too.
  */
 #include "server/store/configured_store.h"
 
-#include <stdlib.h>
-#include <string.h>
-
+#include "server/auth/files.h"
 #include "server/process/flag_files.h"
 #include "server/storage/etcd/store.h"
 #include "server/storage/memory/store.h"
@@ -39,10 +38,8 @@ int hfd_configured_etcd_new(const struct hf_host *host, const struct hfd_config 
                                                .key_pem = pem[KEY]};
                 r = hfd_etcd_store_new(host, &etcd, ret_store, reterr_status);
         }
-        if (pem[KEY])
-                explicit_bzero(pem[KEY], strlen(pem[KEY]));
         for (int i = 0; i < N_FILES; i++)
-                free(pem[i]);
+                hfd_secret_free(pem[i]);
         return r;
 }
 

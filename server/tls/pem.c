@@ -74,6 +74,22 @@ EVP_PKEY *hfd_pem_read_key(const char *pem) {
         return key;
 }
 
+bool hfd_pem_write_certs(const char *pem, BIO *out) {
+        BIO *bio = open_text(pem);
+        X509 *cert;
+        size_t n = 0;
+        bool ok = true;
+
+        while (ok && (cert = read_next_cert(bio)) != NULL) {
+                ok = PEM_write_bio_X509(out, cert) == 1;
+                X509_free(cert);
+                n++;
+        }
+        ok = ok && n > 0 && ERR_GET_REASON(ERR_peek_last_error()) != ERR_R_MALLOC_FAILURE;
+        BIO_free(bio);
+        return finish_pem(ok);
+}
+
 bool hfd_pem_use_chain(SSL_CTX *ctx, const char *pem) {
         BIO *bio = open_text(pem);
         X509 *cert = read_next_cert(bio);

@@ -20,6 +20,11 @@
 X509 *hfd_pem_read_cert(const char *pem);
 EVP_PKEY *hfd_pem_read_key(const char *pem);
 
+/* Writes the certificates of the text to out, and nothing else of it: the text may have a key, too.
+ * What is malformed and what follows it is left out. False: there is no certificate before that, or
+ * memory has run out. */
+bool hfd_pem_write_certs(const char *pem, BIO *out);
+
 /* Uses the first certificate as that of ctx, and the others as the chain that is sent with it.
  * False also if one after the first is malformed. */
 bool hfd_pem_use_chain(SSL_CTX *ctx, const char *pem);

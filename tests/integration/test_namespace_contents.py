@@ -105,8 +105,11 @@ def test_every_namespace_has_an_account_and_the_ca(cluster):
                                   "-subj", subject], **run).stdout
         subprocess.run(["openssl", "x509", "-req", "-CA", made / "ca.crt", "-CAkey", made / "ca.key", "-CAcreateserial", "-days", "30",
                         "-extfile", made / "ext", "-out", made / f"{name}.crt"], input=request, **run)
-    c = cluster.instance("c", f"--tls-cert-file={made / 'tls.crt'}", f"--tls-private-key-file={made / 'tls.key'}",
-                         f"--client-ca-file={made / 'ca.crt'}")
+    # A file of certificates may have a key, too, which is not published.
+    for name in ("tls", "ca"):
+        (made / f"{name}.pem").write_text("a note\n" + (made / f"{name}.crt").read_text() + (made / f"{name}.key").read_text())
+    c = cluster.instance("c", f"--tls-cert-file={made / 'tls.pem'}", f"--tls-private-key-file={made / 'tls.pem'}",
+                         f"--client-ca-file={made / 'ca.pem'}")
     context = ssl.create_default_context(cafile=str(made / "ca.crt"))
     context.load_cert_chain(made / "client.crt", made / "client.key")
 

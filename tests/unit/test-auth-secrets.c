@@ -29,8 +29,12 @@
 #include "server/auth/files.h"
 #include "server/auth/pki/admin_kubeconfig.h"
 #include "server/auth/pki/pki.h"
+#include "server/auth/pki/pki_cert.h"
 #include "server/auth/tokens.h"
 #include "server/auth/write_file.h"
+#include "server/certificates/certificates.h"
+#include "server/server.h"
+#include "server/store/configured_store.h"
 
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
@@ -254,6 +258,52 @@ static void test_no_copy_of_a_key_in_the_settings_of_a_client_remains(void **sta
         }
 }
 
+static void write_pem(char path[128], const char *name, const char *before, const char *pem) {
+        char text[4096];
+
+        (void)snprintf(path, 128, "%s", in_dir(name));
+        (void)snprintf(text, sizeof text, "%s%s", before, pem);
+        assert_int_equal(hfd_write_file(path, text, 0600, NULL), 0);
+}
+
+/* The line before each certificate stands for a key. OpenSSL skips it. */
+static void test_no_copy_of_what_is_beside_a_certificate_of_etcds_client_remains(void **state) {
+        static const char *const endpoints[] = {"ftp://127.0.0.1:1", NULL};
+        const struct hf_host host = {.size = sizeof host};
+        char ca_file[128], cert_file[128], key_file[128];
+        char *key = NULL, *cert = NULL;
+        struct hf_status status = {0};
+        struct hfd_store *store = NULL;
+
+        assert_int_equal(hfd_pki_key_make(&key), 0);
+        assert_int_equal(hfd_pki_ca_make(key, &cert), 0);
+        write_pem(ca_file, "ca", "secret-key\n", cert);
+        write_pem(cert_file, "cert", "secret-key\n", cert);
+        write_pem(key_file, "key", "", key);
+        const struct hfd_config config = {.etcd_ca_file = ca_file,
+                                          .etcd_cert_file = cert_file,
+                                          .etcd_key_file = key_file};
+        look_for("secret-key", 10);
+        assert_int_equal(hfd_configured_etcd_new(&host, &config, endpoints, &store, &status),
+                         HF_E_INVALID);
+        expect_no_leaks();
+        if (!strstr(status.message, "http://"))
+                fail_msg("%s", status.message); /* the files were good */
+        free(key);
+        free(cert);
+}
+
+static void test_no_copy_of_what_is_beside_a_certificate_of_the_server_remains(void **state) {
+        static struct hfd_server server;
+
+        server.server_cert_pem = strdup("certificate, secret-key");
+        server.client_ca_pem = strdup("certificate, secret-key");
+        assert_true(server.server_cert_pem && server.client_ca_pem);
+        look_for("secret-key", 10);
+        hfd_certificates_done(&server);
+        expect_no_leaks();
+}
+
 static void test_no_copy_of_a_secret_text_that_has_grown_remains(void **state) {
         struct hf__strbuf text = {.secret = true};
         look_for("secret-text", 11);
@@ -297,6 +347,11 @@ int main(void) {
                                                 remove_dir),
                 cmocka_unit_test(test_no_copy_of_a_secret_in_a_kubeconfig_remains),
                 cmocka_unit_test(test_no_copy_of_a_key_in_the_settings_of_a_client_remains),
+                cmocka_unit_test_setup_teardown(
+                        test_no_copy_of_what_is_beside_a_certificate_of_etcds_client_remains,
+                        make_dir, remove_dir),
+                cmocka_unit_test(
+                        test_no_copy_of_what_is_beside_a_certificate_of_the_server_remains),
                 cmocka_unit_test(test_no_copy_of_a_secret_text_that_has_grown_remains),
                 cmocka_unit_test(test_the_header_of_a_request),
         };

@@ -4,7 +4,8 @@
  * Creates and checks certificates. Input and output are PEM texts; output is malloc'ed and owned by
  * the caller, who overwrites keys before freeing them. Apart from random numbers and the current
  * time, results depend on the arguments only. Private to server/auth, except for the expiry, the
- * fingerprint and the description, which server/certificates and server/pki use too.
+ * fingerprint, the description and hfd_pki_certificates, which server/certificates and server/pki
+ * use too.
  *
  * Threads: any, no lock.
  */
@@ -74,6 +75,10 @@ struct hfd_pki_description {
  * not a certificate. */
 int hfd_pki_describe(const char *ca_pem, const char *cert_pem,
                      struct hfd_pki_description *ret_description);
+
+/* Copies the certificates of a PEM text and nothing else, because whoever gives a certificate may
+ * have its key in the same file. The text must have a certificate. 0 or -ENOMEM. */
+int hfd_pki_certificates(const char *pem, char **ret_pem);
 
 enum hfd_pki_verdict {
         HFD_PKI_USABLE,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Makes texts of certificates, for people and for comparison.
+ * Makes texts of certificates: for people, for comparison, and for clients.
  *
  * Invariants:
  *
@@ -18,6 +18,7 @@
 #include <openssl/evp.h>
 #include <openssl/x509v3.h>
 
+#include "server/auth/pki/pki_x509.h"
 #include "server/tls/pem.h"
 
 /* Appends n bytes in hexadecimal, as many as fit. */
@@ -120,6 +121,15 @@ int hfd_pki_describe(const char *ca_pem, const char *cert_pem,
         }
         X509_free(ca);
         X509_free(cert);
+        ERR_clear_error();
+        return r;
+}
+
+int hfd_pki_certificates(const char *pem, char **ret_pem) {
+        BIO *bio = BIO_new(BIO_s_mem());
+        int r = bio && hfd_pem_write_certs(pem, bio) ? hfd_pki_x509_text(bio, ret_pem) : -ENOMEM;
+
+        BIO_free(bio);
         ERR_clear_error();
         return r;
 }
