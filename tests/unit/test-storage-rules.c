@@ -35,6 +35,10 @@
 #define ZONE(key, values) "{'key':'" key "','values':[" values "]}"
 #define OF_TERM(i)        "allowedTopologies[" i "].matchLabelExpressions"
 #define REPEATED_TERM(i)  OF_TERM(i) ": Duplicate value: \"\"\n"
+#define NO_KEY(i, k)                                                                               \
+        OF_TERM(i)                                                                                 \
+        "[" k "].key: Invalid value: \"\": name part must be non-empty\n" OF_TERM(                 \
+                i) "[" k "].key: Invalid value: \"\": " NAME_PART
 
 static void test_topologies_are_refused(void **state) {
         static const struct rule_case cases[] = {
@@ -67,6 +71,13 @@ static void test_topologies_are_refused(void **state) {
                  TOPOLOGIES(TERM(ZONE("a", "'1'") "," ZONE("a", "'2'")) "," TERM(
                          ZONE("a", "'1'")) "," TERM(ZONE("a", "'2'"))),
                  NULL, OF_TERM("0") "[1].key: Duplicate value: \"a\"\n" REPEATED_TERM("2")},
+                /* An absent key is "". */
+                {hfd_storage_class_validate,
+                 TOPOLOGIES(TERM("{'values':['1']},{'values':['2']}") "," TERM(ZONE("", "'2'"))),
+                 NULL,
+                 NO_KEY("0", "0") NO_KEY("0", "1") OF_TERM("0") "[1].key: Duplicate value: "
+                                                                "\"\"\n" NO_KEY("1", "0")
+                                                                        REPEATED_TERM("1")},
                 /* Kubernetes compares each term with as many empty ones. */
                 {hfd_storage_class_validate, TOPOLOGIES("{}"), NULL, REPEATED_TERM("0")},
                 {hfd_storage_class_validate, TOPOLOGIES("{},{}"), NULL,
@@ -125,6 +136,10 @@ static void test_the_drivers_of_a_node_are_refused(void **state) {
                  "characters or less\n"},
                 {hfd_csi_node_validate, DRIVERS(DRIVER("d", "n") "," DRIVER("d", "n")), NULL,
                  "spec.drivers[1].name: Duplicate value: \"d\"\n"},
+                {hfd_csi_node_validate, DRIVERS("{'nodeID':'n'}," DRIVER("", "n")), NULL,
+                 "spec.drivers[0].name: Required value\n"
+                 "spec.drivers[1].name: Required value\n"
+                 "spec.drivers[1].name: Duplicate value: \"\"\n"},
                 {hfd_csi_node_validate,
                  DRIVERS("{'name':'d','nodeID':'n','topologyKeys':['a','a','-']}"), NULL,
                  "spec.drivers[0]: Duplicate value: \"a\"\n"
@@ -270,6 +285,24 @@ static void test_an_attachment_is_refused(void **state) {
         CHECK(cases);
 }
 
+static void test_an_audience_occurs_once(void **state) {
+        static const struct rule_case cases[] = {
+                {hfd_csi_driver_validate,
+                 "{'spec':{'tokenRequests':[{},{'audience':'a','expirationSeconds':600}]}}", NULL,
+                 NULL},
+                {hfd_csi_driver_validate,
+                 "{'spec':{'tokenRequests':[{},{},{'audience':'','expirationSeconds':1},"
+                 "{'audience':'a','expirationSeconds':1}]}}",
+                 NULL,
+                 "spec.tokenRequests[1].audience: Duplicate value: \"\"\n"
+                 "spec.tokenRequests[2].audience: Duplicate value: \"\"\n"
+                 "spec.tokenRequests[3].expirationSeconds: Invalid value: 1: may not specify a "
+                 "duration less than 10 minutes\n"},
+        };
+
+        CHECK(cases);
+}
+
 static void test_tokens_in_secrets_need_requests(void **state) {
         static const struct rule_case cases[] = {
                 {hfd_csi_driver_validate,
@@ -292,6 +325,7 @@ int main(void) {
                 cmocka_unit_test(test_what_a_csi_node_may_change),
                 cmocka_unit_test(test_a_capacity_is_refused),
                 cmocka_unit_test(test_an_attachment_is_refused),
+                cmocka_unit_test(test_an_audience_occurs_once),
                 cmocka_unit_test(test_tokens_in_secrets_need_requests),
         };
 

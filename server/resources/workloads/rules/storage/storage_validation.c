@@ -158,14 +158,15 @@ void hfd_volume_attributes_class_validate(const struct hf__json *object, const s
 
 /* ---- CSIDrivers ---- */
 
-/* Each audience occurs once. Two checks of the range, because each bound has a text of its own. */
+/* Each audience occurs once, also "", which an absent one is. Two checks of the range, because each
+ * bound has a text of its own. */
 static void validate_token_requests(const struct hf__json *requests, struct hfd_causes *causes) {
         static const char list[] = "spec.tokenRequests";
         char path[HFD_FIELD_PATH_MAX], member[HFD_FIELD_PATH_MAX];
         struct hf__json_index audiences;
         size_t i = 0;
 
-        if (hfd_causes_check(causes, hf__json_index_init(&audiences, requests, "audience")))
+        if (hfd_causes_check(causes, hf__json_index_init_texts(&audiences, requests, "audience")))
                 for (const struct hf__json *m = hf__json_first(requests); m;
                      m = hf__json_next(m), i++) {
                         const char *audience = hfd_text_of(m, "audience");
