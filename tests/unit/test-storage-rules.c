@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "base/strbuf.h"
 #include "server/resources/workloads/workloads.h"
 
 #include "rule_cases.h"
@@ -107,6 +108,42 @@ static void test_a_class_stays_as_it_is(void **state) {
         };
 
         CHECK(cases);
+}
+
+static void test_the_driver_of_a_class_is_refused(void **state) {
+        static const struct rule_case cases[] = {
+                {hfd_storage_class_validate,
+                 "{'provisioner':'A.example.com/B','volumeBindingMode':'Immediate'}", NULL, NULL},
+                {hfd_storage_class_validate, "{'provisioner':'A_','volumeBindingMode':'Immediate'}",
+                 NULL, "provisioner: Invalid value: \"a_\": " NAME_PART},
+                {hfd_volume_attributes_class_validate,
+                 "{'driverName':'/" X64 "','parameters':{'a':'b'}}", NULL,
+                 "driverName: Invalid value: \"/" X64 "\": prefix part must be non-empty\n"
+                 "driverName: Invalid value: \"/" X64 "\": name part must be no more than 63 "
+                 "bytes\n"},
+        };
+
+        CHECK(cases);
+}
+
+static void test_too_many_parameters_have_one_cause(void **state) {
+        struct hf__strbuf text = {0};
+
+        hf__strbuf_puts(&text, "{'provisioner':'p','volumeBindingMode':'Immediate','parameters':{"
+                               "'':'v'");
+        for (int i = 1; i < 513; i++)
+                hf__strbuf_printf(&text, ",'k%d':'v'", i);
+        hf__strbuf_puts(&text, "}}");
+        assert_int_equal(text.error, 0);
+        const struct rule_case cases[] = {
+                {hfd_storage_class_validate, text.data, NULL,
+                 "parameters: Too long: may not be more than 512 bytes\n"},
+                {hfd_storage_class_validate,
+                 "{'provisioner':'p','volumeBindingMode':'Immediate','parameters':{'':'v'}}", NULL,
+                 "parameters: Invalid value: \"\": field can not be empty.\n"},
+        };
+        CHECK(cases);
+        hf__strbuf_done(&text);
 }
 
 /* ---- CSINodes ---- */
@@ -321,6 +358,8 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_topologies_are_refused),
                 cmocka_unit_test(test_a_class_stays_as_it_is),
+                cmocka_unit_test(test_the_driver_of_a_class_is_refused),
+                cmocka_unit_test(test_too_many_parameters_have_one_cause),
                 cmocka_unit_test(test_the_drivers_of_a_node_are_refused),
                 cmocka_unit_test(test_what_a_csi_node_may_change),
                 cmocka_unit_test(test_a_capacity_is_refused),
