@@ -322,6 +322,18 @@ static void test_an_attachment_is_refused(void **state) {
         CHECK(cases);
 }
 
+static void test_a_driver_is_refused(void **state) {
+        static const struct rule_case cases[] = {
+                {hfd_csi_driver_validate, "{'spec':{'fsGroupPolicy':'None'}}", NULL, NULL},
+                /* An empty policy is no absent one. */
+                {hfd_csi_driver_validate, "{'spec':{'fsGroupPolicy':''}}", NULL,
+                 "spec.fsGroupPolicy: Unsupported value: \"\": supported values: \"File\", "
+                 "\"None\", \"ReadWriteOnceWithFSType\"\n"},
+        };
+
+        CHECK(cases);
+}
+
 static void test_an_audience_occurs_once(void **state) {
         static const struct rule_case cases[] = {
                 {hfd_csi_driver_validate,
@@ -364,6 +376,7 @@ int main(void) {
                 cmocka_unit_test(test_what_a_csi_node_may_change),
                 cmocka_unit_test(test_a_capacity_is_refused),
                 cmocka_unit_test(test_an_attachment_is_refused),
+                cmocka_unit_test(test_a_driver_is_refused),
                 cmocka_unit_test(test_an_audience_occurs_once),
                 cmocka_unit_test(test_tokens_in_secrets_need_requests),
         };

@@ -313,7 +313,9 @@ void hfd_persistent_volume_validate(const struct hf__json *object, const struct 
         if (*hfd_text_of(spec, "storageClassName"))
                 hfd_subdomain_validate(hfd_text_of(spec, "storageClassName"),
                                        "spec.storageClassName", causes);
-        hfd_require_one_of(spec, "spec", "volumeMode", modes, causes);
+        if (hf__json_get(spec, "volumeMode"))
+                hfd_refuse_others(hfd_text_of(spec, "volumeMode"), "spec.volumeMode", modes,
+                                  causes);
         if (change == SOURCE_IS_OTHER || is_new(spec, was, "volumeAttributesClassName", causes))
                 validate_class(spec, causes);
         if (old)

@@ -191,7 +191,8 @@ void hfd_csi_driver_validate(const struct hf__json *object, const struct hf__jso
         if (hfd_spec_is_kept(&hfd_csi_driver_schema, object, old, causes))
                 return;
         if (hf__json_get(spec, "fsGroupPolicy"))
-                hfd_require_one_of(spec, "spec", "fsGroupPolicy", policies, causes);
+                hfd_refuse_others(hfd_text_of(spec, "fsGroupPolicy"), "spec.fsGroupPolicy",
+                                  policies, causes);
         validate_token_requests(hf__json_get(spec, "tokenRequests"), causes);
         for (const struct hf__json *m = hf__json_first(hf__json_get(spec, "volumeLifecycleModes"));
              m; m = hf__json_next(m)) {

@@ -146,7 +146,8 @@ void hfd_claim_spec_validate(const struct hf__json *spec, const struct hf__json 
                 validate_size(spec, hfd_field_path(path, field, "resources[storage]"), causes);
         validate_class_name(spec, old, field, "storageClassName", causes);
         if (hf__json_get(spec, "volumeMode") && !keeps(spec, old, "volumeMode", causes))
-                hfd_require_one_of(spec, field, "volumeMode", modes, causes);
+                hfd_refuse_others(hfd_text_of(spec, "volumeMode"),
+                                  hfd_field_path(path, field, "volumeMode"), modes, causes);
         if (!keeps(spec, old, "dataSource", causes) || !keeps(spec, old, "dataSourceRef", causes))
                 validate_data_sources(spec, field, causes);
         validate_class_name(spec, old, field, "volumeAttributesClassName", causes);
