@@ -315,6 +315,16 @@ static void test_two_projected_files_do_not_have_one_path(void **state) {
                 {NULL,
                  PROJECTED("{'secret':{'name':'s','items':[" ITEM("a") "]}}," TOKEN("600", "a")),
                  ""},
+                /* As in Kubernetes, only bundles share a path that is missing. */
+                {NULL,
+                 PROJECTED("{'secret':{'name':'s','items':[{'key':'k'},{'key':'l'}]}},"
+                           "{'clusterTrustBundle':{'name':'b'}},{'clusterTrustBundle':{'name':'b'}"
+                           "},{'secret':{'name':'s','items':[" ITEM("a") "," ITEM("a") "]}}"),
+                 SOURCE ".secret.items[0].path: Required value\n" SOURCE
+                        ".secret.items[1].path: Required value\n" FIELD
+                        ".sources[1].clusterTrustBundle.path: Required value\n" FIELD
+                        ".sources[2].clusterTrustBundle.path: Required value\n" REPEATED(
+                                "") "\n" REPEATED("s")},
         };
 
         try_writes(hfd_pod_template_validate, writes, N(writes));
