@@ -117,7 +117,7 @@ static void test_lists_of_search_domains_have_limits(void **state) {
         (void)snprintf(longest, sizeof longest, "'%0253d.'", 0);
         expect_end(longest, 1, NULL);
         (void)snprintf(longest, sizeof longest, "'%0254d'", 0);
-        expect_end(longest, 1, "must be no more than 253 bytes");
+        expect_end(longest, 1, "must be no more than 253 characters");
 }
 
 static void test_names_of_the_pod_are_validated(void **state) {

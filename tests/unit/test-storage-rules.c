@@ -17,6 +17,7 @@
 #define CHECK(cases) check_rule_cases(cases, sizeof cases / sizeof cases[0])
 #define X16          "xxxxxxxxxxxxxxxx"
 #define X64          X16 X16 X16 X16
+#define X250         X64 X64 X64 X16 X16 X16 "xxxxxxxxxx" /* what a cause shows of a longer text */
 #define SUBDOMAIN                                                                                  \
         "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' "  \
         "or '.', and must start and end with an alphanumeric character (e.g. 'example.com', "      \
@@ -166,6 +167,11 @@ static void test_the_drivers_of_a_node_are_refused(void **state) {
                  "spec.drivers[0].name: Invalid value: \"-\": " SUBDOMAIN},
                 {hfd_csi_node_validate, DRIVERS(DRIVER(X64, "n")), NULL,
                  "spec.drivers[0].name: Too long: may not be more than 63 bytes\n"},
+                {hfd_csi_node_validate, DRIVERS(DRIVER(X64 X64 X64 X64 "_", "n")), NULL,
+                 "spec.drivers[0].name: Too long: may not be more than 63 bytes\n"
+                 "spec.drivers[0].name: Invalid value: \"" X250
+                 "\": must be no more than 253 characters\n"
+                 "spec.drivers[0].name: Invalid value: \"" X250 "\": " SUBDOMAIN},
                 {hfd_csi_node_validate, DRIVERS(DRIVER("d", X64 X64 X64 X64)), NULL, NULL},
                 {hfd_csi_node_validate, DRIVERS(DRIVER("d", "y" X64 X64 X64 X64)), NULL,
                  "spec.drivers[0].nodeID: Invalid value: \"y" X64 X64 X64

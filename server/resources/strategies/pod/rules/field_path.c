@@ -16,6 +16,7 @@
 #include "base/strbuf.h"
 #include "server/resources/custom/schema/formats/formats.h"
 #include "server/resources/strategies/pod/rules/pod_validation.h"
+#include "server/resources/validation/meta_validation.h"
 #include "server/resources/validation/names.h"
 
 #define PORT_NAME_MAX 15 /* bytes: the limit of an IANA service name (RFC 6335) */
@@ -115,7 +116,7 @@ void hfd_port_name_validate(const char *name, const char *field, struct hfd_caus
         size_t n = strlen(name);
 
         if (n > PORT_NAME_MAX)
-                hfd_cause_invalid_text(causes, field, name, "must be no more than 15 bytes");
+                hfd_cause_invalid_text(causes, field, name, "must be no more than 15 characters");
         if (n == 0 || name[strspn(name, allowed)] != '\0')
                 hfd_cause_invalid_text(causes, field, name,
                                        "must contain only alpha-numeric characters (a-z, 0-9), "
@@ -146,10 +147,7 @@ void hfd_port_validate(const struct hf__json *port, const char *field, struct hf
 }
 
 void hfd_dns_label_validate(const char *name, const char *field, struct hfd_causes *causes) {
-        const char *fault = hfd_dns_label_fault(name);
-
-        if (fault)
-                hfd_cause_invalid_text(causes, field, name, fault);
+        hfd_label_text_validate(name, field, name, causes);
 }
 
 void hfd_label_name_validate(const struct hf__json *object, const char *field, const char *member,
@@ -165,16 +163,13 @@ void hfd_label_name_validate(const struct hf__json *object, const char *field, c
 }
 
 void hfd_subdomain_validate(const char *name, const char *field, struct hfd_causes *causes) {
-        if (strlen(name) > HFD_DNS_SUBDOMAIN_MAX)
-                hfd_cause_invalid_text(causes, field, name, "must be no more than 253 bytes");
-        else if (!hfd_is_dns_subdomain(name))
-                hfd_cause_invalid_text(causes, field, name, hfd_dns_subdomain_rule);
+        hfd_subdomain_text_validate(name, strlen(name), field, name, causes);
 }
 
 void hfd_domain_path_validate(const char *name, const char *field, struct hfd_causes *causes) {
         static const char allowed[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
                                       "0123456789/-._~%!$&'()*+,;=:";
-        char domain[HFD_DNS_SUBDOMAIN_MAX + 2]; /* a longer one is refused as too long */
+        char domain[HFD_DNS_SUBDOMAIN_MAX + 2]; /* the cause shows a longer one cut */
         const char *slash = strchr(name, '/');
 
         if (!*name) {
@@ -189,7 +184,7 @@ void hfd_domain_path_validate(const char *name, const char *field, struct hfd_ca
         size_t n = (size_t)(slash - name);
         (void)snprintf(domain, sizeof domain, "%.*s", (int)(n < sizeof domain ? n : sizeof domain),
                        name);
-        hfd_subdomain_validate(domain, field, causes);
+        hfd_subdomain_text_validate(name, n, field, domain, causes);
         if (slash[1 + strspn(slash + 1, allowed)] != '\0')
                 hfd_cause_invalid_text(causes, field, slash + 1,
                                        "Invalid path (regex used for validation is "
