@@ -638,6 +638,39 @@ static void test_a_variable_has_a_resource_of_a_container(void **state) {
         EXPECT_ALL(cases);
 }
 
+#define KEY_OF(source, key)                                                                        \
+        "'containers':[" CONTAINER("c", ",'env':[{'name':'e','valueFrom':{'" source                \
+                                        "':{'name':'n','key':'" key "'}}}]") "]"
+#define KEY_REF(source) "spec.containers[0].env[0].valueFrom." source ".key: Invalid value: "
+#define X16             "xxxxxxxxxxxxxxxx"
+#define X64             X16 X16 X16 X16
+#define CONFIG_KEY                                                                                 \
+        "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. "       \
+        "'key.name',  or 'KEY_NAME',  or 'key-name', regex used for validation is "                \
+        "'[-._a-zA-Z0-9]+')\n"
+
+static void test_the_key_of_a_variable_has_the_causes_of_kubernetes(void **state) {
+        static const struct spec_case cases[] = {
+                {KEY_OF("configMapKeyRef", ".a"), ""},
+                {KEY_OF("configMapKeyRef", ""), "spec.containers[0].env[0].valueFrom."
+                                                "configMapKeyRef.key: Required value\n"},
+                {KEY_OF("configMapKeyRef", "a/b"),
+                 KEY_REF("configMapKeyRef") "\"a/b\": " CONFIG_KEY},
+                {KEY_OF("configMapKeyRef", "."),
+                 KEY_REF("configMapKeyRef") "\".\": must not be '.'\n"},
+                {KEY_OF("secretKeyRef", ".."),
+                 KEY_REF("secretKeyRef") "\"..\": must not be '..'\n"},
+                {KEY_OF("secretKeyRef", "..a/"),
+                 KEY_REF("secretKeyRef") "\"..a/\": " CONFIG_KEY KEY_REF(
+                         "secretKeyRef") "\"..a/\": must not start with '..'\n"},
+                {KEY_OF("secretKeyRef", X64 X64 X64 X64),
+                 KEY_REF("secretKeyRef") "\"" X64 X64 X64 X16 X16 X16
+                                         "xxxxxxxxxx\": must be no more than 253 characters\n"},
+        };
+
+        EXPECT_ALL(cases);
+}
+
 #define FILE_REF "spec.containers[0].env[0].valueFrom.fileKeyRef"
 #define OF_FILE(members)                                                                           \
         "'containers':[" CONTAINER("c", ",'env':[{'name':'e','valueFrom':{'fileKeyRef':{" members  \
@@ -907,6 +940,7 @@ int main(void) {
                 cmocka_unit_test(test_a_variable_has_a_field_of_the_pod),
                 cmocka_unit_test(test_the_key_of_a_field_may_have_any_length),
                 cmocka_unit_test(test_a_variable_has_a_resource_of_a_container),
+                cmocka_unit_test(test_the_key_of_a_variable_has_the_causes_of_kubernetes),
                 cmocka_unit_test(test_a_variable_has_a_key_in_a_file_of_a_volume),
                 cmocka_unit_test(test_tolerations_are_validated),
                 cmocka_unit_test(test_a_mistake_that_was_stored_refuses_no_other_change),

@@ -75,6 +75,19 @@ void hfd_subdomain_text_validate_once(const char *text, size_t n, const char *fi
                 hfd_cause_invalid_text(causes, field, shown, why);
 }
 
+void hfd_config_key_validate(const char *key, const char *field, struct hfd_causes *causes) {
+        if (strlen(key) > HFD_DNS_SUBDOMAIN_MAX)
+                hfd_cause_invalid_text(causes, field, key, hfd_dns_subdomain_length_rule);
+        if (!hfd_has_config_key_form(key))
+                hfd_cause_invalid_text(causes, field, key, hfd_config_key_rule);
+        if (strcmp(key, ".") == 0)
+                hfd_cause_invalid_text(causes, field, key, "must not be '.'");
+        else if (strcmp(key, "..") == 0)
+                hfd_cause_invalid_text(causes, field, key, "must not be '..'");
+        else if (strncmp(key, "..", 2) == 0)
+                hfd_cause_invalid_text(causes, field, key, "must not start with '..'");
+}
+
 /* The most bytes of a name. A resource without a plural is that of an object in another one, whose
  * name is no part of a key; Kubernetes has no limit for it. */
 static size_t max_name(const struct hfd_resource *resource) {

@@ -30,5 +30,7 @@ void hfd_subdomain_text_validate(const char *text, size_t n, const char *field, 
                                  struct hfd_causes *causes);
 void hfd_subdomain_text_validate_once(const char *text, size_t n, const char *field,
                                       const char *shown, struct hfd_causes *causes);
+/* The same for a key in the data of a ConfigMap or Secret. */
+void hfd_config_key_validate(const char *key, const char *field, struct hfd_causes *causes);
 /* The same for a qualified name, which has the syntax of the key of a label. */
 void hfd_qualified_name_validate(const char *name, const char *field, struct hfd_causes *causes);

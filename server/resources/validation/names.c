@@ -118,14 +118,16 @@ bool hfd_is_qualified_name(const char *text) {
 
 bool hfd_is_label_value(const char *text) { return !*text || is_name_part(text); }
 
-bool hfd_is_config_key(const char *key) {
-        size_t n = strlen(key);
-
+bool hfd_has_config_key_form(const char *key) {
         for (const char *c = key; *c; c++)
                 if (!is_name_char(*c))
                         return false;
+        return *key;
+}
+
+bool hfd_is_config_key(const char *key) {
         /* A kubelet uses the key as a file name. "." is the directory itself, and the kubelet's
          * own files have names that begin with "..". */
-        return n > 0 && n <= HFD_DNS_SUBDOMAIN_MAX && strcmp(key, ".") != 0 &&
-               strncmp(key, "..", 2) != 0;
+        return strlen(key) <= HFD_DNS_SUBDOMAIN_MAX && hfd_has_config_key_form(key) &&
+               strcmp(key, ".") != 0 && strncmp(key, "..", 2) != 0;
 }

@@ -31,6 +31,9 @@ bool hfd_is_label_value(const char *text);
 bool hfd_is_name_text(const char *text);
 /* A key in the data of a ConfigMap or Secret, which must be a valid file name. */
 bool hfd_is_config_key(const char *key);
+/* Whether the key, of any length, has only characters that such a key may have, and is not empty.
+ */
+bool hfd_has_config_key_form(const char *key);
 
 /* The texts of the rules, for the causes of a 422. They are those of Kubernetes, which counts bytes
  * but says characters. */

@@ -12,7 +12,7 @@
 #include "base/json.h"
 #include "base/json_index.h"
 #include "server/resources/strategies/pod/rules/pod_validation.h"
-#include "server/resources/validation/names.h"
+#include "server/resources/validation/meta_validation.h"
 
 /* The name of a variable, or the prefix of several names. "" is valid here. */
 static void validate_variable_name(const char *name, const char *field, struct hfd_causes *causes) {
@@ -28,16 +28,13 @@ static void validate_variable_name(const char *name, const char *field, struct h
 /* A reference to a key of a ConfigMap or Secret. */
 static void validate_key_reference(const struct hf__json *reference, const char *field,
                                    struct hfd_causes *causes) {
-        const char *key = hfd_text_of(reference, "key");
         char path[HFD_FIELD_PATH_MAX];
 
         hfd_subdomain_validate(hfd_text_of(reference, "name"), hfd_field_path(path, field, "name"),
                                causes);
-        hfd_field_path(path, field, "key");
-        if (!*key)
-                hfd_cause_required(causes, path, "");
-        else if (!hfd_is_config_key(key))
-                hfd_cause_invalid_text(causes, path, key, hfd_config_key_rule);
+        if (hfd_require_text(reference, field, "key", causes))
+                hfd_config_key_validate(hfd_text_of(reference, "key"),
+                                        hfd_field_path(path, field, "key"), causes);
 }
 
 /* A reference to a key in a file of a volume. */
