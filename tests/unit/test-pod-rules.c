@@ -671,6 +671,20 @@ static void test_the_key_of_a_variable_has_the_causes_of_kubernetes(void **state
         EXPECT_ALL(cases);
 }
 
+#define SOURCES(list) "'containers':[" CONTAINER("c", ",'envFrom':[" list "]") "]"
+
+static void test_the_source_of_variables_may_end_with_a_hyphen(void **state) {
+        static const struct spec_case cases[] = {
+                {SOURCES("{'configMapRef':{'name':'a-'}},{'secretRef':{'name':'b.-'}}"), ""},
+                {SOURCES("{'configMapRef':{'name':'-'}},{'secretRef':{'name':'A.b-'}}"),
+                 "spec.containers[0].envFrom[0].configMapRef.name: Invalid value: \"-\": " SUBDOMAIN
+                 "spec.containers[0].envFrom[1].secretRef.name: Invalid value: "
+                 "\"A.b-\": " SUBDOMAIN},
+        };
+
+        EXPECT_ALL(cases);
+}
+
 #define FILE_REF "spec.containers[0].env[0].valueFrom.fileKeyRef"
 #define OF_FILE(members)                                                                           \
         "'containers':[" CONTAINER("c", ",'env':[{'name':'e','valueFrom':{'fileKeyRef':{" members  \
@@ -941,6 +955,7 @@ int main(void) {
                 cmocka_unit_test(test_the_key_of_a_field_may_have_any_length),
                 cmocka_unit_test(test_a_variable_has_a_resource_of_a_container),
                 cmocka_unit_test(test_the_key_of_a_variable_has_the_causes_of_kubernetes),
+                cmocka_unit_test(test_the_source_of_variables_may_end_with_a_hyphen),
                 cmocka_unit_test(test_a_variable_has_a_key_in_a_file_of_a_volume),
                 cmocka_unit_test(test_tolerations_are_validated),
                 cmocka_unit_test(test_a_mistake_that_was_stored_refuses_no_other_change),
