@@ -426,6 +426,31 @@ static void test_resources_are_validated(void **state) {
                 {"'containers':[" CONTAINER("c",
                                             ",'resources':{'limits':{'hugepages-2Mi':'2Mi'}}") "]",
                  "spec.containers[0].resources: Forbidden: HugePages require cpu or memory\n"},
+                {"'overhead':{'cpu':'1','hugepages-2Mi':'3Mi'}",
+                 "spec.overhead.limits[hugepages-2Mi]: Invalid value: \"3Mi\": 3Mi is not positive "
+                 "integer multiple of hugepages-2Mi\n"},
+                {"'containers':[" CONTAINER("c",
+                                            ",'resources':{'limits':{'cpu':'1','hugepages-2Mi':"
+                                            "'4Mi'},'requests':{'hugepages-2Mi':'1Mi'}}") "]",
+                 "spec.containers[0].resources.requests: Invalid value: \"1Mi\": must be equal to "
+                 "hugepages-2Mi limit of 4Mi\n"
+                 "spec.containers[0].resources.requests[hugepages-2Mi]: Invalid value: \"1Mi\": "
+                 "1Mi "
+                 "is not positive integer multiple of hugepages-2Mi\n"},
+                /* The size of the page must be a positive whole number. */
+                {"'overhead':{'cpu':'1','hugepages-1500m':'3','hugepages-0':'0','hugepages-x':'0',"
+                 "'hugepages-1k':'0'}",
+                 "spec.overhead.limits[hugepages-1500m]: Invalid value: \"3\": 3 is not positive "
+                 "integer multiple of hugepages-1500m\n"
+                 "spec.overhead.limits[hugepages-0]: Invalid value: \"0\": 0 is not positive "
+                 "integer multiple of hugepages-0\n"
+                 "spec.overhead.limits[hugepages-x]: Invalid value: \"0\": 0 is not positive "
+                 "integer multiple of hugepages-x\n"},
+                {"'containers':[" CONTAINER("c", ",'resizePolicy':[{'restartPolicy':'NotRequired'},"
+                                                 "{'restartPolicy':'NotRequired'}]") "]",
+                 "spec.containers[0].resizePolicy: Required value\n"
+                 "spec.containers[0].resizePolicy[1]: Duplicate value: \"\"\n"
+                 "spec.containers[0].resizePolicy: Required value\n"},
         };
 
         EXPECT_ALL(cases);
