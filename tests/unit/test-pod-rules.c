@@ -446,6 +446,20 @@ static void test_resources_are_validated(void **state) {
                  "integer multiple of hugepages-0\n"
                  "spec.overhead.limits[hugepages-x]: Invalid value: \"0\": 0 is not positive "
                  "integer multiple of hugepages-x\n"},
+                /* A name has a cause for each of its parts. */
+                {"'overhead':{'/':'1','a/b/c':'1'}",
+                 "spec.overhead.limits[/]: Invalid value: \"/\": prefix part must be non-empty\n"
+                 "spec.overhead.limits[/]: Invalid value: \"/\": name part must be non-empty\n"
+                 "spec.overhead.limits[/]: Invalid value: \"/\": " QUALIFIED
+                 "spec.overhead.limits[/]: Invalid value: \"/\": doesn't follow extended resource "
+                 "name standard\n"
+                 "spec.overhead.limits[a/b/c]: Invalid value: \"a/b/c\": a valid label key must "
+                 "consist of alphanumeric characters, '-', '_' or '.', and must start and end with "
+                 "an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex "
+                 "used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]') with an "
+                 "optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')\n"
+                 "spec.overhead.limits[a/b/c]: Invalid value: \"a/b/c\": doesn't follow extended "
+                 "resource name standard\n"},
                 {"'containers':[" CONTAINER("c", ",'resizePolicy':[{'restartPolicy':'NotRequired'},"
                                                  "{'restartPolicy':'NotRequired'}]") "]",
                  "spec.containers[0].resizePolicy: Required value\n"
