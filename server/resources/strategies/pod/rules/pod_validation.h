@@ -216,6 +216,11 @@ struct hfd_change_rules {
  * field: the path of the value. */
 void hfd_change_validate(const struct hfd_change_rules *rules, const struct hf__json *value,
                          const struct hf__json *was, const char *field, struct hfd_causes *causes);
+/* hfd_pod_template_spec_validate for a template that an update may change as a whole: only the
+ * mistakes that Kubernetes allows then do not count if the old template has such ones. was: the old
+ * template; NULL = none. */
+void hfd_template_change_validate(const struct hf__json *template, const struct hf__json *was,
+                                  const char *field, struct hfd_causes *causes);
 
 /* ---- profiles of AppArmor: security/app_armor.c ---- */
 
