@@ -156,9 +156,12 @@ static void test_gates_are_validated(void **state) {
                  "spec.readinessGates[0].conditionType: Invalid value: \"a b\": " QUALIFIED
                  "spec.schedulingGates[1]: Invalid value: \"b c\": " QUALIFIED
                  "spec.schedulingGates[2]: Duplicate value: \"a\"\n"},
-                {"'schedulingGates':[{}]",
+                {"'schedulingGates':[{},{'name':''}]",
                  "spec.schedulingGates[0]: Invalid value: \"\": name part must be non-empty\n"
-                 "spec.schedulingGates[0]: Invalid value: \"\": " QUALIFIED},
+                 "spec.schedulingGates[0]: Invalid value: \"\": " QUALIFIED
+                 "spec.schedulingGates[1]: Invalid value: \"\": name part must be non-empty\n"
+                 "spec.schedulingGates[1]: Invalid value: \"\": " QUALIFIED
+                 "spec.schedulingGates[1]: Duplicate value: \"\"\n"},
         };
 
         EXPECT_ALL(cases);
