@@ -533,6 +533,19 @@ static void test_ports_of_the_network_of_the_host_agree(void **state) {
         EXPECT_ALL(cases);
 }
 
+/* ---- images ---- */
+
+/* U+00A0 and U+3000; U+200B is no white space. */
+static void test_white_space_of_unicode_pads_a_text(void **state) {
+        assert_true(hfd_is_padded(" i"));
+        assert_true(hfd_is_padded("i\n"));
+        assert_true(hfd_is_padded("i\xc2\xa0"));
+        assert_true(hfd_is_padded("\xe3\x80\x80i"));
+        assert_false(hfd_is_padded(""));
+        assert_false(hfd_is_padded("i j"));
+        assert_false(hfd_is_padded("i\xe2\x80\x8b"));
+}
+
 /* ---- tolerations ---- */
 
 #define LABEL_VALUE                                                                                \
@@ -769,6 +782,7 @@ int main(void) {
                 cmocka_unit_test(test_a_resize_restarts_no_init_container),
                 cmocka_unit_test(test_containers_without_names_have_the_same_one),
                 cmocka_unit_test(test_ports_of_the_network_of_the_host_agree),
+                cmocka_unit_test(test_white_space_of_unicode_pads_a_text),
                 cmocka_unit_test(test_tolerations_are_validated),
                 cmocka_unit_test(test_a_mistake_that_was_stored_refuses_no_other_change),
                 cmocka_unit_test(test_a_stored_spec_may_have_any_form),

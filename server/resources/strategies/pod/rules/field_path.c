@@ -38,10 +38,42 @@ void hfd_keep_last_items(struct hf__json_index *index) {
                         index->entries[k - 1].item = index->entries[k].item;
 }
 
+/* The white space of Unicode, as in Go. */
 bool hfd_is_padded(const char *text) {
-        static const char spaces[] = " \t\n\v\f\r";
+        static const char *const spaces[] = {" ",
+                                             "\t",
+                                             "\n",
+                                             "\v",
+                                             "\f",
+                                             "\r",
+                                             "\xc2\x85",
+                                             "\xc2\xa0",
+                                             "\xe1\x9a\x80",
+                                             "\xe2\x80\x80",
+                                             "\xe2\x80\x81",
+                                             "\xe2\x80\x82",
+                                             "\xe2\x80\x83",
+                                             "\xe2\x80\x84",
+                                             "\xe2\x80\x85",
+                                             "\xe2\x80\x86",
+                                             "\xe2\x80\x87",
+                                             "\xe2\x80\x88",
+                                             "\xe2\x80\x89",
+                                             "\xe2\x80\x8a",
+                                             "\xe2\x80\xa8",
+                                             "\xe2\x80\xa9",
+                                             "\xe2\x80\xaf",
+                                             "\xe2\x81\x9f",
+                                             "\xe3\x80\x80"};
+        size_t n = strlen(text);
 
-        return *text && (strchr(spaces, *text) || strchr(spaces, text[strlen(text) - 1]));
+        for (size_t i = 0; i < sizeof spaces / sizeof spaces[0]; i++) {
+                size_t k = strlen(spaces[i]);
+                if (n >= k &&
+                    (memcmp(text, spaces[i], k) == 0 || memcmp(text + n - k, spaces[i], k) == 0))
+                        return true;
+        }
+        return false;
 }
 
 const char *hfd_field_path(char out[HFD_FIELD_PATH_MAX], const char *field, const char *member) {
