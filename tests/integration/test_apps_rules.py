@@ -509,7 +509,7 @@ def test_a_storage_class_stays_as_it_is(server):
     ("/csidrivers", {"spec": {"tokenRequests": [{"audience": "a"}, {"audience": "a"}]}}, "spec.tokenRequests[1].audience", 'Duplicate value: "a"'),
     ("/csidrivers", {"spec": {"tokenRequests": [{"audience": "a", "expirationSeconds": 5}]}}, "spec.tokenRequests[0].expirationSeconds",
      "Invalid value: 5: may not specify a duration less than 10 minutes"),
-    ("/storageclasses", {"provisioner": "A_"}, "provisioner", None),
+    ("/storageclasses", {"provisioner": "A_"}, "provisioner", f'Invalid value: "a_": {NOT_QUALIFIED}'),
     ("/volumeattachments", {"spec": {"attacher": "A_", "nodeName": "n", "source": {"persistentVolumeName": "v"}}}, "spec.attacher", None),
     ("/volumeattachments", {"spec": {"attacher": "a" * 64, "nodeName": "n", "source": {"persistentVolumeName": "v"}}}, "spec.attacher",
      "Too long: may not be more than 63 bytes"),

@@ -261,6 +261,8 @@ def test_a_new_ingress_names_one_class(server):
     ({"minAvailable": "150%"}, "spec.minAvailable", 'Invalid value: "150%": must not be greater than 100%'),
     ({"unhealthyPodEvictionPolicy": "X"}, "spec.unhealthyPodEvictionPolicy",
      'Unsupported value: "X": supported values: "AlwaysAllow", "IfHealthyBudget"'),
+    ({"unhealthyPodEvictionPolicy": ""}, "spec.unhealthyPodEvictionPolicy",
+     'Unsupported value: "": supported values: "AlwaysAllow", "IfHealthyBudget"'),
     ({"selector": {"matchExpressions": [{"key": "a", "operator": "X"}]}}, "spec.selector.matchExpressions[0].operator",
      'Invalid value: "X": not a valid selector operator')])
 def test_a_budget_is_refused(server, spec, field, why):
@@ -326,7 +328,8 @@ POLICY = {"type": "Pods", "value": 1, "periodSeconds": 15}
     (policies({**POLICY, "periodSeconds": 1801}), "behavior.scaleUp.policies[0].periodSeconds", "Invalid value: 1801: must be less than or equal to 1800"),
     (policies(POLICY, stabilizationWindowSeconds=3601), "behavior.scaleUp.stabilizationWindowSeconds",
      "Invalid value: 3601: must be less than or equal to 3600"),
-    (policies(POLICY, selectPolicy="X"), "behavior.scaleUp.selectPolicy", 'Unsupported value: "X": supported values: "Disabled", "Max", "Min"')])
+    (policies(POLICY, selectPolicy="X"), "behavior.scaleUp.selectPolicy", 'Unsupported value: "X": supported values: "Disabled", "Max", "Min"'),
+    (policies(POLICY, selectPolicy=""), "behavior.scaleUp.selectPolicy", 'Unsupported value: "": supported values: "Disabled", "Max", "Min"')])
 def test_what_an_autoscaler_compares_and_does_is_checked(server, spec, field, why):
     assert (f"spec.{field}", why) in causes(server.make(AUTOSCALERS.format("v2"), scaleTargetRef=TARGET, maxReplicas=2, **spec))
     good = {"metrics": [cpu(averageUtilization=50)], **policies(POLICY)}

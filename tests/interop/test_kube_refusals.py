@@ -58,7 +58,7 @@ REFUSALS = [
      "'-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is "
      "'[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"),
     ("POST", CM, {"metadata": {"generateName": "x" * 254}}, {}, 422, "Invalid",
-     f'ConfigMap "<<{"x" * 58}.....>>" is invalid: metadata.generateName: Invalid value: "{"x" * 250}<<...>>": must be no more than 253 bytes'),
+     f'ConfigMap "<<{"x" * 58}.....>>" is invalid: metadata.generateName: Invalid value: "{"x" * 250}<<...>>": must be no more than 253 characters'),
     # ---- preconditions ----
     ("PUT", CM + "/a", named(resourceVersion="1"), {}, 409, "Conflict",
      'Operation cannot be fulfilled on configmaps "a": the object has been modified; please apply your changes to the latest version and try again'),

@@ -41,7 +41,7 @@ static void test_workspace_names_are_limited_to_60_characters(void **state) {
                                                      NULL, body),
                                  n <= 60 ? 0 : HF_E_INVALID);
         }
-        assert_non_null(strstr(f->last.body, "must be no more than 60 bytes"));
+        assert_non_null(strstr(f->last.body, "must be no more than 60 characters"));
         assert_int_equal(api_fixture_request(f, HF_VERB_CREATE, api_workspaces, NULL, NULL, NULL,
                                              "{\"metadata\":{\"name\":\"a.b\"}}"),
                          HF_E_INVALID);

@@ -168,7 +168,8 @@ static void test_containers_are_validated(void **state) {
                        "'a'}]}]",
                        "[" AT
                        "containers[0].ports[0].name: Invalid value: \"abcdefghijklmnop\": must be "
-                       "no more than 15 bytes, " AT "containers[0].ports[2].name: Duplicate value: "
+                       "no more than 15 characters, " AT
+                       "containers[0].ports[2].name: Duplicate value: "
                        "\"a\"]");
         expect_refused(f,
                        "'containers':[{'name':'c','image':'i','volumeMounts':[{'name':'none',"

@@ -153,11 +153,13 @@ static void test_a_slice_of_domains_has_full_ones(void **state) {
                  ADDRESS("example") "should be a domain with at least two segments separated by "
                                     "dots\n"},
                 {hfd_endpoint_slice_validate, SLICE("FQDN", "a." X64 ".b." X64 "y"), NULL,
-                 ADDRESS(X64) "must be no more than 63 bytes\n"},
+                 ADDRESS(X64) "must be no more than 63 characters\n"},
                 {hfd_endpoint_slice_validate, SLICE("FQDN", L250 ".xxx"), NULL,
-                 ADDRESS(L250) "must be no more than 253 bytes\n"},
+                 ADDRESS(L250) "must be no more than 253 characters\n"},
                 {hfd_endpoint_slice_validate, SLICE("FQDN", L250 ".xxx" X256), NULL,
-                 ADDRESS(L250) "must be no more than 253 bytes\n"},
+                 ADDRESS(L250) "must be no more than 253 characters\n"},
+                {hfd_endpoint_slice_validate, SLICE("FQDN", L250 ".xx-.-"), NULL,
+                 ADDRESS(L250) "must be no more than 253 characters," SUBDOMAIN},
         };
 
         CHECK(cases);
@@ -236,7 +238,7 @@ static void test_a_port_has_a_protocol(void **state) {
                 {hfd_endpoint_slice_validate, PORTS("'name':'.b','protocol':'TCP'"), NULL,
                  "ports[0].name: Invalid value: \".b\": " LABEL},
                 {hfd_endpoint_slice_validate, PORTS("'name':'" X64 "','protocol':'TCP'"), NULL,
-                 "ports[0].name: Invalid value: \"" X64 "\": must be no more than 63 bytes\n"},
+                 "ports[0].name: Invalid value: \"" X64 "\": must be no more than 63 characters\n"},
                 {hfd_endpoints_validate,
                  SUBSET_PORTS("{'port':1,'protocol':'TCP','appProtocol':'kubernetes.io/h2c'}"),
                  NULL, NULL},

@@ -315,6 +315,48 @@ static void test_two_projected_files_do_not_have_one_path(void **state) {
                 {NULL,
                  PROJECTED("{'secret':{'name':'s','items':[" ITEM("a") "]}}," TOKEN("600", "a")),
                  ""},
+                /* As in Kubernetes, only bundles share a path that is missing. */
+                {NULL,
+                 PROJECTED("{'secret':{'name':'s','items':[{'key':'k'},{'key':'l'}]}},"
+                           "{'clusterTrustBundle':{'name':'b'}},{'clusterTrustBundle':{'name':'b'}"
+                           "},{'secret':{'name':'s','items':[" ITEM("a") "," ITEM("a") "]}}"),
+                 SOURCE ".secret.items[0].path: Required value\n" SOURCE
+                        ".secret.items[1].path: Required value\n" FIELD
+                        ".sources[1].clusterTrustBundle.path: Required value\n" FIELD
+                        ".sources[2].clusterTrustBundle.path: Required value\n" REPEATED(
+                                "") "\n" REPEATED("s")},
+        };
+
+        try_writes(hfd_pod_template_validate, writes, N(writes));
+}
+
+/* Kubernetes allows some mistakes if the old template has such ones, but no others. */
+static void test_a_template_keeps_some_mistakes(void **state) {
+#define WITH(image, more)                                                                          \
+        "{'template':{'spec':{'containers':[{'name':'c','image':'" image                           \
+        "','imagePullPolicy':'Always','terminationMessagePolicy':'File'" more                      \
+        "}],'restartPolicy':'Always','dnsPolicy':'Default','terminationGracePeriodSeconds':30}}}"
+#define PAGES(amount) ",'resources':{'limits':{'cpu':'1','hugepages-2Mi':'" amount "'}}"
+        static const struct write writes[] = {
+                {PROJECTED(TOKEN("600", "../a")), PROJECTED(TOKEN("600", "../b")), ""},
+                {PROJECTED(TOKEN("600", "a")), PROJECTED(TOKEN("600", "../b")),
+                 FIELD ".path: Invalid value: \"../b\": must not contain '..'"},
+                {PROJECTED(TOKEN("599", "../a")), PROJECTED(TOKEN("599", "../b")),
+                 SOURCE ".serviceAccountToken.expirationSeconds: Invalid value: 599: may not "
+                        "specify a duration less than 10 minutes"},
+                {PROJECTED(TOKEN("600", "../a")), PROJECTED(TOKEN("600", "")),
+                 FIELD ".path: Required value"},
+                {WITH("i", PAGES("3Mi")), WITH("j", PAGES("3Mi")), ""},
+                {WITH("i", PAGES("2Mi")), WITH("j", PAGES("3Mi")),
+                 "template.spec.containers[0].resources.limits[hugepages-2Mi]: Invalid value: "
+                 "\"3Mi\": 3Mi is not positive integer multiple of hugepages-2Mi"},
+                /* Another program may have stored any value. */
+                {"{'template':[1]}", WITH("j", PAGES("3Mi")),
+                 "template.spec.containers[0].resources.limits[hugepages-2Mi]: Invalid value: "
+                 "\"3Mi\": 3Mi is not positive integer multiple of hugepages-2Mi"},
+                {"{'template':{'spec':'a'}}", WITH("j", PAGES("3Mi")),
+                 "template.spec.containers[0].resources.limits[hugepages-2Mi]: Invalid value: "
+                 "\"3Mi\": 3Mi is not positive integer multiple of hugepages-2Mi"},
         };
 
         try_writes(hfd_pod_template_validate, writes, N(writes));
@@ -397,6 +439,7 @@ int main(void) {
                 cmocka_unit_test(test_ports_of_the_nodes_are_dropped_in_any_order),
                 cmocka_unit_test(test_the_sources_of_a_projected_volume_are_checked),
                 cmocka_unit_test(test_two_projected_files_do_not_have_one_path),
+                cmocka_unit_test(test_a_template_keeps_some_mistakes),
                 cmocka_unit_test(test_programs_agree_on_the_blocks_of_a_policy),
                 cmocka_unit_test(test_an_autoscaler_has_no_annotations_of_v1),
         };

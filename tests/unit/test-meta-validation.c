@@ -68,10 +68,52 @@ static void test_a_name_says_that_it_has_dots(void **state) {
         check_rule_cases(cases, sizeof cases / sizeof cases[0]);
 }
 
+#define X16  "xxxxxxxxxxxxxxxx"
+#define X64  X16 X16 X16 X16
+#define X250 X64 X64 X64 X16 X16 X16 "xxxxxxxxxx" /* what a cause shows of a longer text */
+#define SUBDOMAIN                                                                                  \
+        "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' "  \
+        "or '.', and must start and end with an alphanumeric character (e.g. 'example.com', "      \
+        "regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*"       \
+        "[a-z0-9])?)*')\n"
+
+static void test_a_name_can_break_both_rules(void **state) {
+        static const struct rule_case cases[] = {
+                {of_namespace, META("'name':'" X64 "'"), NULL,
+                 "metadata.name: Invalid value: \"" X64 "\": must be no more than 63 characters\n"},
+                {of_namespace, META("'name':'" X64 ".a'"), NULL,
+                 "metadata.name: Invalid value: \"" X64 ".a\": must be no more than 63 characters\n"
+                 "metadata.name: Invalid value: \"" X64 ".a\": must not contain dots\n"},
+                {of_configmap, META("'name':'" X64 X64 X64 X64 "-','namespace':'" X64 ".'"), NULL,
+                 "metadata.name: Invalid value: \"" X250 "\": must be no more than 253 characters\n"
+                 "metadata.name: Invalid value: \"" X250 "\": " SUBDOMAIN
+                 "metadata.namespace: Invalid value: \"" X64
+                 ".\": must be no more than 63 characters\n"
+                 "metadata.namespace: Invalid value: \"" X64
+                 ".\": a lowercase RFC 1123 label must consist of lower case alphanumeric "
+                 "characters or '-', and must start and end with an alphanumeric character (e.g. "
+                 "'my-name',  or '123-abc', regex used for validation is "
+                 "'[a-z0-9]([-a-z0-9]*[a-z0-9])?')\n"},
+                /* A hyphen at the end of a prefix is valid, also behind what fits. */
+                {of_configmap,
+                 META("'name':'a','namespace':'n','generateName':'" X64 X64 X64 X64 "-'"), NULL,
+                 "metadata.generateName: Invalid value: \"" X250
+                 "\": must be no more than 253 characters\n"},
+                {of_configmap,
+                 META("'name':'a','namespace':'n','generateName':'" X64 X64 X64 X64 "A'"), NULL,
+                 "metadata.generateName: Invalid value: \"" X250
+                 "\": must be no more than 253 characters\n"
+                 "metadata.generateName: Invalid value: \"" X250 "\": " SUBDOMAIN},
+        };
+
+        check_rule_cases(cases, sizeof cases / sizeof cases[0]);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_stored_metadata_may_have_any_form),
                 cmocka_unit_test(test_a_name_says_that_it_has_dots),
+                cmocka_unit_test(test_a_name_can_break_both_rules),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

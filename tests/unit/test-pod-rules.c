@@ -117,7 +117,7 @@ static void test_lists_of_search_domains_have_limits(void **state) {
         (void)snprintf(longest, sizeof longest, "'%0253d.'", 0);
         expect_end(longest, 1, NULL);
         (void)snprintf(longest, sizeof longest, "'%0254d'", 0);
-        expect_end(longest, 1, "must be no more than 253 bytes");
+        expect_end(longest, 1, "must be no more than 253 characters");
 }
 
 static void test_names_of_the_pod_are_validated(void **state) {
@@ -156,9 +156,12 @@ static void test_gates_are_validated(void **state) {
                  "spec.readinessGates[0].conditionType: Invalid value: \"a b\": " QUALIFIED
                  "spec.schedulingGates[1]: Invalid value: \"b c\": " QUALIFIED
                  "spec.schedulingGates[2]: Duplicate value: \"a\"\n"},
-                {"'schedulingGates':[{}]",
+                {"'schedulingGates':[{},{'name':''}]",
                  "spec.schedulingGates[0]: Invalid value: \"\": name part must be non-empty\n"
-                 "spec.schedulingGates[0]: Invalid value: \"\": " QUALIFIED},
+                 "spec.schedulingGates[0]: Invalid value: \"\": " QUALIFIED
+                 "spec.schedulingGates[1]: Invalid value: \"\": name part must be non-empty\n"
+                 "spec.schedulingGates[1]: Invalid value: \"\": " QUALIFIED
+                 "spec.schedulingGates[1]: Duplicate value: \"\"\n"},
         };
 
         EXPECT_ALL(cases);
@@ -426,6 +429,45 @@ static void test_resources_are_validated(void **state) {
                 {"'containers':[" CONTAINER("c",
                                             ",'resources':{'limits':{'hugepages-2Mi':'2Mi'}}") "]",
                  "spec.containers[0].resources: Forbidden: HugePages require cpu or memory\n"},
+                {"'overhead':{'cpu':'1','hugepages-2Mi':'3Mi'}",
+                 "spec.overhead.limits[hugepages-2Mi]: Invalid value: \"3Mi\": 3Mi is not positive "
+                 "integer multiple of hugepages-2Mi\n"},
+                {"'containers':[" CONTAINER("c",
+                                            ",'resources':{'limits':{'cpu':'1','hugepages-2Mi':"
+                                            "'4Mi'},'requests':{'hugepages-2Mi':'1Mi'}}") "]",
+                 "spec.containers[0].resources.requests: Invalid value: \"1Mi\": must be equal to "
+                 "hugepages-2Mi limit of 4Mi\n"
+                 "spec.containers[0].resources.requests[hugepages-2Mi]: Invalid value: \"1Mi\": "
+                 "1Mi "
+                 "is not positive integer multiple of hugepages-2Mi\n"},
+                /* The size of the page must be a positive whole number. */
+                {"'overhead':{'cpu':'1','hugepages-1500m':'3','hugepages-0':'0','hugepages-x':'0',"
+                 "'hugepages-1k':'0'}",
+                 "spec.overhead.limits[hugepages-1500m]: Invalid value: \"3\": 3 is not positive "
+                 "integer multiple of hugepages-1500m\n"
+                 "spec.overhead.limits[hugepages-0]: Invalid value: \"0\": 0 is not positive "
+                 "integer multiple of hugepages-0\n"
+                 "spec.overhead.limits[hugepages-x]: Invalid value: \"0\": 0 is not positive "
+                 "integer multiple of hugepages-x\n"},
+                /* A name has a cause for each of its parts. */
+                {"'overhead':{'/':'1','a/b/c':'1'}",
+                 "spec.overhead.limits[/]: Invalid value: \"/\": prefix part must be non-empty\n"
+                 "spec.overhead.limits[/]: Invalid value: \"/\": name part must be non-empty\n"
+                 "spec.overhead.limits[/]: Invalid value: \"/\": " QUALIFIED
+                 "spec.overhead.limits[/]: Invalid value: \"/\": doesn't follow extended resource "
+                 "name standard\n"
+                 "spec.overhead.limits[a/b/c]: Invalid value: \"a/b/c\": a valid label key must "
+                 "consist of alphanumeric characters, '-', '_' or '.', and must start and end with "
+                 "an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex "
+                 "used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]') with an "
+                 "optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')\n"
+                 "spec.overhead.limits[a/b/c]: Invalid value: \"a/b/c\": doesn't follow extended "
+                 "resource name standard\n"},
+                {"'containers':[" CONTAINER("c", ",'resizePolicy':[{'restartPolicy':'NotRequired'},"
+                                                 "{'restartPolicy':'NotRequired'}]") "]",
+                 "spec.containers[0].resizePolicy: Required value\n"
+                 "spec.containers[0].resizePolicy[1]: Duplicate value: \"\"\n"
+                 "spec.containers[0].resizePolicy: Required value\n"},
         };
 
         EXPECT_ALL(cases);
@@ -491,185 +533,17 @@ static void test_ports_of_the_network_of_the_host_agree(void **state) {
         EXPECT_ALL(cases);
 }
 
-/* ---- volumes ---- */
+/* ---- images ---- */
 
-/* ---- variables ---- */
-
-#define REST                                                                                       \
-        "'restartPolicy':'Always','dnsPolicy':'Default',"                                          \
-        "'terminationGracePeriodSeconds':30"
-
-#define FIELD_REF           "spec.containers[0].env[0].valueFrom.fieldRef"
-#define NOT_CONVERTED(path) FIELD_REF ".fieldPath: Invalid value: \"" path "\": error converting "
-#define NOT_A_NAME                                                                                 \
-        "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and "  \
-        "end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex "  \
-        "used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')"
-
-/* Old clients send spec.host for the name of the node. */
-static void test_a_variable_has_a_field_of_the_pod(void **state) {
-        static const struct {
-                const char *version, *path, *cause; /* cause NULL = none */
-        } cases[] = {
-                {"v1", "spec.nodeName", NULL},
-                {"v1", "spec.host", NULL},
-                {"v1", "metadata.labels['a.b/c']", NULL},
-                {"v1", "metadata.annotations['a.b/C-D']", NULL},
-                {"", "spec.nodeName", FIELD_REF ".apiVersion: Required value"},
-                {"v1", "", FIELD_REF ".fieldPath: Required value"},
-                {"v2", "spec.nodeName",
-                 NOT_CONVERTED("spec.nodeName") "fieldPath: unsupported pod version: v2"},
-                {"v1", "spec.hostname",
-                 NOT_CONVERTED("spec.hostname") "fieldPath: field label not supported: "
-                                                "spec.hostname"},
-                {"v1", "spec.nodeName['a']",
-                 NOT_CONVERTED("spec.nodeName['a']") "fieldPath: field label does not support "
-                                                     "subscript: spec.nodeName['a']"},
-                {"v1", "['a']",
-                 NOT_CONVERTED("['a']") "fieldPath: field label not supported: ['a']"},
-                {"v1", "metadata.labels[']",
-                 NOT_CONVERTED("metadata.labels[']") "fieldPath: field label not supported: "
-                                                     "metadata.labels[']"},
-                {"v1", "status.phase",
-                 FIELD_REF ".fieldPath: Unsupported value: \"status.phase\": supported values: "
-                           "\"metadata.name\", \"metadata.namespace\", \"metadata.uid\", "
-                           "\"spec.nodeName\", \"spec.serviceAccountName\", \"status.hostIP\", "
-                           "\"status.hostIPs\", \"status.podIP\", \"status.podIPs\""},
-                {"v1", "metadata.labels['a b']", FIELD_REF ": Invalid value: \"a b\": " NOT_A_NAME},
-                {"v1", "metadata.annotations['A b']",
-                 FIELD_REF ": Invalid value: \"a b\": " NOT_A_NAME},
-        };
-
-        for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-                struct hfd_causes causes;
-                char found[1000] = "";
-                struct hf__json *pod =
-                        pod_spec_parse("{'spec':{'containers':[{'name':'c','image':'i','"
-                                       "imagePullPolicy':'Always',"
-                                       "'terminationMessagePolicy':'File','env':[{'name':'e'}]}],",
-                                       REST, "}}");
-                struct hf__json *variable = hf__json_first(
-                        hf__json_get(hf__json_first(hf__json_path(pod, "spec.containers")), "env"));
-                assert_int_equal(hf__json_set_string(variable, "valueFrom.fieldRef.apiVersion",
-                                                     cases[i].version),
-                                 0);
-                assert_int_equal(hf__json_set_string(variable, "valueFrom.fieldRef.fieldPath",
-                                                     cases[i].path),
-                                 0);
-                hfd_causes_init(&causes);
-                hfd_pod_validate(pod, NULL, &causes);
-                assert_int_equal(causes.n, cases[i].cause != NULL);
-                if (causes.n > 0)
-                        (void)snprintf(found, sizeof found, "%s: %s", causes.items[0].field,
-                                       causes.items[0].text);
-                assert_string_equal(found, cases[i].cause ? cases[i].cause : "");
-                hf__json_free(pod);
-        }
-}
-
-/* A key of any length is read within its bounds. */
-static void test_the_key_of_a_field_may_have_any_length(void **state) {
-        char path[1200];
-
-        for (size_t n = 0; n < 1100; n++) {
-                struct hfd_causes causes;
-                struct hf__json *selector = hf__json_object();
-                (void)snprintf(path, sizeof path, "metadata.labels['%0*d']", (int)n, 0);
-                if (n == 0)
-                        (void)snprintf(path, sizeof path, "metadata.labels['']");
-                assert_int_equal(hf__json_put_string(selector, "apiVersion", "v1"), 0);
-                assert_int_equal(hf__json_put_string(selector, "fieldPath", path), 0);
-                hfd_causes_init(&causes);
-                hfd_object_field_selector_validate(selector, "f", true, &causes);
-                assert_int_equal(causes.n > 0, n == 0 || n > 63);
-                hf__json_free(selector);
-        }
-}
-
-#define RESOURCE_REF    "spec.containers[0].env[0].valueFrom.resourceFieldRef"
-#define RESOURCE(text)  "'resource':'" text "'"
-#define DIVISOR(number) ",'divisor':'" number "'"
-#define OF_RESOURCE(members)                                                                       \
-        "'containers':[" CONTAINER("c",                                                            \
-                                   ",'env':[{'name':'e','valueFrom':{'resourceFieldRef':{" members \
-                                   "}}}]") "]"
-#define OF_BYTES(resource, name)                                                                   \
-        RESOURCE_REF ".divisor: Invalid value: \"" resource                                        \
-                     "\": only divisor's values 1, 1k, 1M, 1G, 1T, 1P, 1E, 1Ki, 1Mi, 1Gi, 1Ti, "   \
-                     "1Pi, 1Ei are supported with the " name " resource\n"
-#define OF_TIME(resource)                                                                          \
-        RESOURCE_REF ".divisor: Invalid value: \"" resource                                        \
-                     "\": only divisor's values 1m and 1 are supported with the cpu resource\n"
-#define OTHER_RESOURCE(resource)                                                                   \
-        RESOURCE_REF ".resource: Unsupported value: \"" resource                                   \
-                     "\": supported values: \"limits.cpu\", \"limits.ephemeral-storage\", "        \
-                     "\"limits.memory\", \"requests.cpu\", \"requests.ephemeral-storage\", "       \
-                     "\"requests.memory\"\n"
-
-static void test_a_variable_has_a_resource_of_a_container(void **state) {
-        static const struct spec_case cases[] = {
-                {OF_RESOURCE(RESOURCE("limits.cpu")), ""},
-                {OF_RESOURCE(RESOURCE("limits.cpu") DIVISOR("0")), ""},
-                {OF_RESOURCE(RESOURCE("limits.cpu") DIVISOR("1m")), ""},
-                {OF_RESOURCE(RESOURCE("requests.cpu") DIVISOR("1000m")), ""},
-                {OF_RESOURCE(RESOURCE("limits.memory") DIVISOR("1Ki")), ""},
-                {OF_RESOURCE(RESOURCE("requests.memory") DIVISOR("1000")), ""},
-                {OF_RESOURCE(RESOURCE("limits.ephemeral-storage") DIVISOR("1024Pi")), ""},
-                {OF_RESOURCE(RESOURCE("requests.hugepages-2Mi") DIVISOR("1")), ""},
-                {OF_RESOURCE(RESOURCE("limits.hugepages-") DIVISOR("1E")), ""},
-                {OF_RESOURCE(RESOURCE("") DIVISOR("3")),
-                 RESOURCE_REF ".resource: Required value\n"},
-                {OF_RESOURCE(RESOURCE("limits.pods") DIVISOR("3")), OTHER_RESOURCE("limits.pods")},
-                {OF_RESOURCE(RESOURCE("hugepages-2Mi")), OTHER_RESOURCE("hugepages-2Mi")},
-                {OF_RESOURCE(RESOURCE("limits.cpu") DIVISOR("1k")), OF_TIME("limits.cpu")},
-                {OF_RESOURCE(RESOURCE("requests.cpu") DIVISOR("-1")), OF_TIME("requests.cpu")},
-                {OF_RESOURCE(RESOURCE("limits.memory") DIVISOR("1m")),
-                 OF_BYTES("limits.memory", "memory")},
-                {OF_RESOURCE(RESOURCE("requests.memory") DIVISOR("2Ki")),
-                 OF_BYTES("requests.memory", "memory")},
-                {OF_RESOURCE(RESOURCE("requests.memory") DIVISOR("1e3")),
-                 OF_BYTES("requests.memory", "memory")},
-                {OF_RESOURCE(RESOURCE("limits.ephemeral-storage") DIVISOR("10M")),
-                 OF_BYTES("limits.ephemeral-storage", "local ephemeral storage")},
-                {OF_RESOURCE(RESOURCE("limits.hugepages-1Gi") DIVISOR("1u")),
-                 OF_BYTES("limits.hugepages-1Gi", "hugepages")},
-        };
-
-        EXPECT_ALL(cases);
-}
-
-#define FILE_REF "spec.containers[0].env[0].valueFrom.fileKeyRef"
-#define OF_FILE(members)                                                                           \
-        "'containers':[" CONTAINER("c", ",'env':[{'name':'e','valueFrom':{'fileKeyRef':{" members  \
-                                        "}}}]") "]"
-#define VALID_FILE(volume) OF_FILE("'key':'k','volumeName':'" volume "','path':'a/b'")
-
-static void test_a_variable_has_a_key_in_a_file_of_a_volume(void **state) {
-        static const struct spec_case cases[] = {
-                {"'volumes':[{'name':'v','emptyDir':{}}]," VALID_FILE("v"), ""},
-                {VALID_FILE("v"), FILE_REF ".volumeName: Not found: \"v\"\n"},
-                {"'volumes':[{'name':'v','emptyDir':{}},{'name':'w','image':{'pullPolicy':'Never'}"
-                 "}]," VALID_FILE("w"),
-                 FILE_REF ".volumeName: Invalid value: \"w\": referenced volume must be of type "
-                          "emptyDir\n"},
-                {"'volumes':[{'name':'v'},{'name':'v','emptyDir':{}}]," VALID_FILE("v"),
-                 "spec.volumes[0]: Required value: must specify a volume type\n"},
-                {"'volumes':[{'name':'v','emptyDir':{}},{'name':'v'}]," VALID_FILE("v"),
-                 "spec.volumes[1]: Required value: must specify a volume type\n"
-                 "spec.volumes[1].name: Duplicate value: \"v\"\n" FILE_REF
-                 ".volumeName: Invalid value: \"v\": referenced volume must be of type emptyDir\n"},
-                {OF_FILE(""),
-                 FILE_REF ".key: Required value\n" FILE_REF ".volumeName: Required value\n" FILE_REF
-                          ".path: Required value\n" FILE_REF ".volumeName: Not found: \"\"\n"},
-                {OF_FILE("'key':'=','volumeName':'_','path':'a/../b'"), FILE_REF
-                 ".key: Invalid value: \"=\": a valid environment variable name must consist only "
-                 "of printable ASCII characters other than '='\n" FILE_REF
-                 ".volumeName: Invalid value: \"_\": " LABEL FILE_REF
-                 ".path: Invalid value: \"a/../b\": must not contain '..'\n" FILE_REF
-                 ".volumeName: Not found: \"_\"\n"},
-        };
-
-        EXPECT_ALL(cases);
+/* U+00A0 and U+3000; U+200B is no white space. */
+static void test_white_space_of_unicode_pads_a_text(void **state) {
+        assert_true(hfd_is_padded(" i"));
+        assert_true(hfd_is_padded("i\n"));
+        assert_true(hfd_is_padded("i\xc2\xa0"));
+        assert_true(hfd_is_padded("\xe3\x80\x80i"));
+        assert_false(hfd_is_padded(""));
+        assert_false(hfd_is_padded("i j"));
+        assert_false(hfd_is_padded("i\xe2\x80\x8b"));
 }
 
 /* ---- tolerations ---- */
@@ -712,6 +586,10 @@ static void test_tolerations_are_validated(void **state) {
 }
 
 /* ---- specs that are older than a rule ---- */
+
+#define REST                                                                                       \
+        "'restartPolicy':'Always','dnsPolicy':'Default',"                                          \
+        "'terminationGracePeriodSeconds':30"
 
 #define IMAGE(image, more)                                                                         \
         "'containers':[{'name':'c','image':'" image "','imagePullPolicy':'Always',"                \
@@ -904,10 +782,7 @@ int main(void) {
                 cmocka_unit_test(test_a_resize_restarts_no_init_container),
                 cmocka_unit_test(test_containers_without_names_have_the_same_one),
                 cmocka_unit_test(test_ports_of_the_network_of_the_host_agree),
-                cmocka_unit_test(test_a_variable_has_a_field_of_the_pod),
-                cmocka_unit_test(test_the_key_of_a_field_may_have_any_length),
-                cmocka_unit_test(test_a_variable_has_a_resource_of_a_container),
-                cmocka_unit_test(test_a_variable_has_a_key_in_a_file_of_a_volume),
+                cmocka_unit_test(test_white_space_of_unicode_pads_a_text),
                 cmocka_unit_test(test_tolerations_are_validated),
                 cmocka_unit_test(test_a_mistake_that_was_stored_refuses_no_other_change),
                 cmocka_unit_test(test_a_stored_spec_may_have_any_form),

@@ -268,6 +268,8 @@ static void test_the_last_path_of_a_name_is_looked_for(void **state) {
 #define OF_BUNDLE            "spec.volumes[0].projected.sources[0].clusterTrustBundle"
 #define OF_CERTIFICATE       "spec.volumes[0].projected.sources[0].podCertificate"
 #define NO_NAME              "not a valid clustertrustbundlename: "
+#define X16                  "xxxxxxxxxxxxxxxx"
+#define X64                  X16 X16 X16 X16
 
 static void test_trust_bundles_are_validated(void **state) {
         static const struct spec_case cases[] = {
@@ -337,6 +339,14 @@ static void test_certificates_of_pods_are_validated(void **state) {
                 {CERTIFICATE(VALID_CERTIFICATE ",'maxExpirationSeconds':3599"),
                  OF_CERTIFICATE ".maxExpirationSeconds: Invalid value: 3599: if provided, "
                                 "maxExpirationSeconds must be >= 3600\n"},
+                {CERTIFICATE("'signerName':'b." X64 ".C/d','keyType':'RSA4096'"),
+                 OF_CERTIFICATE ".signerName: Invalid value: \"b." X64 ".C\": validating label "
+                                "\"" X64 "\": must be no more than 63 characters\n"},
+                {CERTIFICATE("'signerName':'b." X64 "-/d','keyType':'RSA4096'"), OF_CERTIFICATE
+                 ".signerName: Invalid value: \"b." X64 "-\": validating label \"" X64
+                 "-\": must be no more than 63 characters\n" OF_CERTIFICATE
+                 ".signerName: Invalid value: \"b." X64 "-\": validating label \"" X64
+                 "-\": " LABEL},
                 {CERTIFICATE("'signerName':'a/b','keyType':'rsa','userAnnotations':{'A':'b',"
                              "'':'c','a b/c':'d'}"),
                  OF_CERTIFICATE
@@ -357,7 +367,7 @@ static void test_certificates_of_pods_are_validated(void **state) {
 }
 
 static void test_names_of_trust_bundles_have_a_limit(void **state) {
-        static const char end[] = NO_NAME "must be no more than 253 bytes";
+        static const char end[] = NO_NAME "must be no more than 253 characters";
         char members[600];
 
         for (int n = 253; n <= 254; n++) {

@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "base/strbuf.h"
 #include "server/resources/workloads/workloads.h"
 
 #include "rule_cases.h"
@@ -16,6 +17,7 @@
 #define CHECK(cases) check_rule_cases(cases, sizeof cases / sizeof cases[0])
 #define X16          "xxxxxxxxxxxxxxxx"
 #define X64          X16 X16 X16 X16
+#define X250         X64 X64 X64 X16 X16 X16 "xxxxxxxxxx" /* what a cause shows of a longer text */
 #define SUBDOMAIN                                                                                  \
         "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' "  \
         "or '.', and must start and end with an alphanumeric character (e.g. 'example.com', "      \
@@ -35,6 +37,10 @@
 #define ZONE(key, values) "{'key':'" key "','values':[" values "]}"
 #define OF_TERM(i)        "allowedTopologies[" i "].matchLabelExpressions"
 #define REPEATED_TERM(i)  OF_TERM(i) ": Duplicate value: \"\"\n"
+#define NO_KEY(i, k)                                                                               \
+        OF_TERM(i)                                                                                 \
+        "[" k "].key: Invalid value: \"\": name part must be non-empty\n" OF_TERM(                 \
+                i) "[" k "].key: Invalid value: \"\": " NAME_PART
 
 static void test_topologies_are_refused(void **state) {
         static const struct rule_case cases[] = {
@@ -67,6 +73,13 @@ static void test_topologies_are_refused(void **state) {
                  TOPOLOGIES(TERM(ZONE("a", "'1'") "," ZONE("a", "'2'")) "," TERM(
                          ZONE("a", "'1'")) "," TERM(ZONE("a", "'2'"))),
                  NULL, OF_TERM("0") "[1].key: Duplicate value: \"a\"\n" REPEATED_TERM("2")},
+                /* An absent key is "". */
+                {hfd_storage_class_validate,
+                 TOPOLOGIES(TERM("{'values':['1']},{'values':['2']}") "," TERM(ZONE("", "'2'"))),
+                 NULL,
+                 NO_KEY("0", "0") NO_KEY("0", "1") OF_TERM("0") "[1].key: Duplicate value: "
+                                                                "\"\"\n" NO_KEY("1", "0")
+                                                                        REPEATED_TERM("1")},
                 /* Kubernetes compares each term with as many empty ones. */
                 {hfd_storage_class_validate, TOPOLOGIES("{}"), NULL, REPEATED_TERM("0")},
                 {hfd_storage_class_validate, TOPOLOGIES("{},{}"), NULL,
@@ -98,6 +111,42 @@ static void test_a_class_stays_as_it_is(void **state) {
         CHECK(cases);
 }
 
+static void test_the_driver_of_a_class_is_refused(void **state) {
+        static const struct rule_case cases[] = {
+                {hfd_storage_class_validate,
+                 "{'provisioner':'A.example.com/B','volumeBindingMode':'Immediate'}", NULL, NULL},
+                {hfd_storage_class_validate, "{'provisioner':'A_','volumeBindingMode':'Immediate'}",
+                 NULL, "provisioner: Invalid value: \"a_\": " NAME_PART},
+                {hfd_volume_attributes_class_validate,
+                 "{'driverName':'/" X64 "','parameters':{'a':'b'}}", NULL,
+                 "driverName: Invalid value: \"/" X64 "\": prefix part must be non-empty\n"
+                 "driverName: Invalid value: \"/" X64 "\": name part must be no more than 63 "
+                 "bytes\n"},
+        };
+
+        CHECK(cases);
+}
+
+static void test_too_many_parameters_have_one_cause(void **state) {
+        struct hf__strbuf text = {0};
+
+        hf__strbuf_puts(&text, "{'provisioner':'p','volumeBindingMode':'Immediate','parameters':{"
+                               "'':'v'");
+        for (int i = 1; i < 513; i++)
+                hf__strbuf_printf(&text, ",'k%d':'v'", i);
+        hf__strbuf_puts(&text, "}}");
+        assert_int_equal(text.error, 0);
+        const struct rule_case cases[] = {
+                {hfd_storage_class_validate, text.data, NULL,
+                 "parameters: Too long: may not be more than 512 bytes\n"},
+                {hfd_storage_class_validate,
+                 "{'provisioner':'p','volumeBindingMode':'Immediate','parameters':{'':'v'}}", NULL,
+                 "parameters: Invalid value: \"\": field can not be empty.\n"},
+        };
+        CHECK(cases);
+        hf__strbuf_done(&text);
+}
+
 /* ---- CSINodes ---- */
 
 #define DRIVERS(list)    "{'spec':{'drivers':[" list "]}}"
@@ -118,6 +167,11 @@ static void test_the_drivers_of_a_node_are_refused(void **state) {
                  "spec.drivers[0].name: Invalid value: \"-\": " SUBDOMAIN},
                 {hfd_csi_node_validate, DRIVERS(DRIVER(X64, "n")), NULL,
                  "spec.drivers[0].name: Too long: may not be more than 63 bytes\n"},
+                {hfd_csi_node_validate, DRIVERS(DRIVER(X64 X64 X64 X64 "_", "n")), NULL,
+                 "spec.drivers[0].name: Too long: may not be more than 63 bytes\n"
+                 "spec.drivers[0].name: Invalid value: \"" X250
+                 "\": must be no more than 253 characters\n"
+                 "spec.drivers[0].name: Invalid value: \"" X250 "\": " SUBDOMAIN},
                 {hfd_csi_node_validate, DRIVERS(DRIVER("d", X64 X64 X64 X64)), NULL, NULL},
                 {hfd_csi_node_validate, DRIVERS(DRIVER("d", "y" X64 X64 X64 X64)), NULL,
                  "spec.drivers[0].nodeID: Invalid value: \"y" X64 X64 X64
@@ -125,6 +179,10 @@ static void test_the_drivers_of_a_node_are_refused(void **state) {
                  "characters or less\n"},
                 {hfd_csi_node_validate, DRIVERS(DRIVER("d", "n") "," DRIVER("d", "n")), NULL,
                  "spec.drivers[1].name: Duplicate value: \"d\"\n"},
+                {hfd_csi_node_validate, DRIVERS("{'nodeID':'n'}," DRIVER("", "n")), NULL,
+                 "spec.drivers[0].name: Required value\n"
+                 "spec.drivers[1].name: Required value\n"
+                 "spec.drivers[1].name: Duplicate value: \"\"\n"},
                 {hfd_csi_node_validate,
                  DRIVERS("{'name':'d','nodeID':'n','topologyKeys':['a','a','-']}"), NULL,
                  "spec.drivers[0]: Duplicate value: \"a\"\n"
@@ -270,6 +328,36 @@ static void test_an_attachment_is_refused(void **state) {
         CHECK(cases);
 }
 
+static void test_a_driver_is_refused(void **state) {
+        static const struct rule_case cases[] = {
+                {hfd_csi_driver_validate, "{'spec':{'fsGroupPolicy':'None'}}", NULL, NULL},
+                /* An empty policy is no absent one. */
+                {hfd_csi_driver_validate, "{'spec':{'fsGroupPolicy':''}}", NULL,
+                 "spec.fsGroupPolicy: Unsupported value: \"\": supported values: \"File\", "
+                 "\"None\", \"ReadWriteOnceWithFSType\"\n"},
+        };
+
+        CHECK(cases);
+}
+
+static void test_an_audience_occurs_once(void **state) {
+        static const struct rule_case cases[] = {
+                {hfd_csi_driver_validate,
+                 "{'spec':{'tokenRequests':[{},{'audience':'a','expirationSeconds':600}]}}", NULL,
+                 NULL},
+                {hfd_csi_driver_validate,
+                 "{'spec':{'tokenRequests':[{},{},{'audience':'','expirationSeconds':1},"
+                 "{'audience':'a','expirationSeconds':1}]}}",
+                 NULL,
+                 "spec.tokenRequests[1].audience: Duplicate value: \"\"\n"
+                 "spec.tokenRequests[2].audience: Duplicate value: \"\"\n"
+                 "spec.tokenRequests[3].expirationSeconds: Invalid value: 1: may not specify a "
+                 "duration less than 10 minutes\n"},
+        };
+
+        CHECK(cases);
+}
+
 static void test_tokens_in_secrets_need_requests(void **state) {
         static const struct rule_case cases[] = {
                 {hfd_csi_driver_validate,
@@ -288,10 +376,14 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_topologies_are_refused),
                 cmocka_unit_test(test_a_class_stays_as_it_is),
+                cmocka_unit_test(test_the_driver_of_a_class_is_refused),
+                cmocka_unit_test(test_too_many_parameters_have_one_cause),
                 cmocka_unit_test(test_the_drivers_of_a_node_are_refused),
                 cmocka_unit_test(test_what_a_csi_node_may_change),
                 cmocka_unit_test(test_a_capacity_is_refused),
                 cmocka_unit_test(test_an_attachment_is_refused),
+                cmocka_unit_test(test_a_driver_is_refused),
+                cmocka_unit_test(test_an_audience_occurs_once),
                 cmocka_unit_test(test_tokens_in_secrets_need_requests),
         };
 

@@ -372,11 +372,32 @@ static void test_the_template_of_a_claim_is_refused(void **state) {
                  NULL, NULL},
                 {of_pod, "{'ephemeral':{}}", NULL,
                  "v.ephemeral.volumeClaimTemplate: Required value\n"},
+                {of_pod, EPHEMERAL("'deletionGracePeriodSeconds':0"), NULL,
+                 "v.ephemeral.volumeClaimTemplate.metadata.deletionGracePeriodSeconds: Forbidden: "
+                 "cannot be set\n"},
                 {of_pod, EPHEMERAL("'uid':'u','name':'n','finalizers':['f'],'generation':1"), NULL,
                  "v.ephemeral.volumeClaimTemplate.metadata.name: Forbidden: cannot be set\n"
                  "v.ephemeral.volumeClaimTemplate.metadata.uID: Forbidden: cannot be set\n"
                  "v.ephemeral.volumeClaimTemplate.metadata.generation: Forbidden: cannot be set\n"
                  "v.ephemeral.volumeClaimTemplate.metadata.finalizers: Forbidden: cannot be set\n"},
+                /* The selector stands between a missing mode and a wrong one. */
+                {of_pod,
+                 "{'ephemeral':{'volumeClaimTemplate':{'spec':{'accessModes':['X'],'selector':{"
+                 "'matchExpressions':[{'key':'a','operator':'X'}]},'resources':{'requests':{"
+                 "'storage':'1'}}}}}}",
+                 NULL,
+                 "v.ephemeral.volumeClaimTemplate.spec.selector.matchExpressions[0].operator: "
+                 "Invalid value: \"X\": not a valid selector operator\n"
+                 "v.ephemeral.volumeClaimTemplate.spec.accessModes: Unsupported value: \"X\": "
+                 "supported values: \"ReadOnlyMany\", \"ReadWriteMany\", \"ReadWriteOnce\", "
+                 "\"ReadWriteOncePod\"\n"},
+                /* An empty mode is no absent one. */
+                {of_pod,
+                 "{'ephemeral':{'volumeClaimTemplate':{'spec':{'accessModes':['ReadWriteOnce'],"
+                 "'resources':{'requests':{'storage':'1'}},'volumeMode':''}}}}",
+                 NULL,
+                 "v.ephemeral.volumeClaimTemplate.spec.volumeMode: Unsupported value: \"\": "
+                 "supported values: \"Block\", \"Filesystem\"\n"},
                 {of_pod, "{'ephemeral':{'volumeClaimTemplate':{'spec':{}}}}", NULL,
                  "v.ephemeral.volumeClaimTemplate.spec.accessModes: Required value: at least 1 "
                  "access mode is required\n"
@@ -520,6 +541,12 @@ static void test_a_volume_is_refused(void **state) {
                  VOLUME(PATH ",'iscsi':{'targetPortal':'" X16 X16 X16
                              "','initiatorName':'iqn.2001-04.a:b'}"),
                  NULL, "spec.iscsi: Forbidden: may not specify more than 1 volume type\n"},
+                {hfd_persistent_volume_validate,
+                 "{'spec':{'accessModes':['ReadWriteOnce'],'capacity':{'storage':'1'},"
+                 "'persistentVolumeReclaimPolicy':'Retain','volumeMode':''," PATH "}}",
+                 NULL,
+                 "spec.volumeMode: Unsupported value: \"\": supported values: \"Block\", "
+                 "\"Filesystem\"\n"},
                 {hfd_persistent_volume_validate, VOLUME(DRIVEN ",'volumeAttributesClassName':'c'"),
                  NULL, NULL},
                 {hfd_persistent_volume_validate, VOLUME(PATH ",'volumeAttributesClassName':''"),

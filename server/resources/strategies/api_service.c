@@ -153,8 +153,7 @@ static void validate_name(const struct hf__json *object, struct hfd_causes *caus
 
 static void validate_version(const char *version, struct hfd_causes *causes) {
         if (strlen(version) > HFD_DNS_LABEL_MAX)
-                hfd_cause_invalid_text(causes, "spec.version", version,
-                                       "must be no more than 63 bytes");
+                hfd_cause_invalid_text(causes, "spec.version", version, hfd_dns_label_length_rule);
         else if (!hfd_is_dns1035_label(version))
                 hfd_cause_invalid_text(causes, "spec.version", version, hfd_dns1035_label_rule);
 }

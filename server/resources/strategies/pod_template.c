@@ -35,5 +35,6 @@ void hfd_pod_template_validate(const struct hf__json *object, const struct hf__j
         if (old &&
             hfd_causes_equal_member(causes, &hfd_pod_template_schema, object, old, "template"))
                 return;
-        hfd_pod_template_spec_validate(hf__json_get(object, "template"), "template", causes);
+        hfd_template_change_validate(hf__json_get(object, "template"),
+                                     hf__json_get(old, "template"), "template", causes);
 }

@@ -78,8 +78,8 @@ static void validate_scheduling(const struct hf__json *object, struct hfd_causes
 static void validate_handler(const char *handler, struct hfd_causes *causes) {
         if (!*handler)
                 hfd_cause_required(causes, "handler", "");
-        else if (hfd_dns_label_fault(handler))
-                hfd_cause_invalid_text(causes, "handler", handler, hfd_dns_label_fault(handler));
+        else
+                hfd_label_text_validate(handler, "handler", handler, causes);
 }
 
 /* A part that an update does not change is not checked: it may be older than its rules. */

@@ -48,12 +48,44 @@ static void validate_segment(const char *name, const char *field, const char *sh
                 }
 }
 
-/* Returns the rule of the resource, whose names are no mere segments, that name violates; NULL =
- * none. */
-static const char *broken_name_rule(const struct hfd_resource *resource, const char *name) {
-        if (resource->name_is_label)
-                return hfd_dns_label_fault(name);
-        return hfd_is_dns_subdomain(name) ? NULL : hfd_dns_subdomain_rule;
+void hfd_label_text_validate(const char *text, const char *field, const char *shown,
+                             struct hfd_causes *causes) {
+        if (strlen(text) > HFD_DNS_LABEL_MAX)
+                hfd_cause_invalid_text(causes, field, shown, hfd_dns_label_length_rule);
+        if (hfd_dns_label_fault(text))
+                hfd_cause_invalid_text(causes, field, shown, hfd_dns_label_fault(text));
+}
+
+void hfd_subdomain_text_validate(const char *text, size_t n, const char *field, const char *shown,
+                                 struct hfd_causes *causes) {
+        if (n > HFD_DNS_SUBDOMAIN_MAX)
+                hfd_cause_invalid_text(causes, field, shown, hfd_dns_subdomain_length_rule);
+        if (!hfd_has_subdomain_form(text, n))
+                hfd_cause_invalid_text(causes, field, shown, hfd_dns_subdomain_rule);
+}
+
+void hfd_subdomain_text_validate_once(const char *text, size_t n, const char *field,
+                                      const char *shown, struct hfd_causes *causes) {
+        bool is_long = n > HFD_DNS_SUBDOMAIN_MAX, is_formed = hfd_has_subdomain_form(text, n);
+        char why[500];
+
+        (void)snprintf(why, sizeof why, "%s%s%s", is_long ? hfd_dns_subdomain_length_rule : "",
+                       is_long && !is_formed ? "," : "", is_formed ? "" : hfd_dns_subdomain_rule);
+        if (is_long || !is_formed)
+                hfd_cause_invalid_text(causes, field, shown, why);
+}
+
+void hfd_config_key_validate(const char *key, const char *field, struct hfd_causes *causes) {
+        if (strlen(key) > HFD_DNS_SUBDOMAIN_MAX)
+                hfd_cause_invalid_text(causes, field, key, hfd_dns_subdomain_length_rule);
+        if (!hfd_has_config_key_form(key))
+                hfd_cause_invalid_text(causes, field, key, hfd_config_key_rule);
+        if (strcmp(key, ".") == 0)
+                hfd_cause_invalid_text(causes, field, key, "must not be '.'");
+        else if (strcmp(key, "..") == 0)
+                hfd_cause_invalid_text(causes, field, key, "must not be '..'");
+        else if (strncmp(key, "..", 2) == 0)
+                hfd_cause_invalid_text(causes, field, key, "must not start with '..'");
 }
 
 /* The most bytes of a name. A resource without a plural is that of an object in another one, whose
@@ -67,38 +99,44 @@ static size_t max_name(const struct hfd_resource *resource) {
 /* field: the path of the name. shown: what the cause shows in its place. */
 static void validate_name_text(const struct hfd_resource *resource, const char *name,
                                const char *field, const char *shown, struct hfd_causes *causes) {
-        size_t max = max_name(resource);
+        size_t max = max_name(resource), n = strlen(name);
         char length_rule[64];
-        const char *rule = length_rule;
 
-        if (strlen(name) <= max && resource->name_is_segment) {
-                validate_segment(name, field, shown, causes);
-                return;
+        if (n > max) {
+                (void)snprintf(length_rule, sizeof length_rule,
+                               "must be no more than %zu characters", max);
+                hfd_cause_invalid_text(causes, field, shown, length_rule);
         }
-        if (strlen(name) > max)
-                (void)snprintf(length_rule, sizeof length_rule, "must be no more than %zu bytes",
-                               max);
-        else
-                rule = broken_name_rule(resource, name);
-        if (rule)
-                hfd_cause_invalid_text(causes, field, shown, rule);
+        if (resource->name_is_segment) {
+                if (n <= max)
+                        validate_segment(name, field, shown, causes);
+        } else if (resource->name_is_label) {
+                if (hfd_dns_label_fault(name))
+                        hfd_cause_invalid_text(causes, field, shown, hfd_dns_label_fault(name));
+        } else if (!hfd_has_subdomain_form(name, n)) {
+                hfd_cause_invalid_text(causes, field, shown, hfd_dns_subdomain_rule);
+        }
 }
 
 /* A prefix may end with '-', because more follows. Kubernetes checks it with an `a` in the place of
  * the last two characters then. */
 static void validate_prefix(const struct hfd_resource *resource, const char *prefix,
                             struct hfd_causes *causes) {
-        char name[HFD_DNS_SUBDOMAIN_MAX + 2]; /* a longer one is too long here, too */
+        struct hf__strbuf name = {0};
         size_t n = strlen(prefix);
 
         /* As in Kubernetes a segment may begin with dots, because more follows. */
         if (resource->name_is_segment && (strcmp(prefix, ".") == 0 || strcmp(prefix, "..") == 0))
                 return;
-        (void)snprintf(name, sizeof name, "%s", prefix);
-        if (n > 1 && n < sizeof name && name[n - 1] == '-')
-                memcpy(name + n - 2, "a", 2);
-        validate_name_text(resource, resource->name_is_segment ? prefix : name,
-                           "metadata.generateName", prefix, causes);
+        if (resource->name_is_segment || n < 2 || prefix[n - 1] != '-') {
+                validate_name_text(resource, prefix, "metadata.generateName", prefix, causes);
+                return;
+        }
+        hf__strbuf_add(&name, prefix, n - 2);
+        hf__strbuf_putc(&name, 'a');
+        if (hfd_causes_check(causes, name.error))
+                validate_name_text(resource, name.data, "metadata.generateName", prefix, causes);
+        hf__strbuf_done(&name);
 }
 
 static void validate_name(const struct hfd_resource *resource, const struct hf__json *object,
@@ -121,8 +159,8 @@ static void validate_namespace(const struct hf__json *object, struct hfd_causes 
 
         if (!ns || !*ns)
                 hfd_cause_required(causes, "metadata.namespace", "");
-        else if (hfd_dns_label_fault(ns))
-                hfd_cause_invalid_text(causes, "metadata.namespace", ns, hfd_dns_label_fault(ns));
+        else
+                hfd_label_text_validate(ns, "metadata.namespace", ns, causes);
 }
 
 /* ---- labels, annotations, owners, finalizers ---- */
@@ -144,21 +182,17 @@ static void refuse_name_part(const char *part, const char *field, const char *ke
 
 static void refuse_prefix_part(const char *key, size_t n, const char *field, const char *shown,
                                struct hfd_causes *causes) {
-        char prefix[HFD_DNS_SUBDOMAIN_MAX + 1], text[500];
+        char text[500];
 
         if (n == 0) {
                 hfd_cause_invalid_text(causes, field, shown, "prefix part must be non-empty");
                 return;
         }
-        if (n >= sizeof prefix) {
+        if (n > HFD_DNS_SUBDOMAIN_MAX)
                 hfd_cause_invalid_text(causes, field, shown,
                                        "prefix part must be no more than 253 bytes");
-                return;
-        }
-        memcpy(prefix, key, n);
-        prefix[n] = '\0';
         (void)snprintf(text, sizeof text, "prefix part %s", hfd_dns_subdomain_rule);
-        if (!hfd_is_dns_subdomain(prefix))
+        if (!hfd_has_subdomain_form(key, n))
                 hfd_cause_invalid_text(causes, field, shown, text);
 }
 

@@ -14,6 +14,8 @@
 
 #define NAME_PART_MAX 63
 
+const char hfd_dns_label_length_rule[] = "must be no more than 63 characters";
+const char hfd_dns_subdomain_length_rule[] = "must be no more than 253 characters";
 const char hfd_dns_label_rule[] =
         "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', "
         "and must start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', "
@@ -48,34 +50,30 @@ static bool is_alnum(char c) { return is_lower_alnum(c) || (c >= 'A' && c <= 'Z'
 /* The characters that are allowed in name parts and data keys. */
 static bool is_name_char(char c) { return is_alnum(c) || c == '-' || c == '_' || c == '.'; }
 
-/* Whether text is a DNS label or, if dots is true, one or more DNS labels separated by dots. The
- * callers check the length. */
-static bool is_dns_labels(const char *text, bool dots) {
-        bool start = true; /* at the first character of a label */
+bool hfd_has_subdomain_form(const char *text, size_t n) {
+        bool start = true; /* at the first character of a part */
 
-        for (const char *c = text; *c; c++) {
-                bool last = !c[1] || (dots && c[1] == '.');
-                if (dots && *c == '.' && !start) {
+        for (size_t i = 0; i < n; i++) {
+                bool last = i + 1 == n || text[i + 1] == '.';
+                if (text[i] == '.' && !start) {
                         start = true;
                         continue;
                 }
-                if (!is_lower_alnum(*c) && (*c != '-' || start || last))
+                if (!is_lower_alnum(text[i]) && (text[i] != '-' || start || last))
                         return false;
                 start = false;
         }
         return !start;
 }
 
-bool hfd_is_dns_label(const char *text) {
-        return strlen(text) <= HFD_DNS_LABEL_MAX && is_dns_labels(text, false);
+const char *hfd_dns_label_fault(const char *text) {
+        if (!hfd_has_subdomain_form(text, strlen(text)))
+                return hfd_dns_label_rule;
+        return strchr(text, '.') ? "must not contain dots" : NULL;
 }
 
-const char *hfd_dns_label_fault(const char *text) {
-        if (strlen(text) > HFD_DNS_LABEL_MAX)
-                return "must be no more than 63 bytes";
-        if (is_dns_labels(text, false))
-                return NULL;
-        return is_dns_labels(text, true) ? "must not contain dots" : hfd_dns_label_rule;
+bool hfd_is_dns_label(const char *text) {
+        return strlen(text) <= HFD_DNS_LABEL_MAX && !hfd_dns_label_fault(text);
 }
 
 bool hfd_is_dns1035_label(const char *text) {
@@ -83,7 +81,9 @@ bool hfd_is_dns1035_label(const char *text) {
 }
 
 bool hfd_is_dns_subdomain(const char *text) {
-        return strlen(text) <= HFD_DNS_SUBDOMAIN_MAX && is_dns_labels(text, true);
+        size_t n = strlen(text);
+
+        return n <= HFD_DNS_SUBDOMAIN_MAX && hfd_has_subdomain_form(text, n);
 }
 
 /* Whether text matches ([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9] as a whole. */
@@ -118,14 +118,16 @@ bool hfd_is_qualified_name(const char *text) {
 
 bool hfd_is_label_value(const char *text) { return !*text || is_name_part(text); }
 
-bool hfd_is_config_key(const char *key) {
-        size_t n = strlen(key);
-
+bool hfd_has_config_key_form(const char *key) {
         for (const char *c = key; *c; c++)
                 if (!is_name_char(*c))
                         return false;
+        return *key;
+}
+
+bool hfd_is_config_key(const char *key) {
         /* A kubelet uses the key as a file name. "." is the directory itself, and the kubelet's
          * own files have names that begin with "..". */
-        return n > 0 && n <= HFD_DNS_SUBDOMAIN_MAX && strcmp(key, ".") != 0 &&
-               strncmp(key, "..", 2) != 0;
+        return strlen(key) <= HFD_DNS_SUBDOMAIN_MAX && hfd_has_config_key_form(key) &&
+               strcmp(key, ".") != 0 && strncmp(key, "..", 2) != 0;
 }

@@ -17,6 +17,7 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "server/resources/causes.h"
+#include "server/resources/validation/meta_validation.h"
 #include "server/resources/validation/names.h"
 
 enum {
@@ -124,7 +125,7 @@ void hfd_resource_name_validate(const char *name, const char *field, struct hfd_
         unsigned flags;
 
         if (!hfd_is_qualified_name(name))
-                hfd_cause_invalid_text(causes, field, name, hfd_qualified_name_rule);
+                hfd_qualified_name_validate(name, field, causes);
         else if (!strchr(name, '/') && !is_standard(name, &flags))
                 hfd_cause_invalid_text(causes, field, name,
                                        "must be a standard resource type or fully qualified");

@@ -8,6 +8,8 @@
  */
 #include "server/resources/validation/signer_names.h"
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -16,29 +18,45 @@
 
 #define SIGNER_MAX 571 /* bytes: a domain, a namespace, a name, and what is between them */
 
-/* Checks the parts of the text between dots, up to the first one that is wrong. A long part is cut
- * to HFD_DNS_SUBDOMAIN_MAX + 1 bytes, which is still too long for both rules, so it stays wrong. */
-static void validate_labels(const char *text, bool (*is_label)(const char *text), const char *rule,
-                            const char *field, struct hfd_causes *causes) {
-        char label[HFD_DNS_SUBDOMAIN_MAX + 2], why[600], quoted[300];
+struct label_rules {
+        size_t max; /* bytes */
+        const char *length, *form;
+};
 
+/* shown: what the label is a part of. */
+static void refuse_label(const char *shown, const char *label, size_t n, const char *rule,
+                         const char *field, struct hfd_causes *causes) {
+        char part[HFD_DNS_SUBDOMAIN_MAX + 2], why[600], quoted[300];
+
+        (void)snprintf(part, sizeof part, "%.*s", (int)(n < sizeof part ? n : sizeof part), label);
+        hfd_quote(part, quoted, sizeof quoted);
+        (void)snprintf(why, sizeof why, "validating label %s: %s", quoted, rule);
+        hfd_cause_invalid_text(causes, field, shown, why);
+}
+
+/* Checks the parts between dots of the text, which a slash may end, up to the first one that is
+ * wrong. It may be too long and have a wrong form. shown: the text in the causes. */
+static void validate_labels(const char *text, const char *shown, const struct label_rules *rules,
+                            const char *field, struct hfd_causes *causes) {
         for (const char *at = text;; at++) {
-                size_t n = strcspn(at, ".");
-                (void)snprintf(label, sizeof label, "%.*s", (int)n, at);
-                if (!is_label(label)) {
-                        hfd_quote(label, quoted, sizeof quoted);
-                        (void)snprintf(why, sizeof why, "validating label %s: %s", quoted, rule);
-                        hfd_cause_invalid_text(causes, field, text, why);
-                        return;
-                }
+                size_t n = strcspn(at, "./");
+                bool is_formed = hfd_has_subdomain_form(at, n);
+                if (n > rules->max)
+                        refuse_label(shown, at, n, rules->length, field, causes);
+                if (!is_formed)
+                        refuse_label(shown, at, n, rules->form, field, causes);
                 at += n;
-                if (!*at)
+                if (n > rules->max || !is_formed || *at != '.')
                         return;
         }
 }
 
-/* What does not fit in `domain` is cut: such a domain is too long anyway. */
+/* What does not fit in `domain` is cut in the causes. */
 void hfd_signer_name_validate(const char *name, const char *field, struct hfd_causes *causes) {
+        const struct label_rules of_domain = {HFD_DNS_LABEL_MAX, hfd_dns_label_length_rule,
+                                              hfd_dns_label_rule},
+                                 of_path = {HFD_DNS_SUBDOMAIN_MAX, hfd_dns_subdomain_length_rule,
+                                            hfd_dns_subdomain_rule};
         const char *slash = strchr(name, '/');
         char domain[SIGNER_MAX + 1];
 
@@ -52,13 +70,12 @@ void hfd_signer_name_validate(const char *name, const char *field, struct hfd_ca
                 if (slash - name > HFD_DNS_SUBDOMAIN_MAX)
                         hfd_cause_too_long(causes, field, "may not be more than 253 bytes");
                 (void)snprintf(domain, sizeof domain, "%.*s", (int)(slash - name), name);
-                validate_labels(domain, hfd_is_dns_label, hfd_dns_label_rule, field, causes);
-                if (!strchr(domain, '.'))
+                validate_labels(name, domain, &of_domain, field, causes);
+                if (!memchr(name, '.', (size_t)(slash - name)))
                         hfd_cause_invalid_text(causes, field, domain,
                                                "should be a domain with at least two segments "
                                                "separated by dots");
-                validate_labels(slash + 1, hfd_is_dns_subdomain, hfd_dns_subdomain_rule, field,
-                                causes);
+                validate_labels(slash + 1, slash + 1, &of_path, field, causes);
                 if (strlen(name) > SIGNER_MAX)
                         hfd_cause_too_long(causes, field, "may not be more than 571 bytes");
         }

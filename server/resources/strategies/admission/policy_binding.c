@@ -16,7 +16,7 @@
 #include "server/resources/strategies/admission/match_schema.h"
 #include "server/resources/strategies/admission/rule_path.h"
 #include "server/resources/strategies/strategies.h"
-#include "server/resources/validation/names.h"
+#include "server/resources/validation/meta_validation.h"
 
 int hfd_admission_binding_prepare(struct hf__json *object, const struct hf__json *old) {
         (void)old;
@@ -89,8 +89,8 @@ static void validate_common(const struct hf__json *spec, struct hfd_causes *caus
 
         if (!name[0])
                 hfd_cause_required(causes, "spec.policyName", NULL);
-        else if (!hfd_is_dns_subdomain(name))
-                hfd_cause_invalid_text(causes, "spec.policyName", name, hfd_dns_subdomain_rule);
+        else
+                hfd_subdomain_text_validate(name, strlen(name), "spec.policyName", name, causes);
         validate_param_ref(hf__json_get(spec, "paramRef"), causes);
         hfd_match_resources_validate(hf__json_get(spec, "matchResources"), "spec.matchResources",
                                      causes);

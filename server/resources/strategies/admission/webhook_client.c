@@ -88,14 +88,11 @@ static void check_path(const char *path, const char *field, struct hfd_causes *c
         for (; at <= n_path && causes->n < HFD_CAUSES_MAX; i++) {
                 const char *slash = memchr(path + at, '/', n_path - at);
                 size_t n = slash ? (size_t)(slash - path) - at : n_path - at;
-                char segment[HFD_DNS_SUBDOMAIN_MAX + 2];
-                (void)snprintf(segment, sizeof segment, "%.*s",
-                               (int)(n < sizeof segment ? n : sizeof segment - 1), path + at);
                 if (n == 0)
                         refuse_path(path, field, i, " may not be empty", causes);
-                else if (n > HFD_DNS_SUBDOMAIN_MAX)
-                        refuse_path(path, field, i, "must be no more than 253 bytes", causes);
-                else if (!hfd_is_dns_subdomain(segment))
+                if (n > HFD_DNS_SUBDOMAIN_MAX)
+                        refuse_path(path, field, i, hfd_dns_subdomain_length_rule, causes);
+                if (n > 0 && !hfd_has_subdomain_form(path + at, n))
                         refuse_path(path, field, i, hfd_dns_subdomain_rule, causes);
                 at += n + 1;
         }

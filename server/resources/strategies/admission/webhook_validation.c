@@ -20,6 +20,7 @@
 #include "server/resources/strategies/admission/rule_path.h"
 #include "server/resources/strategies/admission/webhook_client.h"
 #include "server/resources/strategies/strategies.h"
+#include "server/resources/validation/meta_validation.h"
 #include "server/resources/validation/names.h"
 
 #define FIELD_MAX HFD_RULE_PATH_MAX
@@ -107,10 +108,8 @@ static void validate_name(const char *name, const char *field, struct hfd_causes
 
         if (!*name)
                 hfd_cause_required(causes, field, "");
-        else if (strlen(name) > HFD_DNS_SUBDOMAIN_MAX)
-                hfd_cause_invalid_text(causes, field, name, "must be no more than 253 bytes");
         else if (!hfd_is_dns_subdomain(name))
-                hfd_cause_invalid_text(causes, field, name, hfd_dns_subdomain_rule);
+                hfd_subdomain_text_validate_once(name, strlen(name), field, name, causes);
         else if (!dot || !strchr(dot + 1, '.'))
                 hfd_cause_invalid_text(causes, field, name,
                                        "should be a domain with at least three segments separated "

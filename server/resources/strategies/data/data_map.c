@@ -14,6 +14,7 @@
 #include "base/json.h"
 #include "base/json_index.h"
 #include "server/resources/causes.h"
+#include "server/resources/validation/meta_validation.h"
 #include "server/resources/validation/names.h"
 
 void hfd_data_map_validate_keys(const struct hf__json *object, const char *part,
@@ -24,7 +25,7 @@ void hfd_data_map_validate_keys(const struct hf__json *object, const char *part,
                 if (hfd_is_config_key(hf__json_key(m)))
                         continue;
                 (void)snprintf(field, sizeof field, "%s[%.100s]", part, hf__json_key(m));
-                hfd_cause_invalid_text(causes, field, hf__json_key(m), hfd_config_key_rule);
+                hfd_config_key_validate(hf__json_key(m), field, causes);
         }
 }
 

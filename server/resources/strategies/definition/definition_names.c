@@ -35,7 +35,7 @@ void hfd_definition_check_label(const char *name, const char *path, const char *
                 return;
         append_text(detail, sizeof detail, prefix);
         if (n > HFD_DNS_LABEL_MAX)
-                append_text(detail, sizeof detail, "must be no more than 63 bytes");
+                append_text(detail, sizeof detail, hfd_dns_label_length_rule);
         /* A name that is too long may have the right syntax. Then the cause has only the rule for
          * the length. */
         bool good = n > HFD_DNS_LABEL_MAX && *name >= 'a' && *name <= 'z' && name[n - 1] != '-' &&

@@ -23,6 +23,7 @@
 #include "server/resources/custom/schema/compile/effort.h"
 #include "server/resources/strategies/definition/definition_rules.h"
 #include "server/resources/strategies/strategies.h"
+#include "server/resources/validation/meta_validation.h"
 #include "server/resources/validation/names.h"
 
 /* The parts of a version that may be in the spec. */
@@ -117,11 +118,9 @@ static void check_group(const struct check *c) {
 
         if (!*group)
                 hfd_cause_required(c->causes, "spec.group", "");
-        else if (strlen(group) > HFD_DNS_SUBDOMAIN_MAX)
-                hfd_cause_invalid_text(c->causes, "spec.group", group,
-                                       "must be no more than 253 bytes");
         else if (!hfd_is_dns_subdomain(group))
-                hfd_cause_invalid_text(c->causes, "spec.group", group, hfd_dns_subdomain_rule);
+                hfd_subdomain_text_validate_once(group, strlen(group), "spec.group", group,
+                                                 c->causes);
         else if (!strchr(group, '.'))
                 hfd_cause_invalid_text(c->causes, "spec.group", group,
                                        "should be a domain with at least one dot");

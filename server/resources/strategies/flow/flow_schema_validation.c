@@ -18,6 +18,7 @@
 #include "server/resources/strategies/flow/flow_objects.h"
 #include "server/resources/strategies/flow/flow_rules.h"
 #include "server/resources/strategies/strategies.h"
+#include "server/resources/validation/meta_validation.h"
 #include "server/resources/validation/names.h"
 
 #define FIELD_MAX 160 /* bytes of a path, as in a cause; longer paths are cut */
@@ -75,13 +76,13 @@ static void validate_account(const struct hf__json *account, const char *field,
 
         require_name(account, "serviceAccount", field, causes);
         (void)snprintf(path, sizeof path, "%.100s.serviceAccount.name", field);
-        if (*name && !is_all(name) && !hfd_is_dns_subdomain(name))
-                hfd_cause_invalid_text(causes, path, name, hfd_dns_subdomain_rule);
+        if (*name && !is_all(name))
+                hfd_subdomain_text_validate(name, strlen(name), path, name, causes);
         (void)snprintf(path, sizeof path, "%.100s.serviceAccount.namespace", field);
         if (!*ns)
                 hfd_cause_required(causes, path, "must specify namespace for service account");
-        else if (hfd_dns_label_fault(ns))
-                hfd_cause_invalid_text(causes, path, ns, hfd_dns_label_fault(ns));
+        else
+                hfd_label_text_validate(ns, path, ns, causes);
 }
 
 /* Each kind has a member of its own, with a name in it. A member of another kind would be ignored
@@ -209,12 +210,21 @@ static void validate_path_rule(const struct hf__json *rule, const char *field,
         }
 }
 
+static void refuse_namespace(const char *name, const char *why, const char *field,
+                             struct hfd_causes *causes) {
+        char detail[400];
+
+        (void)snprintf(detail, sizeof detail,
+                       "each member of this list must be '*' or a DNS-1123 label; %s", why);
+        hfd_cause_invalid_text(causes, field, name, detail);
+}
+
 /* A rule matches requests in the namespaces, and with clusterScope those without one. One of the
  * two must be given, else the rule could match nothing. */
 static void validate_namespaces(const struct hf__json *rule, const char *field,
                                 struct hfd_causes *causes) {
         bool in_cluster = hf__json_bool(rule, "clusterScope", false);
-        char path[FIELD_MAX], detail[400];
+        char path[FIELD_MAX];
         size_t i = 0;
 
         if (!validate_list(rule, "namespaces",
@@ -225,14 +235,12 @@ static void validate_namespaces(const struct hf__json *rule, const char *field,
                 return;
         for (const struct hf__json *m = hf__json_first(hf__json_get(rule, "namespaces")); m;
              m = hf__json_next(m), i++) {
-                const char *fault = hfd_dns_label_fault(hf__json_text(m));
-                if (!fault)
-                        continue;
+                const char *ns = hf__json_text(m), *fault = hfd_dns_label_fault(ns);
                 (void)snprintf(path, sizeof path, "%.120s.namespaces[%zu]", field, i);
-                (void)snprintf(detail, sizeof detail,
-                               "each member of this list must be '*' or a DNS-1123 label; %s",
-                               fault);
-                hfd_cause_invalid_text(causes, path, hf__json_text(m), detail);
+                if (strlen(ns) > HFD_DNS_LABEL_MAX)
+                        refuse_namespace(ns, hfd_dns_label_length_rule, path, causes);
+                if (fault)
+                        refuse_namespace(ns, fault, path, causes);
         }
 }
 
@@ -364,8 +372,8 @@ void hfd_flow_schema_validate(const struct hf__json *object, const struct hf__js
         validate_distinguisher(object, causes);
         if (!*level)
                 hfd_cause_required(causes, field, "must reference a priority level");
-        else if (!hfd_is_dns_subdomain(level))
-                hfd_cause_invalid_text(causes, field, level, hfd_dns_subdomain_rule);
+        else
+                hfd_subdomain_text_validate(level, strlen(level), field, level, causes);
         each_item(hf__json_get(object, "spec"), "rules", "spec", validate_rule, causes);
         if (fixed && fixed->mandatory) {
                 struct hf__json *spec = hfd_flow_object_spec(fixed);

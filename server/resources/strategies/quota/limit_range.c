@@ -15,6 +15,7 @@
 #include "base/json_index.h"
 #include "server/resources/causes.h"
 #include "server/resources/strategies/strategies.h"
+#include "server/resources/validation/meta_validation.h"
 #include "server/resources/validation/names.h"
 #include "server/resources/validation/resource_names.h"
 #include "server/schema/common.h"
@@ -231,7 +232,7 @@ static void validate_type(const struct item *item) {
 
         (void)snprintf(field, sizeof field, "spec.limits[%zu].type", item->number);
         if (!hfd_is_qualified_name(item->type))
-                hfd_cause_invalid_text(item->causes, field, item->type, hfd_qualified_name_rule);
+                hfd_qualified_name_validate(item->type, field, item->causes);
         else if (!strchr(item->type, '/') && strcmp(item->type, "Pod") != 0 &&
                  strcmp(item->type, "Container") != 0 &&
                  strcmp(item->type, "PersistentVolumeClaim") != 0)

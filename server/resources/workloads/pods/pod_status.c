@@ -16,7 +16,7 @@
 #include "base/json.h"
 #include "base/json_index.h"
 #include "server/resources/strategies/pod/rules/pod_validation.h"
-#include "server/resources/validation/names.h"
+#include "server/resources/validation/meta_validation.h"
 #include "server/resources/workloads/workloads.h"
 #include "server/schema/schema.h"
 
@@ -153,9 +153,9 @@ static void validate_conditions(const struct hf__json *list, struct hfd_causes *
                 while (i < 3 && strcmp(known[i], type) != 0)
                         i++;
                 /* kube-apiserver writes "Type", not "type". */
-                if (i == 3 && !hfd_is_qualified_name(type))
-                        hfd_cause_invalid_text(causes, hfd_field_path(path, element, "Type"), type,
-                                               hfd_qualified_name_rule);
+                if (i == 3)
+                        hfd_qualified_name_validate(type, hfd_field_path(path, element, "Type"),
+                                                    causes);
         }
 }
 

@@ -74,12 +74,14 @@ static void validate_immutable(const struct hf__json *object, const struct hf__j
 /* ---- templates ---- */
 
 /* The kinds of this file keep their pods running, so the pods must be restarted always and must not
- * have a deadline. kind: its name in Kubernetes' text for the deadline. */
-static void validate_template(const struct hf__json *template, const char *kind,
-                              struct hfd_causes *causes) {
+ * have a deadline. old: the old object; NULL = a create. kind: its name in Kubernetes' text for the
+ * deadline. */
+static void validate_template(const struct hf__json *template, const struct hf__json *old,
+                              const char *kind, struct hfd_causes *causes) {
         char why[64];
 
-        hfd_pod_template_spec_validate(template, "spec.template", causes);
+        hfd_template_change_validate(template, hf__json_path(old, "spec.template"), "spec.template",
+                                     causes);
         hfd_always_restarted_validate(template, causes);
         if (!hf__json_path(template, "spec.activeDeadlineSeconds"))
                 return;
@@ -120,7 +122,7 @@ void hfd_deployment_validate(const struct hf__json *object, const struct hf__jso
         validate_selector(spec, "deployment", causes);
         validate_selection(spec, causes);
         if (!hfd_template_is_kept(&hfd_deployment_schema, object, old, causes))
-                validate_template(hf__json_get(spec, "template"), "ReplicaSet", causes);
+                validate_template(hf__json_get(spec, "template"), old, "ReplicaSet", causes);
         hfd_deployment_strategy_validate(hf__json_get(spec, "strategy"), causes);
         validate_count(spec, "minReadySeconds", causes);
         validate_count(spec, "revisionHistoryLimit", causes);
@@ -140,7 +142,7 @@ void hfd_replica_set_validate(const struct hf__json *object, const struct hf__js
         validate_selector(spec, "deployment", causes);
         validate_selection(spec, causes);
         if (!hfd_template_is_kept(&hfd_replica_set_schema, object, old, causes))
-                validate_template(hf__json_get(spec, "template"), "ReplicaSet", causes);
+                validate_template(hf__json_get(spec, "template"), old, "ReplicaSet", causes);
         validate_immutable(object, old, "spec.selector", causes);
 }
 
@@ -153,7 +155,7 @@ void hfd_daemon_set_validate(const struct hf__json *object, const struct hf__jso
         validate_selector(spec, "daemonset", causes);
         validate_selection(spec, causes);
         if (!hfd_template_is_kept(&hfd_daemon_set_schema, object, old, causes))
-                validate_template(hf__json_get(spec, "template"), "DaemonSet", causes);
+                validate_template(hf__json_get(spec, "template"), old, "DaemonSet", causes);
         validate_count(spec, "minReadySeconds", causes);
         hfd_daemon_set_strategy_validate(hf__json_get(spec, "updateStrategy"), causes);
         validate_count(spec, "revisionHistoryLimit", causes);
@@ -232,7 +234,8 @@ static struct hf__json *with_claims(const struct hf__json *template,
 }
 
 /* If memory runs out, the causes say so, and the template itself is checked all the same. */
-static void validate_stateful_template(const struct hf__json *spec, struct hfd_causes *causes) {
+static void validate_stateful_template(const struct hf__json *spec, const struct hf__json *old,
+                                       struct hfd_causes *causes) {
         const struct hf__json *template = hf__json_get(spec, "template"),
                               *claims = hf__json_get(spec, "volumeClaimTemplates");
         HF__CLEANUP(hf__json_cleanup) struct hf__json *copy = NULL;
@@ -242,7 +245,7 @@ static void validate_stateful_template(const struct hf__json *spec, struct hfd_c
                 if (!copy)
                         hfd_causes_no_memory(causes);
         }
-        validate_template(copy ? copy : template, "StatefulSet", causes);
+        validate_template(copy ? copy : template, old, "StatefulSet", causes);
 }
 
 /* policy NULL: the spec has none, and nothing is checked. */
@@ -324,7 +327,7 @@ void hfd_stateful_set_validate(const struct hf__json *object, const struct hf__j
         validate_selector(spec, "statefulset", causes);
         validate_selection(spec, causes);
         if (!hfd_template_is_kept(&hfd_stateful_set_schema, object, old, causes))
-                validate_stateful_template(spec, causes);
+                validate_stateful_template(spec, old, causes);
         if (old &&
             (changes_fixed_member(spec, was, causes) || changes_fixed_member(was, spec, causes)))
                 hfd_cause_forbidden(causes, "spec",

@@ -266,7 +266,8 @@ static void validate_scaling_rules(const struct hf__json *rules, const char *fie
         hfd_require_range(rules, field, "stabilizationWindowSeconds", INT32_MIN, WINDOW_MAX,
                           "must be less than or equal to 3600", causes);
         if (hf__json_get(rules, "selectPolicy"))
-                hfd_require_one_of(rules, field, "selectPolicy", selects, causes);
+                hfd_refuse_others(hfd_text_of(rules, "selectPolicy"),
+                                  hfd_field_path(path, field, "selectPolicy"), selects, causes);
         hfd_field_path(policies, field, "policies");
         if (!hf__json_first(hf__json_get(rules, "policies")))
                 hfd_cause_required(causes, policies, "must specify at least one Policy");

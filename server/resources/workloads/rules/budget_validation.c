@@ -57,5 +57,6 @@ void hfd_budget_validate(const struct hf__json *object, const struct hf__json *o
                 hfd_match_selector_validate(hf__json_get(spec, "selector"), "spec.selector",
                                             causes);
         if (hf__json_get(spec, "unhealthyPodEvictionPolicy"))
-                hfd_require_one_of(spec, "spec", "unhealthyPodEvictionPolicy", policies, causes);
+                hfd_refuse_others(hfd_text_of(spec, "unhealthyPodEvictionPolicy"),
+                                  "spec.unhealthyPodEvictionPolicy", policies, causes);
 }

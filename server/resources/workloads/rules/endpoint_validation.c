@@ -28,7 +28,7 @@
 
 /* A domain of two labels or more, and perhaps a dot at its end. */
 static void validate_domain(const char *text, const char *field, struct hfd_causes *causes) {
-        char name[HFD_DNS_SUBDOMAIN_MAX + 2], *rest; /* a longer one is refused as too long */
+        char name[HFD_DNS_SUBDOMAIN_MAX + 2], *rest; /* the cause shows a longer one cut */
         size_t n = strlen(text);
 
         if (n == 0) {
@@ -37,12 +37,9 @@ static void validate_domain(const char *text, const char *field, struct hfd_caus
         }
         if (text[n - 1] == '.')
                 n--;
-        if (n >= sizeof name)
-                n = sizeof name - 1;
-        memcpy(name, text, n);
-        name[n] = '\0';
+        (void)snprintf(name, sizeof name, "%.*s", (int)(n < sizeof name ? n : sizeof name), text);
         if (!hfd_is_dns_subdomain(name)) {
-                hfd_subdomain_validate(name, field, causes);
+                hfd_subdomain_text_validate_once(text, n, field, name, causes);
                 return;
         }
         if (!strchr(name, '.')) {
@@ -53,8 +50,7 @@ static void validate_domain(const char *text, const char *field, struct hfd_caus
         }
         for (char *label = strtok_r(name, ".", &rest); label; label = strtok_r(NULL, ".", &rest))
                 if (strlen(label) > HFD_DNS_LABEL_MAX) {
-                        hfd_cause_invalid_text(causes, field, label,
-                                               "must be no more than 63 bytes");
+                        hfd_cause_invalid_text(causes, field, label, hfd_dns_label_length_rule);
                         return;
                 }
 }

@@ -85,6 +85,7 @@ void hfd_replication_controller_validate(const struct hf__json *object, const st
                 hfd_template_labels_refuse(labels, causes);
         if (hfd_template_is_kept(&hfd_replication_controller_schema, object, old, causes))
                 return;
-        hfd_pod_template_spec_validate(template, "spec.template", causes);
+        hfd_template_change_validate(template, hf__json_path(old, "spec.template"), "spec.template",
+                                     causes);
         hfd_always_restarted_validate(template, causes);
 }

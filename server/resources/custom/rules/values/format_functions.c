@@ -65,8 +65,8 @@ static void check_subdomain_text(struct broken *out, const char *prefix, const c
                 add_error(out, prefix, hfd_dns_subdomain_rule);
 }
 
-/* This check and those below are for struct format. Some of their texts differ from the rules for
- * names of objects, which say "bytes" for "characters". */
+/* This check and those below are for struct format. As in Kubernetes, some texts say "bytes" and
+ * some "characters". */
 static void check_subdomain(struct broken *out, const char *text) {
         check_subdomain_text(out, "", text, "must be no more than 253 characters");
 }

@@ -22,6 +22,7 @@
 
 /* About so many bytes of names are listed in a cause, or more if the wrong name is short. */
 #define NAMES_SHOWN_MAX 300
+#define PAGES           "hugepages-" /* what the names of huge pages begin with */
 
 /* ---- amounts ---- */
 
@@ -37,8 +38,33 @@ static void validate_amount(const struct hf__json *amount, const char *field, st
 
         hfd_resource_name_validate_container(name, field, causes);
         hfd_resource_value_validate(name, amount, field, causes);
-        kinds->pages = kinds->pages || hf__text_begins_with(name, "hugepages-");
+        kinds->pages = kinds->pages || hf__text_begins_with(name, PAGES);
         kinds->compute = kinds->compute || strcmp(name, "cpu") == 0 || strcmp(name, "memory") == 0;
+}
+
+/* Whether the amount is a multiple of the size of a page, with which the name ends. */
+static bool is_of_whole_pages(const char *name, const struct hfd_quantity *amount) {
+        struct hfd_quantity page;
+
+        if (hfd_quantity_parse(name + strlen(PAGES), &page) || page.negative ||
+            hfd_quantity_is_zero(&page) || !hfd_quantity_is_whole(&page))
+                return false;
+        return (amount->whole + (amount->nano > 0)) % (page.whole + (page.nano > 0)) == 0;
+}
+
+/* amount, field: as in validate_amount. */
+static void refuse_parts_of_pages(const struct hf__json *amount, const char *field,
+                                  struct hfd_causes *causes) {
+        const struct hfd_quantity quantity = hfd_quantity_of_json(amount);
+        const char *name = hf__json_key(amount);
+        char text[HFD_QUANTITY_TEXT_MAX], detail[400];
+
+        if (!hf__text_begins_with(name, PAGES) || is_of_whole_pages(name, &quantity))
+                return;
+        hfd_quantity_format(&quantity, text);
+        (void)snprintf(detail, sizeof detail, "%s is not positive integer multiple of %.253s", text,
+                       name);
+        hfd_cause_invalid_quantity(causes, field, &quantity, detail);
 }
 
 static void refuse_pages_alone(const struct kinds *kinds, const char *field,
@@ -96,6 +122,7 @@ static void validate_amounts(const struct hf__json *resources, const char *field
                         if (i == 1)
                                 validate_request(name, m, limit ? limit->item : NULL, field,
                                                  causes);
+                        refuse_parts_of_pages(m, path, causes);
                 }
         hf__json_index_done(&by_name);
         refuse_pages_alone(&kinds, field, causes);
@@ -111,6 +138,7 @@ void hfd_overhead_validate(const struct hf__json *overhead, const char *field,
         for (const struct hf__json *m = hf__json_first(overhead); m; m = hf__json_next(m)) {
                 (void)snprintf(path, sizeof path, "%s.limits[%s]", field, hf__json_key(m));
                 validate_amount(m, path, &kinds, causes);
+                refuse_parts_of_pages(m, path, causes);
         }
         refuse_pages_alone(&kinds, field, causes);
 }
@@ -246,7 +274,7 @@ void hfd_resize_policy_validate(const struct hf__json *list, const char *field, 
         char path[HFD_FIELD_PATH_MAX];
         size_t i = 0;
 
-        if (hfd_causes_check(causes, hf__json_index_init(&names, list, "resourceName")))
+        if (hfd_causes_check(causes, hf__json_index_init_texts(&names, list, "resourceName")))
                 for (const struct hf__json *m = hf__json_first(list); m; m = hf__json_next(m)) {
                         const char *name = hfd_text_of(m, "resourceName"),
                                    *policy = hfd_text_of(m, "restartPolicy");

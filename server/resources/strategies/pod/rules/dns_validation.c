@@ -49,7 +49,7 @@ static void validate_servers(const struct hf__json *list, const char *field,
 /* Whether the text consists of parts with a dot between them, of which each one is a DNS label that
  * may be of any length and may have '_' at its beginning and inside. Such names are common for
  * services, although they are no host names. */
-static bool is_search_domain(const char *text) {
+static bool is_search_domain(const char *text, size_t n_text) {
         static const char lower[] = "abcdefghijklmnopqrstuvwxyz0123456789",
                           inner[] = "abcdefghijklmnopqrstuvwxyz0123456789-_";
 
@@ -59,8 +59,8 @@ static bool is_search_domain(const char *text) {
                 if (n == 0 || !strchr(lower, at[0]) || !strchr(lower, at[n - 1]))
                         return false;
                 at += n;
-                if (*at != '.')
-                        return *at == '\0';
+                if (at == text + n_text || *at != '.')
+                        return at == text + n_text;
         }
 }
 
@@ -75,8 +75,8 @@ static void validate_search(const char *domain, const char *field, struct hfd_ca
         n -= n > 0 && domain[n - 1] == '.';
         (void)snprintf(text, sizeof text, "%.*s", (int)(n < sizeof text ? n : sizeof text), domain);
         if (n > HFD_DNS_SUBDOMAIN_MAX)
-                hfd_cause_invalid_text(causes, field, text, "must be no more than 253 bytes");
-        else if (!is_search_domain(text))
+                hfd_cause_invalid_text(causes, field, text, hfd_dns_subdomain_length_rule);
+        if (!is_search_domain(domain, n))
                 hfd_cause_invalid_text(causes, field, text,
                                        "a lowercase RFC 1123 subdomain must consist of lower case "
                                        "alphanumeric characters, '_', '-' or '.', and must start "

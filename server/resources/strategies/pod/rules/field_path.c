@@ -16,6 +16,7 @@
 #include "base/strbuf.h"
 #include "server/resources/custom/schema/formats/formats.h"
 #include "server/resources/strategies/pod/rules/pod_validation.h"
+#include "server/resources/validation/meta_validation.h"
 #include "server/resources/validation/names.h"
 
 #define PORT_NAME_MAX 15 /* bytes: the limit of an IANA service name (RFC 6335) */
@@ -37,10 +38,42 @@ void hfd_keep_last_items(struct hf__json_index *index) {
                         index->entries[k - 1].item = index->entries[k].item;
 }
 
+/* The white space of Unicode, as in Go. */
 bool hfd_is_padded(const char *text) {
-        static const char spaces[] = " \t\n\v\f\r";
+        static const char *const spaces[] = {" ",
+                                             "\t",
+                                             "\n",
+                                             "\v",
+                                             "\f",
+                                             "\r",
+                                             "\xc2\x85",
+                                             "\xc2\xa0",
+                                             "\xe1\x9a\x80",
+                                             "\xe2\x80\x80",
+                                             "\xe2\x80\x81",
+                                             "\xe2\x80\x82",
+                                             "\xe2\x80\x83",
+                                             "\xe2\x80\x84",
+                                             "\xe2\x80\x85",
+                                             "\xe2\x80\x86",
+                                             "\xe2\x80\x87",
+                                             "\xe2\x80\x88",
+                                             "\xe2\x80\x89",
+                                             "\xe2\x80\x8a",
+                                             "\xe2\x80\xa8",
+                                             "\xe2\x80\xa9",
+                                             "\xe2\x80\xaf",
+                                             "\xe2\x81\x9f",
+                                             "\xe3\x80\x80"};
+        size_t n = strlen(text);
 
-        return *text && (strchr(spaces, *text) || strchr(spaces, text[strlen(text) - 1]));
+        for (size_t i = 0; i < sizeof spaces / sizeof spaces[0]; i++) {
+                size_t k = strlen(spaces[i]);
+                if (n >= k &&
+                    (memcmp(text, spaces[i], k) == 0 || memcmp(text + n - k, spaces[i], k) == 0))
+                        return true;
+        }
+        return false;
 }
 
 const char *hfd_field_path(char out[HFD_FIELD_PATH_MAX], const char *field, const char *member) {
@@ -115,7 +148,7 @@ void hfd_port_name_validate(const char *name, const char *field, struct hfd_caus
         size_t n = strlen(name);
 
         if (n > PORT_NAME_MAX)
-                hfd_cause_invalid_text(causes, field, name, "must be no more than 15 bytes");
+                hfd_cause_invalid_text(causes, field, name, "must be no more than 15 characters");
         if (n == 0 || name[strspn(name, allowed)] != '\0')
                 hfd_cause_invalid_text(causes, field, name,
                                        "must contain only alpha-numeric characters (a-z, 0-9), "
@@ -146,10 +179,7 @@ void hfd_port_validate(const struct hf__json *port, const char *field, struct hf
 }
 
 void hfd_dns_label_validate(const char *name, const char *field, struct hfd_causes *causes) {
-        const char *fault = hfd_dns_label_fault(name);
-
-        if (fault)
-                hfd_cause_invalid_text(causes, field, name, fault);
+        hfd_label_text_validate(name, field, name, causes);
 }
 
 void hfd_label_name_validate(const struct hf__json *object, const char *field, const char *member,
@@ -165,16 +195,13 @@ void hfd_label_name_validate(const struct hf__json *object, const char *field, c
 }
 
 void hfd_subdomain_validate(const char *name, const char *field, struct hfd_causes *causes) {
-        if (strlen(name) > HFD_DNS_SUBDOMAIN_MAX)
-                hfd_cause_invalid_text(causes, field, name, "must be no more than 253 bytes");
-        else if (!hfd_is_dns_subdomain(name))
-                hfd_cause_invalid_text(causes, field, name, hfd_dns_subdomain_rule);
+        hfd_subdomain_text_validate(name, strlen(name), field, name, causes);
 }
 
 void hfd_domain_path_validate(const char *name, const char *field, struct hfd_causes *causes) {
         static const char allowed[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
                                       "0123456789/-._~%!$&'()*+,;=:";
-        char domain[HFD_DNS_SUBDOMAIN_MAX + 2]; /* a longer one is refused as too long */
+        char domain[HFD_DNS_SUBDOMAIN_MAX + 2]; /* the cause shows a longer one cut */
         const char *slash = strchr(name, '/');
 
         if (!*name) {
@@ -189,7 +216,7 @@ void hfd_domain_path_validate(const char *name, const char *field, struct hfd_ca
         size_t n = (size_t)(slash - name);
         (void)snprintf(domain, sizeof domain, "%.*s", (int)(n < sizeof domain ? n : sizeof domain),
                        name);
-        hfd_subdomain_validate(domain, field, causes);
+        hfd_subdomain_text_validate(name, n, field, domain, causes);
         if (slash[1 + strspn(slash + 1, allowed)] != '\0')
                 hfd_cause_invalid_text(causes, field, slash + 1,
                                        "Invalid path (regex used for validation is "

@@ -30,7 +30,7 @@ static void validate_scheduling(const struct hf__json *list, const char *field,
         char path[HFD_FIELD_PATH_MAX];
         size_t i = 0;
 
-        if (hfd_causes_check(causes, hf__json_index_init(&names, list, "name")))
+        if (hfd_causes_check(causes, hf__json_index_init_texts(&names, list, "name")))
                 for (const struct hf__json *m = hf__json_first(list); m;
                      m = hf__json_next(m), i++) {
                         const char *name = hfd_text_of(m, "name");

@@ -94,9 +94,8 @@ void hfd_claim_spec_validate(const struct hf__json *spec, const struct hf__json 
                              const char *field, struct hfd_causes *causes);
 /* The size that the spec of a claim asks for; NULL = none. */
 const struct hf__json *hfd_claim_size(const struct hf__json *spec);
-/* accessModes of the spec of a claim or a volume. field: their path. required: the text of the
- * cause if there is none. */
-void hfd_access_modes_validate(const struct hf__json *spec, const char *field, const char *required,
+/* accessModes of the spec of a volume. field: their path. */
+void hfd_access_modes_validate(const struct hf__json *spec, const char *field,
                                struct hfd_causes *causes);
 /* container_validation.c: spec.containers, spec.initContainers and spec.ephemeralContainers.
  * volumes: of hfd_volumes_validate */
@@ -217,6 +216,11 @@ struct hfd_change_rules {
  * field: the path of the value. */
 void hfd_change_validate(const struct hfd_change_rules *rules, const struct hf__json *value,
                          const struct hf__json *was, const char *field, struct hfd_causes *causes);
+/* hfd_pod_template_spec_validate for a template that an update may change as a whole: only the
+ * mistakes that Kubernetes allows then do not count if the old template has such ones. was: the old
+ * template; NULL = none. */
+void hfd_template_change_validate(const struct hf__json *template, const struct hf__json *was,
+                                  const char *field, struct hfd_causes *causes);
 
 /* ---- profiles of AppArmor: security/app_armor.c ---- */
 

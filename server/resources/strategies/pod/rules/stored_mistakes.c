@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Rules for what an update changes only in part, and cannot mend: a mistake that was stored before
- * its rule is no reason to refuse another change.
+ * its rule is no reason to refuse another change. Of templates, which an update may change as a
+ * whole, this holds for a few mistakes only.
  *
  * Invariants: what the update itself brings is checked. The rules read values in the form of their
  * schemas, so they never see what another program may have stored.
@@ -14,6 +15,7 @@
 
 #include "base/cleanup.h"
 #include "base/json.h"
+#include "server/resources/strategies/pod/pod_schema.h"
 #include "server/resources/strategies/pod/rules/pod_validation.h"
 #include "server/schema/decode.h"
 
@@ -83,4 +85,70 @@ void hfd_change_validate(const struct hfd_change_rules *rules, const struct hf__
         if (causes->n > n && causes->n < HFD_CAUSES_MAX && hf__json_is_object(was) &&
             hfd_causes_check(causes, hfd_formed_copy(rules->schema, was, &formed, reason)))
                 drop_old_causes(rules, formed, field, n, causes);
+}
+
+/* ---- templates ---- */
+
+/* A kind of mistake: parts of the field of its causes, and a part of their texts; NULL: any. */
+struct mistake {
+        const char *field, *member, *text;
+};
+
+/* What a template may have if the old one has it, too: the options of Kubernetes' validation whose
+ * names begin with "Allow". Other mistakes can be mended by the update. */
+static const struct mistake allowed[] =
+        {{".projected.path", NULL, "Invalid value"},
+         {NULL, NULL, " is not positive integer multiple of hugepages-"},
+         {".affinity.nodeAffinity.requiredDuring", ".values[", NULL},
+         {".affinity.podA", ".values[", NULL},
+         {".topologySpreadConstraints[", ".labelSelector", NULL},
+         {".sysctls[", NULL, "may not be specified when 'host"},
+         {NULL, ".volumeDevices", "when `hostUsers` is false"},
+         {".initContainers[", ".resizePolicy[", "must not be set to 'RestartContainer'"}};
+
+static bool has_part(const char *text, const char *part) { return !part || strstr(text, part); }
+
+static bool is_of_kind(const struct hfd_cause *cause, const struct mistake *kind) {
+        return has_part(cause->field, kind->field) && has_part(cause->field, kind->member) &&
+               has_part(cause->text, kind->text);
+}
+
+/* Whether the cause is one of those that are allowed because the old template has one of its kind.
+ */
+static bool is_allowed(const struct hfd_cause *cause, const struct hfd_causes *old) {
+        for (size_t i = 0; i < sizeof allowed / sizeof allowed[0]; i++)
+                for (size_t k = 0; k < old->n && is_of_kind(cause, &allowed[i]); k++)
+                        if (is_of_kind(&old->items[k], &allowed[i]))
+                                return true;
+        return false;
+}
+
+/* Drops what is allowed from the causes that were added after the first n. was: has the form of its
+ * schema. Not a part of its caller, because of the size of the causes. */
+__attribute__((noinline)) static void drop_allowed(const struct hf__json *was, const char *field,
+                                                   size_t n, struct hfd_causes *causes) {
+        struct hfd_causes old;
+        size_t kept = n;
+
+        hfd_causes_init(&old);
+        hfd_pod_template_spec_validate(was, field, &old);
+        if (!hfd_causes_check(causes, old.error))
+                return;
+        for (size_t i = n; i < causes->n; i++)
+                if (!is_allowed(&causes->items[i], &old))
+                        causes->items[kept++] = causes->items[i];
+        causes->n = kept;
+}
+
+void hfd_template_change_validate(const struct hf__json *template, const struct hf__json *was,
+                                  const char *field, struct hfd_causes *causes) {
+        HF__CLEANUP(hf__json_cleanup) struct hf__json *formed = NULL;
+        char reason[HFD_FORM_REASON_MAX];
+        size_t n = causes->n;
+
+        hfd_pod_template_spec_validate(template, field, causes);
+        if (causes->n > n && causes->n < HFD_CAUSES_MAX && hf__json_is_object(was) &&
+            hfd_causes_check(causes,
+                             hfd_formed_copy(&hfd_pod_template_spec_schema, was, &formed, reason)))
+                drop_allowed(formed, field, n, causes);
 }

@@ -11,8 +11,9 @@
 
 #include "base/json.h"
 #include "base/json_index.h"
+#include "base/strbuf.h"
 #include "server/resources/strategies/pod/rules/pod_validation.h"
-#include "server/resources/validation/names.h"
+#include "server/resources/validation/meta_validation.h"
 
 /* The name of a variable, or the prefix of several names. "" is valid here. */
 static void validate_variable_name(const char *name, const char *field, struct hfd_causes *causes) {
@@ -28,16 +29,13 @@ static void validate_variable_name(const char *name, const char *field, struct h
 /* A reference to a key of a ConfigMap or Secret. */
 static void validate_key_reference(const struct hf__json *reference, const char *field,
                                    struct hfd_causes *causes) {
-        const char *key = hfd_text_of(reference, "key");
         char path[HFD_FIELD_PATH_MAX];
 
         hfd_subdomain_validate(hfd_text_of(reference, "name"), hfd_field_path(path, field, "name"),
                                causes);
-        hfd_field_path(path, field, "key");
-        if (!*key)
-                hfd_cause_required(causes, path, "");
-        else if (!hfd_is_config_key(key))
-                hfd_cause_invalid_text(causes, path, key, hfd_config_key_rule);
+        if (hfd_require_text(reference, field, "key", causes))
+                hfd_config_key_validate(hfd_text_of(reference, "key"),
+                                        hfd_field_path(path, field, "key"), causes);
 }
 
 /* A reference to a key in a file of a volume. */
@@ -107,6 +105,23 @@ static void validate_variables(const struct hf__json *variables, const char *fie
         }
 }
 
+/* The name of a ConfigMap or Secret with many keys. As in kube-apiserver, it counts as the
+ * beginning of a name: it may end with '-', and then an `a` stands for its last two characters. */
+static void validate_source_name(const char *name, const char *field, struct hfd_causes *causes) {
+        struct hf__strbuf masked = {0};
+        size_t n = strlen(name);
+
+        if (n < 2 || name[n - 1] != '-') {
+                hfd_subdomain_validate(name, field, causes);
+                return;
+        }
+        hf__strbuf_add(&masked, name, n - 2);
+        hf__strbuf_putc(&masked, 'a');
+        if (hfd_causes_check(causes, masked.error))
+                hfd_subdomain_text_validate(masked.data, masked.n, field, name, causes);
+        hf__strbuf_done(&masked);
+}
+
 /* As in kube-apiserver, the causes about the number of sources have the path of the list, not of
  * the element. */
 static void validate_variable_sources(const struct hf__json *list, const char *field,
@@ -127,9 +142,8 @@ static void validate_variable_sources(const struct hf__json *list, const char *f
                         n++;
                         hfd_field_path(member, path, sources[s]);
                         if (hfd_require_text(source, member, "name", causes))
-                                hfd_subdomain_validate(hfd_text_of(source, "name"),
-                                                       hfd_field_path(name, member, "name"),
-                                                       causes);
+                                validate_source_name(hfd_text_of(source, "name"),
+                                                     hfd_field_path(name, member, "name"), causes);
                 }
                 if (n != 1)
                         hfd_cause_invalid_text(causes, field, "",

@@ -12,6 +12,7 @@
 
 #include "base/json.h"
 #include "server/resources/strategies/pod/rules/pod_validation.h"
+#include "server/resources/validation/meta_validation.h"
 #include "server/resources/validation/names.h"
 #include "server/resources/validation/resource_names.h"
 #include "server/resources/workloads/workloads.h"
@@ -27,7 +28,7 @@ static bool require_key(const char *name, const char *field, struct hfd_causes *
         bool is_native = !strchr(name, '/') || strstr(name, "kubernetes.io/");
 
         if (!hfd_is_qualified_name(name))
-                hfd_cause_invalid_text(causes, field, name, hfd_qualified_name_rule);
+                hfd_qualified_name_validate(name, field, causes);
         else if (is_native && strcmp(name, "storage") != 0)
                 hfd_cause_unsupported_text(causes, field, name, "\"storage\"");
         else

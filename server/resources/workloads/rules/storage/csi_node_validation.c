@@ -127,7 +127,7 @@ static void refuse_changes(const struct hf__json *drivers, const struct hf__json
                            struct hfd_causes *causes) {
         struct hf__json_index by_name;
 
-        if (hfd_causes_check(causes, hf__json_index_init(&by_name, drivers, "name")))
+        if (hfd_causes_check(causes, hf__json_index_init_texts(&by_name, drivers, "name")))
                 for (const struct hf__json *m = hf__json_first(old); m; m = hf__json_next(m)) {
                         const struct hf__json_index_entry *now =
                                 hf__json_index_find(&by_name, hfd_text_of(m, "name"));
@@ -149,9 +149,9 @@ void hfd_csi_node_validate(const struct hf__json *object, const struct hf__json 
 
         if (hfd_spec_is_kept(&hfd_csi_node_schema, object, old, causes))
                 return;
-        int r = hf__json_index_init(&by_name, drivers, "name");
+        int r = hf__json_index_init_texts(&by_name, drivers, "name");
         if (r == 0)
-                r = hf__json_index_init(&was, old_drivers, "name");
+                r = hf__json_index_init_texts(&was, old_drivers, "name");
         if (hfd_causes_check(causes, r))
                 for (const struct hf__json *m = hf__json_first(drivers); m;
                      m = hf__json_next(m), i++) {

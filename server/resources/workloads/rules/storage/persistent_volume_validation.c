@@ -301,7 +301,7 @@ void hfd_persistent_volume_validate(const struct hf__json *object, const struct 
         if (hfd_spec_is_kept(&hfd_persistent_volume_schema, object, old, causes))
                 return;
         enum source_change change = change_of_source(spec, was, causes);
-        hfd_access_modes_validate(spec, "spec.accessModes", "", causes);
+        hfd_access_modes_validate(spec, "spec.accessModes", causes);
         validate_capacity(spec, causes);
         hfd_require_one_of(spec, "spec", "persistentVolumeReclaimPolicy", policies, causes);
         if (is_new(spec, was, "nodeAffinity", causes))
@@ -313,7 +313,9 @@ void hfd_persistent_volume_validate(const struct hf__json *object, const struct 
         if (*hfd_text_of(spec, "storageClassName"))
                 hfd_subdomain_validate(hfd_text_of(spec, "storageClassName"),
                                        "spec.storageClassName", causes);
-        hfd_require_one_of(spec, "spec", "volumeMode", modes, causes);
+        if (hf__json_get(spec, "volumeMode"))
+                hfd_refuse_others(hfd_text_of(spec, "volumeMode"), "spec.volumeMode", modes,
+                                  causes);
         if (change == SOURCE_IS_OTHER || is_new(spec, was, "volumeAttributesClassName", causes))
                 validate_class(spec, causes);
         if (old)
@@ -335,7 +337,7 @@ void hfd_inline_volume_validate(const struct hf__json *spec, const char *field,
         if (!hf__json_get(spec, "csi"))
                 hfd_cause_required(causes, hfd_field_path(path, field, "csi"),
                                    "has to be specified in the context of inline volumes");
-        hfd_access_modes_validate(spec, hfd_field_path(path, field, "accessModes"), "", causes);
+        hfd_access_modes_validate(spec, hfd_field_path(path, field, "accessModes"), causes);
         if (*policy && strcmp(policy, "Retain") != 0)
                 hfd_cause_forbidden(causes,
                                     hfd_field_path(path, field, "persistentVolumeReclaimPolicy"),

@@ -9,7 +9,6 @@
  *
  * The rules of allowedTopologies are in topology_validation.c.
  */
-#include <ctype.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -19,7 +18,7 @@
 #include "base/strbuf.h"
 #include "server/resources/go_value.h"
 #include "server/resources/strategies/pod/rules/pod_validation.h"
-#include "server/resources/validation/names.h"
+#include "server/resources/validation/meta_validation.h"
 #include "server/resources/workloads/workloads.h"
 #include "server/schema/schema.h"
 
@@ -28,46 +27,41 @@
 
 /* ---- classes ---- */
 
-/* The text in lower case, cut to fit. Names of drivers may have upper case. Returns out. */
-static const char *make_lower(const char *text, char *out, size_t max_out) {
-        size_t n = 0;
-
-        for (; text[n] && n + 1 < max_out; n++)
-                out[n] = (char)tolower((unsigned char)text[n]);
-        out[n] = '\0';
-        return out;
-}
-
-/* The member is the name of a driver: a qualified name, in lower or upper case. `lower` has room
- * for the longest one: a prefix, a slash, a name and the NUL. */
+/* The member is the name of a driver: a qualified name, in lower or upper case. As in
+ * kube-apiserver, the causes show it in lower case. */
 static void validate_driver(const struct hf__json *object, const char *member,
                             struct hfd_causes *causes) {
         const char *name = hfd_text_of(object, member);
-        char lower[HFD_DNS_SUBDOMAIN_MAX + HFD_LABEL_VALUE_MAX + 2];
+        struct hf__strbuf lower = {0};
 
-        if (!*name)
+        if (!*name) {
                 hfd_cause_required(causes, member, "");
-        else if (strlen(name) >= sizeof lower ||
-                 !hfd_is_qualified_name(make_lower(name, lower, sizeof lower)))
-                hfd_cause_invalid_text(causes, member, name, hfd_qualified_name_rule);
+                return;
+        }
+        for (const char *c = name; *c; c++)
+                hf__strbuf_putc(&lower, *c >= 'A' && *c <= 'Z' ? (char)(*c + ('a' - 'A')) : *c);
+        if (hfd_causes_check(causes, lower.error))
+                hfd_qualified_name_validate(lower.data, member, causes);
+        hf__strbuf_done(&lower);
 }
 
-/* The limits are Kubernetes': a number of parameters, and a sum of their bytes. Its text for too
- * many parameters says "bytes", too. */
+/* The limits are Kubernetes': a number of parameters, which has only this cause if it is exceeded,
+ * and a sum of their bytes. Its text for too many parameters says "bytes", too. */
 static void validate_parameters(const struct hf__json *parameters, bool may_be_empty,
                                 struct hfd_causes *causes) {
-        size_t n = 0, bytes = 0;
+        size_t n = hf__json_count(parameters), bytes = 0;
 
+        if (n > PARAMETERS_MAX) {
+                hfd_cause_too_long(causes, "parameters", "may not be more than 512 bytes");
+                return;
+        }
         for (const struct hf__json *m = hf__json_first(parameters); m; m = hf__json_next(m)) {
-                n++;
                 bytes += strlen(hf__json_key(m)) +
                          (hf__json_is_string(m) ? strlen(hf__json_text(m)) : 0);
                 if (hf__json_key(m)[0] == '\0')
                         hfd_cause_invalid_text(causes, "parameters", "", "field can not be empty.");
         }
-        if (n > PARAMETERS_MAX)
-                hfd_cause_too_long(causes, "parameters", "may not be more than 512 bytes");
-        else if (bytes > PARAMETERS_BYTES_MAX)
+        if (bytes > PARAMETERS_BYTES_MAX)
                 hfd_cause_too_long(causes, "parameters", "may not be more than 262144 bytes");
         if (n == 0 && !may_be_empty)
                 hfd_cause_required(causes, "parameters",
@@ -158,14 +152,15 @@ void hfd_volume_attributes_class_validate(const struct hf__json *object, const s
 
 /* ---- CSIDrivers ---- */
 
-/* Each audience occurs once. Two checks of the range, because each bound has a text of its own. */
+/* Each audience occurs once, also "", which an absent one is. Two checks of the range, because each
+ * bound has a text of its own. */
 static void validate_token_requests(const struct hf__json *requests, struct hfd_causes *causes) {
         static const char list[] = "spec.tokenRequests";
         char path[HFD_FIELD_PATH_MAX], member[HFD_FIELD_PATH_MAX];
         struct hf__json_index audiences;
         size_t i = 0;
 
-        if (hfd_causes_check(causes, hf__json_index_init(&audiences, requests, "audience")))
+        if (hfd_causes_check(causes, hf__json_index_init_texts(&audiences, requests, "audience")))
                 for (const struct hf__json *m = hf__json_first(requests); m;
                      m = hf__json_next(m), i++) {
                         const char *audience = hfd_text_of(m, "audience");
@@ -196,7 +191,8 @@ void hfd_csi_driver_validate(const struct hf__json *object, const struct hf__jso
         if (hfd_spec_is_kept(&hfd_csi_driver_schema, object, old, causes))
                 return;
         if (hf__json_get(spec, "fsGroupPolicy"))
-                hfd_require_one_of(spec, "spec", "fsGroupPolicy", policies, causes);
+                hfd_refuse_others(hfd_text_of(spec, "fsGroupPolicy"), "spec.fsGroupPolicy",
+                                  policies, causes);
         validate_token_requests(hf__json_get(spec, "tokenRequests"), causes);
         for (const struct hf__json *m = hf__json_first(hf__json_get(spec, "volumeLifecycleModes"));
              m; m = hf__json_next(m)) {

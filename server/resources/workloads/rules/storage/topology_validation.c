@@ -48,7 +48,7 @@ static void validate_term(const struct hf__json *term, const char *field,
         size_t i = 0;
 
         hfd_field_path(list, field, "matchLabelExpressions");
-        if (hfd_causes_check(causes, hf__json_index_init(&by_key, expressions, "key")))
+        if (hfd_causes_check(causes, hf__json_index_init_texts(&by_key, expressions, "key")))
                 for (const struct hf__json *m = hf__json_first(expressions); m;
                      m = hf__json_next(m), i++) {
                         const char *key = hfd_text_of(m, "key");
@@ -89,7 +89,8 @@ static int print_values(const struct hf__json *values, struct hf__strbuf *out) {
  * several expressions with one key, the last one counts, as in Kubernetes. 0 or -ENOMEM. */
 static int print_term(const struct hf__json *term, struct hf__strbuf *out) {
         struct hf__json_index by_key;
-        int r = hf__json_index_init(&by_key, hf__json_get(term, "matchLabelExpressions"), "key");
+        int r = hf__json_index_init_texts(&by_key, hf__json_get(term, "matchLabelExpressions"),
+                                          "key");
 
         hf__strbuf_puts(out, "");
         for (size_t i = 0; r == 0 && i < by_key.n; i++) {

@@ -63,10 +63,11 @@ static void validate_bundle_name(const char *name, const char *field, struct hfd
                         hf__strbuf_putc(&why, name[i] == '/' ? ':' : name[i]);
                 refuse_name(name, field, hfd_causes_check(causes, why.error) ? why.data : "",
                             causes);
-        } else if (strlen(own) > HFD_DNS_SUBDOMAIN_MAX) {
-                refuse_name(name, field, "must be no more than 253 bytes", causes);
-        } else if (!hfd_is_dns_subdomain(own)) {
-                refuse_name(name, field, hfd_dns_subdomain_rule, causes);
+        } else {
+                if (strlen(own) > HFD_DNS_SUBDOMAIN_MAX)
+                        refuse_name(name, field, hfd_dns_subdomain_length_rule, causes);
+                if (!hfd_has_subdomain_form(own, strlen(own)))
+                        refuse_name(name, field, hfd_dns_subdomain_rule, causes);
         }
         hf__strbuf_done(&why);
 }

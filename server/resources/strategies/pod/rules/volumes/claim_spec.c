@@ -19,14 +19,21 @@ const struct hf__json *hfd_claim_size(const struct hf__json *spec) {
         return hf__json_get(hf__json_get(hf__json_get(spec, "resources"), "requests"), "storage");
 }
 
-void hfd_access_modes_validate(const struct hf__json *spec, const char *field, const char *required,
-                               struct hfd_causes *causes) {
+/* ---- access modes ---- */
+
+/* required: the text of the cause if there is none. */
+static void require_modes(const struct hf__json *spec, const char *field, const char *required,
+                          struct hfd_causes *causes) {
+        if (!hf__json_first(hf__json_get(spec, "accessModes")))
+                hfd_cause_required(causes, field, required);
+}
+
+static void validate_modes(const struct hf__json *spec, const char *field,
+                           struct hfd_causes *causes) {
         static const char *const modes[] = {"ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce",
                                             "ReadWriteOncePod"};
         bool one_pod = false, others = false;
 
-        if (!hf__json_first(hf__json_get(spec, "accessModes")))
-                hfd_cause_required(causes, field, required);
         for (const struct hf__json *m = hf__json_first(hf__json_get(spec, "accessModes")); m;
              m = hf__json_next(m)) {
                 const char *mode = hf__json_is_string(m) ? hf__json_text(m) : "";
@@ -44,6 +51,14 @@ void hfd_access_modes_validate(const struct hf__json *spec, const char *field, c
                 hfd_cause_forbidden(causes, field,
                                     "may not use ReadWriteOncePod with other access modes");
 }
+
+void hfd_access_modes_validate(const struct hf__json *spec, const char *field,
+                               struct hfd_causes *causes) {
+        require_modes(spec, field, "", causes);
+        validate_modes(spec, field, causes);
+}
+
+/* ---- the size ---- */
 
 /* field: the path for the cause, "...resources[storage]". Kubernetes leaves out `requests`. */
 static void validate_size(const struct hf__json *spec, const char *field,
@@ -134,19 +149,23 @@ static void validate_class_name(const struct hf__json *spec, const struct hf__js
 void hfd_claim_spec_validate(const struct hf__json *spec, const struct hf__json *old,
                              const char *field, struct hfd_causes *causes) {
         static const char *const modes[] = {"Block", "Filesystem", NULL};
-        char path[HFD_FIELD_PATH_MAX];
+        bool has_new_modes = !keeps(spec, old, "accessModes", causes);
+        char of_modes[HFD_FIELD_PATH_MAX], path[HFD_FIELD_PATH_MAX];
 
-        if (!keeps(spec, old, "accessModes", causes))
-                hfd_access_modes_validate(spec, hfd_field_path(path, field, "accessModes"),
-                                          "at least 1 access mode is required", causes);
+        hfd_field_path(of_modes, field, "accessModes");
+        if (has_new_modes)
+                require_modes(spec, of_modes, "at least 1 access mode is required", causes);
         if (hf__json_get(spec, "selector") && !keeps(spec, old, "selector", causes))
                 hfd_match_selector_validate(hf__json_get(spec, "selector"),
                                             hfd_field_path(path, field, "selector"), causes);
+        if (has_new_modes)
+                validate_modes(spec, of_modes, causes);
         if (!keeps(spec, old, "resources", causes))
                 validate_size(spec, hfd_field_path(path, field, "resources[storage]"), causes);
         validate_class_name(spec, old, field, "storageClassName", causes);
         if (hf__json_get(spec, "volumeMode") && !keeps(spec, old, "volumeMode", causes))
-                hfd_require_one_of(spec, field, "volumeMode", modes, causes);
+                hfd_refuse_others(hfd_text_of(spec, "volumeMode"),
+                                  hfd_field_path(path, field, "volumeMode"), modes, causes);
         if (!keeps(spec, old, "dataSource", causes) || !keeps(spec, old, "dataSourceRef", causes))
                 validate_data_sources(spec, field, causes);
         validate_class_name(spec, old, field, "volumeAttributesClassName", causes);

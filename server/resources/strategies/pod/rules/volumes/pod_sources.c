@@ -328,6 +328,7 @@ static void validate_claim_meta(const struct hf__json *meta, const char *field,
                                 struct hfd_causes *causes) {
         static const struct {
                 const char *name, *shown;
+                bool is_pointer; /* in Go, so that 0 is no absent value */
         } others[] = {{"name", "name"},
                       {"generateName", "generateName"},
                       {"namespace", "namespace"},
@@ -337,7 +338,7 @@ static void validate_claim_meta(const struct hf__json *meta, const char *field,
                       {"generation", "generation"},
                       {"creationTimestamp", "creationTimestamp"},
                       {"deletionTimestamp", "deletionTimestamp"},
-                      {"deletionGracePeriodSeconds", "deletionGracePeriodSeconds"},
+                      {"deletionGracePeriodSeconds", "deletionGracePeriodSeconds", true},
                       {"ownerReferences", "ownerReferences"},
                       {"finalizers", "finalizers"},
                       {"managedFields", "managedFields"}};
@@ -347,10 +348,12 @@ static void validate_claim_meta(const struct hf__json *meta, const char *field,
                                  hfd_field_path(path, field, "annotations"), causes);
         hfd_labels_validate(hf__json_get(meta, "labels"), hfd_field_path(path, field, "labels"),
                             causes);
-        for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
-                if (is_set(hf__json_get(meta, others[i].name)))
+        for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+                const struct hf__json *value = hf__json_get(meta, others[i].name);
+                if (is_set(value) || (value && others[i].is_pointer))
                         hfd_cause_forbidden(causes, hfd_field_path(path, field, others[i].shown),
                                             "cannot be set");
+        }
 }
 
 void hfd_ephemeral_source_validate(const struct hf__json *source, const char *field,

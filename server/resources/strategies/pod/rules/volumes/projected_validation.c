@@ -26,8 +26,8 @@ static const char *const lists[] = {"secret", "configMap", "downwardAPI"},
 
 /* ---- repeated paths ---- */
 
-/* The path of each file that must not be that of an earlier one. Those of tokens are not among
- * them, as in Kubernetes. */
+/* The path of each file that must not be that of an earlier one. As in Kubernetes, those of tokens
+ * are not among them, and a path that is missing is only one of them in a bundle. */
 struct paths {
         struct hf__json *all; /* an array of texts */
         struct hf__json_index by_text;
@@ -35,7 +35,7 @@ struct paths {
         const char *field; /* of the volume; borrowed */
 };
 
-/* 0 or -ENOMEM. */
+/* Leaves out a path that is missing. 0 or -ENOMEM. */
 static int add_path(struct paths *paths, const struct hf__json *object, const char *member) {
         const char *path = hfd_text_of(object, member);
 
@@ -44,6 +44,7 @@ static int add_path(struct paths *paths, const struct hf__json *object, const ch
 
 /* Adds the paths in the order in which note_path is called. 0 or -ENOMEM. */
 static int add_paths(struct paths *paths, const struct hf__json *source) {
+        const struct hf__json *bundle = hf__json_get(source, "clusterTrustBundle");
         int r = 0;
 
         for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
@@ -53,8 +54,8 @@ static int add_paths(struct paths *paths, const struct hf__json *source) {
                      m = hf__json_next(m))
                         r = add_path(paths, m, "path");
         }
-        if (r == 0)
-                r = add_path(paths, hf__json_get(source, "clusterTrustBundle"), "path");
+        if (r == 0 && bundle)
+                r = hf__json_append_string(paths->all, hfd_text_of(bundle, "path"));
         for (size_t i = 0; i < sizeof certificate_paths / sizeof certificate_paths[0] && r == 0;
              i++)
                 r = add_path(paths, hf__json_get(source, "podCertificate"), certificate_paths[i]);
@@ -64,14 +65,18 @@ static int add_paths(struct paths *paths, const struct hf__json *source) {
 /* Refuses the next path if an earlier one is equal. value: what the cause shows. */
 static void note_path(struct paths *paths, const char *path, const char *value,
                       struct hfd_causes *causes) {
-        const struct hf__json_index_entry *first;
+        const struct hf__json_index_entry *first = hf__json_index_find(&paths->by_text, path);
 
-        if (!*path)
-                return;
-        first = hf__json_index_find(&paths->by_text, path);
         if (first && first->position < paths->n_seen)
                 hfd_cause_invalid_text(causes, paths->field, value, "conflicting duplicate paths");
         paths->n_seen++;
+}
+
+/* The same for a path that may be missing. */
+static void note_file(struct paths *paths, const char *path, const char *value,
+                      struct hfd_causes *causes) {
+        if (*path)
+                note_path(paths, path, value, causes);
 }
 
 /* ---- sources ---- */
@@ -87,7 +92,7 @@ static void validate_keys(const struct hf__json *source, const char *field, stru
         for (const struct hf__json *m = hf__json_first(hf__json_get(source, "items")); m;
              m = hf__json_next(m)) {
                 hfd_key_file_validate(m, hfd_field_index(path, items, i++), causes);
-                note_path(paths, hfd_text_of(m, "path"), hfd_text_of(source, "name"), causes);
+                note_file(paths, hfd_text_of(m, "path"), hfd_text_of(source, "name"), causes);
         }
 }
 
@@ -97,7 +102,7 @@ static void validate_downward_files(const struct hf__json *source, const char *f
         for (const struct hf__json *m = hf__json_first(hf__json_get(source, "items")); m;
              m = hf__json_next(m)) {
                 hfd_downward_file_validate(m, field, causes);
-                note_path(paths, hfd_text_of(m, "path"), hfd_text_of(m, "path"), causes);
+                note_file(paths, hfd_text_of(m, "path"), hfd_text_of(m, "path"), causes);
         }
 }
 
@@ -136,7 +141,7 @@ static void validate_certificate(const struct hf__json *source, const char *fiel
         for (size_t i = 0; i < sizeof certificate_paths / sizeof certificate_paths[0]; i++) {
                 const char *path = hfd_text_of(source, certificate_paths[i]);
                 hfd_local_path_validate(source, field, certificate_paths[i], causes);
-                note_path(paths, path, path, causes);
+                note_file(paths, path, path, causes);
                 found = found || *path;
         }
         if (!found)

@@ -13,8 +13,9 @@
 #include <strings.h>
 
 #include "base/json.h"
+#include "base/strbuf.h"
 #include "server/resources/strategies/pod/rules/volumes/volume_sources.h"
-#include "server/resources/validation/names.h"
+#include "server/resources/validation/meta_validation.h"
 
 #define DRIVER_NAME_MAX 63 /* bytes; Kubernetes' limit for drivers of CSI */
 
@@ -139,23 +140,19 @@ void hfd_storage_os_validate(const struct hf__json *source, const char *field, b
 
 /* Capitals count as lower case. */
 void hfd_csi_driver_name_validate(const char *name, const char *field, struct hfd_causes *causes) {
-        char lower[HFD_DNS_SUBDOMAIN_MAX + 1];
-        size_t n = strlen(name);
+        struct hf__strbuf lower = {0};
 
-        if (n == 0) {
+        if (!*name) {
                 hfd_cause_required(causes, field, "");
                 return;
         }
-        if (n > DRIVER_NAME_MAX)
+        for (const char *c = name; *c; c++)
+                hf__strbuf_putc(&lower, (char)tolower((unsigned char)*c));
+        if (lower.n > DRIVER_NAME_MAX)
                 hfd_cause_too_long(causes, field, "may not be more than 63 bytes");
-        if (n >= sizeof lower) {
-                hfd_cause_invalid_text(causes, field, name, "must be no more than 253 bytes");
-                return;
-        }
-        for (size_t i = 0; i <= n; i++)
-                lower[i] = (char)tolower((unsigned char)name[i]);
-        if (!hfd_is_dns_subdomain(lower))
-                hfd_cause_invalid_text(causes, field, name, hfd_dns_subdomain_rule);
+        if (hfd_causes_check(causes, lower.error))
+                hfd_subdomain_text_validate(lower.data, lower.n, field, name, causes);
+        hf__strbuf_done(&lower);
 }
 
 /* A Secret of a PersistentVolume, for one of the calls of the driver. Absent, it is valid. */
