@@ -218,9 +218,9 @@ def test_certificates_are_renewed_while_it_runs(cluster):
     assert [(pki / name).read_text() for name in ("server.crt", "admin.crt")] == before, "they were renewed at the start already"
     served, kubeconfig = ssl.get_server_certificate(("127.0.0.1", int(a.url.rpartition(":")[2]))), a.kubeconfig.read_text()
     wait_until("it renews them", lambda: "certificates reloaded" in a.log_text())
+    wait_until("it writes the kubeconfig", lambda: a.kubeconfig.read_text() != kubeconfig)
     assert not set(before) & {(pki / name).read_text() for name in ("server.crt", "admin.crt")}
     assert ssl.get_server_certificate(("127.0.0.1", int(a.url.rpartition(":")[2]))) != served
-    assert a.kubeconfig.read_text() != kubeconfig
     assert a.get("/readyz")[0] == 200
     expiry = re.findall(r'holdfast_certificate_expiry_seconds{certificate="([a-zA-Z ]+)"} (\S+)', a.get("/metrics")[1])
     assert {name for name, _ in expiry} == {"serving", "client CA", "admin"}
