@@ -105,6 +105,7 @@ static int on_curl_socket(CURL *easy, curl_socket_t fd, int what, void *ctx, voi
 
         if (!sock)
                 return 0;
+        sock->closed = false;
         if (what == CURL_POLL_REMOVE) {
                 /* Leave the descriptor in the epoll set: when curl uses the connection again, no
                  * system call is needed. Besides, curl may already have closed it, and another
@@ -132,6 +133,7 @@ void hf__lanes_socket_opened(struct hf__http_engine *engine, curl_socket_t fd) {
 
         if (!sock)
                 return;
+        sock->closed = false;
         sock->is_connection = true;
         sock->opened_at = engine->now;
 }
@@ -150,7 +152,7 @@ int hf__lanes_close_socket(void *ctx, curl_socket_t fd) {
                 struct hf__socket *sock = &lanes->sockets[fd];
                 if (sock->watched)
                         (void)epoll_ctl(engine->epoll_fd, EPOLL_CTL_DEL, fd, NULL);
-                *sock = (struct hf__socket){0};
+                *sock = (struct hf__socket){.closed = true};
         }
         return close(fd);
 }
@@ -350,9 +352,13 @@ void hf__lanes_socket_event(struct hf__http_engine *engine, int fd, uint32_t eve
         int n_running;
 
         hf__engine_assert_thread(engine);
-        /* The event belongs to an idle connection, or to a connection that was closed in this
-         * iteration. If a new connection has the same number already, removing that does no harm:
-         * set_epoll_events adds the number again when curl wants its events. */
+        /* Closed in this iteration, after epoll had reported the event. Another thread may have the
+         * same number for a file of its own already. */
+        if ((size_t)fd < lanes->n_sockets && lanes->sockets[fd].closed)
+                return;
+        /* The event belongs to an idle connection. If a new connection has the same number already,
+         * removing that does no harm: set_epoll_events adds the number again when curl wants its
+         * events. */
         if ((size_t)fd >= lanes->n_sockets || !lanes->sockets[fd].pool) {
                 (void)epoll_ctl(engine->epoll_fd, EPOLL_CTL_DEL, fd, NULL);
                 if ((size_t)fd < lanes->n_sockets)

@@ -47,6 +47,7 @@ struct hf__socket {
         hf_nsec last_in;       /* when it was last readable; 0 = never */
         uint32_t watched;      /* events that epoll watches; 0 = the socket is not in the set */
         bool is_connection;    /* curl closes it through hf__lanes_close_socket */
+        bool closed;           /* by hf__lanes_close_socket; curl has not opened the number again */
 };
 
 /* A connection whose small writes are collected until the end of a loop iteration. */
