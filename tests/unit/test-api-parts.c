@@ -218,14 +218,39 @@ static void test_a_scale_of_another_object_is_a_conflict(void **state) {
                        "Precondition "
                        "failed: UID in precondition: x, UID in object meta: %s",
                        api_fixture_text_at(f, "metadata.uid"));
-        assert_int_equal(ask(f, HFD_UPDATE, 0, HFD_SUB_SCALE, "",
-                             "{\"metadata\":{\"name\":\"d\",\"uid\":\"x\"},\"spec\":{"
-                             "\"replicas\":6}}",
-                             NULL),
+        assert_int_equal(ask(f, HFD_PATCH, HFD_PATCH_MERGE, HFD_SUB_SCALE, "",
+                             "{\"metadata\":{\"uid\":\"x\"},\"spec\":{\"replicas\":6}}", NULL),
                          409);
         api_fixture_expect_failure(f, 409, "Conflict", message);
         assert_int_equal(apply(f, APPLIED("\"uid\":\"x\"")), 409);
         api_fixture_expect_failure(f, 409, "Conflict", message);
+        expect_replicas(f, "1");
+}
+
+/* In Kubernetes the store compares the uid in a PUT, before the rest of the body is looked at. */
+static void test_the_uid_in_an_update_of_a_scale_is_a_precondition(void **state) {
+        struct api_fixture *f = *state;
+        char end[200];
+
+        create_objects(f);
+        (void)snprintf(end, sizeof end,
+                       ", ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in "
+                       "precondition: x, UID in object meta: %s",
+                       api_fixture_text_at(f, "metadata.uid"));
+        for (int replicas = -1; replicas <= 6; replicas += 7) {
+                char body[120];
+                (void)snprintf(body, sizeof body,
+                               "{\"metadata\":{\"name\":\"d\",\"uid\":\"x\"},\"spec\":{"
+                               "\"replicas\":%d}}",
+                               replicas);
+                assert_int_equal(ask(f, HFD_UPDATE, 0, HFD_SUB_SCALE, "", body, NULL), 409);
+                assert_ptr_equal(strstr(f->last.status.message,
+                                        "Operation cannot be fulfilled on deployments.apps \"d\": "
+                                        "StorageError: invalid object, Code: 4, Key: "),
+                                 f->last.status.message);
+                assert_non_null(strstr(f->last.status.message, "deployments/default/d, "));
+                assert_non_null(strstr(f->last.status.message, end));
+        }
         expect_replicas(f, "1");
 }
 
@@ -293,6 +318,7 @@ int main(void) {
                 API_TEST(test_a_scale_names_no_other_object_than_its_path),
                 API_TEST(test_an_applied_scale_may_require_a_version),
                 API_TEST(test_a_scale_of_another_object_is_a_conflict),
+                API_TEST(test_the_uid_in_an_update_of_a_scale_is_a_precondition),
                 API_TEST(test_a_patch_of_a_scale_fails_like_others),
                 API_TEST(test_a_binding_may_meet_any_stored_labels),
                 API_TEST(test_the_selector_of_a_scale_is_sorted),
