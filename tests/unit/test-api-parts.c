@@ -194,6 +194,27 @@ static void test_a_scale_names_no_other_object_than_its_path(void **state) {
         expect_replicas(f, "6");
 }
 
+/* kube-apiserver has words of its own for them. */
+static void test_a_binding_and_an_eviction_name_the_pod(void **state) {
+        static const char *const bodies[] = {"{\"target\":{\"name\":\"n\"}}",
+                                             "{\"metadata\":{\"name\":\"q\"},\"target\":{"
+                                             "\"name\":\"n\"}}"};
+        struct api_fixture *f = *state;
+
+        create_objects(f);
+        for (size_t i = 0; i < 2; i++) {
+                assert_int_equal(ask(f, HFD_CREATE, 0, HFD_SUB_BINDING, "", bodies[i], NULL), 400);
+                api_fixture_expect_failure(f, 400, "BadRequest",
+                                           "name in URL does not match name in Binding object");
+        }
+        assert_int_equal(ask(f, HFD_CREATE, 0, HFD_SUB_EVICTION, "",
+                             "{\"metadata\":{\"name\":\"q\"}}", NULL),
+                         400);
+        api_fixture_expect_failure(f, 400, "BadRequest",
+                                   "name in URL does not match name in Eviction object");
+        assert_int_equal(api_fixture_get(f, pods, "default", "p"), 0);
+}
+
 static void test_an_applied_scale_may_require_a_version(void **state) {
         struct api_fixture *f = *state;
         char body[400];
@@ -316,6 +337,7 @@ int main(void) {
                 API_TEST(test_a_part_with_mistakes_is_refused_in_strict_mode),
                 API_TEST(test_the_body_of_a_part_is_utf8),
                 API_TEST(test_a_scale_names_no_other_object_than_its_path),
+                API_TEST(test_a_binding_and_an_eviction_name_the_pod),
                 API_TEST(test_an_applied_scale_may_require_a_version),
                 API_TEST(test_a_scale_of_another_object_is_a_conflict),
                 API_TEST(test_the_uid_in_an_update_of_a_scale_is_a_precondition),
