@@ -76,6 +76,28 @@ void hfd_cause_invalid_text(struct hfd_causes *causes, const char *field, const 
         hfd_cause_invalid(causes, field, quoted, detail);
 }
 
+void hfd_cause_invalid_each(struct hfd_causes *causes, const char *field, const char *text,
+                            const char *const *details, size_t n) {
+        for (size_t i = 0; i < n; i++)
+                hfd_cause_invalid_text(causes, field, text, details[i]);
+}
+
+void hfd_cause_invalid_joined(struct hfd_causes *causes, const char *field, const char *text,
+                              const char *before, const char *const *details, size_t n) {
+        char joined[sizeof causes->items[0].text];
+        size_t at;
+
+        if (n == 0)
+                return;
+        (void)snprintf(joined, sizeof joined, "%s", before);
+        for (size_t i = 0; i < n; i++) {
+                at = strlen(joined);
+                (void)snprintf(joined + at, sizeof joined - at, "%s%s", i > 0 ? "," : "",
+                               details[i]);
+        }
+        hfd_cause_invalid_text(causes, field, text, joined);
+}
+
 void hfd_cause_type_invalid(struct hfd_causes *causes, const char *field, const char *value,
                             const char *detail) {
         add_cause(causes, "FieldValueTypeInvalid", field, "Invalid value: %.300s: %s", value,

@@ -62,6 +62,13 @@ void hfd_cause_invalid(struct hfd_causes *causes, const char *field, const char 
 /* The same for a text, which the function quotes. */
 void hfd_cause_invalid_text(struct hfd_causes *causes, const char *field, const char *text,
                             const char *detail);
+/* One such cause for each of the n details. */
+void hfd_cause_invalid_each(struct hfd_causes *causes, const char *field, const char *text,
+                            const char *const *details, size_t n);
+/* One such cause for all n details, with a comma between two, and `before` before them. None if n
+ * is 0. */
+void hfd_cause_invalid_joined(struct hfd_causes *causes, const char *field, const char *text,
+                              const char *before, const char *const *details, size_t n);
 /* The same for a value of a wrong type, with the reason FieldValueTypeInvalid. */
 void hfd_cause_type_invalid(struct hfd_causes *causes, const char *field, const char *value,
                             const char *detail);

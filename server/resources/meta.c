@@ -55,6 +55,13 @@ bool hfd_meta_accept_type(const struct hfd_resource *resource, const struct hf__
         return true;
 }
 
+/* Whether objects of the kind are created for a pod that the path names. In Kubernetes the storage
+ * of these kinds compares the names, and has words of its own. */
+static bool is_for_pod(const struct hfd_resource *resource) {
+        return (strcmp(resource->kind, "Binding") == 0 && !*resource->group) ||
+               (strcmp(resource->kind, "Eviction") == 0 && strcmp(resource->group, "policy") == 0);
+}
+
 /*
  * Checks that namespace and name in the object match the path. If the path has no name (a create),
  * every name is accepted.
@@ -74,7 +81,10 @@ static bool accept_names(const struct hfd_resource *resource, const char *path_n
         }
         if (!*path_name || (name && strcmp(name, path_name) == 0))
                 return true;
-        if (!name || !*name)
+        if (is_for_pod(resource))
+                hfd_response_bad_request(response, "name in URL does not match name in %s object",
+                                         resource->kind);
+        else if (!name || !*name)
                 hfd_response_bad_request(response,
                                          "the name of the object (%s based on URL) was "
                                          "undeterminable: name must be provided",

@@ -423,6 +423,11 @@ def test_scale_reads_and_writes_the_replicas(servers):
     made = ask(a, "POST", GADGETS, gadget("one", 1), expect=201)
     assert ask(a, "GET", f"{GADGETS}/one/scale", expect=500)["message"] == \
         'Internal error occurred: the spec replicas field ".spec.replicas" does not exist'
+    for content_type, body in (("merge-patch+json", {"metadata": {"resourceVersion": made["metadata"]["resourceVersion"]}}),
+                               ("apply-patch+yaml", {"apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": {"name": "one"}})):
+        refused = ask(a, "PATCH", f"{GADGETS}/one/scale?fieldManager=x", body, expect=400, Content_Type=f"application/{content_type}")
+        assert refused["message"] == 'the spec replicas field ".spec.replicas" cannot be empty'
+    assert ask(a, "GET", f"{GADGETS}/one", expect=200)["metadata"]["resourceVersion"] == made["metadata"]["resourceVersion"]
     ask(a, "PATCH", f"{GADGETS}/one", {"spec": {"replicas": 2}}, expect=200, Content_Type="application/merge-patch+json")
     ask(a, "PATCH", f"{GADGETS}/one/status", {"status": {"replicas": 1, "selector": "a=b"}}, expect=200, Content_Type="application/merge-patch+json")
     scale = ask(b, "GET", f"{GADGETS}/one/scale", expect=200)

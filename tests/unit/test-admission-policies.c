@@ -658,6 +658,50 @@ static void test_a_resource_that_is_included_is_refused(void **state) {
         assert_int_equal(count_refused("\"*/" A100 "a\",\"pods/" A100 "a\""), 1);
 }
 
+/* The cause of a name that is too long says so; one that has wrong characters, too, has both rules.
+ */
+static void test_the_kind_of_params_may_be_too_long(void **state) {
+#define A50       A25 A25
+#define LONG_RULE "must be no more than 63 characters"
+        static const struct {
+                const char *version, *kind, *causes[2]; /* the ends of their texts */
+        } cases[] = {
+                {"a.b/v1", "Kind", {NULL}},
+                {"a.b/v1", A50 "AAAAAAAAAAAAA", {NULL}},
+                {"a.b/v1", A50 "AAAAAAAAAAAAAA", {"otherwise match: " LONG_RULE}},
+                {"a.b/v1",
+                 A50 "AAAAAAAAAAAAA-",
+                 {"otherwise match: " LONG_RULE ",a DNS-1035 label"}},
+                {A50 "bbbbbbbbbbbbbb",
+                 "1",
+                 {"\": " LONG_RULE, "otherwise match: a DNS-1035 label"}},
+                {A50 "bbbbbbbbbbbbbB", "k", {"\": " LONG_RULE ",a DNS-1035 label"}},
+                {A50 A50 A50 A50 A50 "aaaa/v1", "k", {"\": must be no more than 253 characters"}},
+        };
+        static struct hfd_causes causes;
+        char text[1000];
+
+        for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+                size_t n = 0;
+                (void)snprintf(text, sizeof text,
+                               "{\"spec\":{\"paramKind\":{\"apiVersion\":\"%s\",\"kind\":\"%s\"},"
+                               "\"matchConstraints\":{\"matchPolicy\":\"Exact\",\"resourceRules\":"
+                               "[{\"apiGroups\":[\"\"],\"apiVersions\":[\"v1\"],\"operations\":"
+                               "[\"*\"],\"resources\":[\"pods\"]}]},\"failurePolicy\":\"Fail\","
+                               "\"validations\":[{\"expression\":\"true\"}]}}",
+                               cases[i].version, cases[i].kind);
+                struct hf__json *policy = parse(text);
+                hfd_causes_init(&causes);
+                hfd_validating_policy_validate(policy, NULL, &causes);
+                while (n < 2 && cases[i].causes[n])
+                        n++;
+                assert_int_equal(causes.n, n);
+                for (size_t k = 0; k < n; k++)
+                        assert_non_null(strstr(causes.items[k].text, cases[i].causes[k]));
+                hf__json_free(policy);
+        }
+}
+
 static void test_names_of_objects_are_segments_of_paths(void **state) {
         static const char *const wanted[] = {"may not contain '/'", "may not contain '%'",
                                              "may not be '..'"};
@@ -708,6 +752,7 @@ int main(void) {
                 cmocka_unit_test(test_types_of_params_are_checked_too),
                 cmocka_unit_test(test_all_kinds_have_types),
                 cmocka_unit_test(test_a_resource_that_is_included_is_refused),
+                cmocka_unit_test(test_the_kind_of_params_may_be_too_long),
                 cmocka_unit_test(test_names_of_objects_are_segments_of_paths),
         };
 

@@ -194,6 +194,27 @@ static void test_a_scale_names_no_other_object_than_its_path(void **state) {
         expect_replicas(f, "6");
 }
 
+/* kube-apiserver has words of its own for them. */
+static void test_a_binding_and_an_eviction_name_the_pod(void **state) {
+        static const char *const bodies[] = {"{\"target\":{\"name\":\"n\"}}",
+                                             "{\"metadata\":{\"name\":\"q\"},\"target\":{"
+                                             "\"name\":\"n\"}}"};
+        struct api_fixture *f = *state;
+
+        create_objects(f);
+        for (size_t i = 0; i < 2; i++) {
+                assert_int_equal(ask(f, HFD_CREATE, 0, HFD_SUB_BINDING, "", bodies[i], NULL), 400);
+                api_fixture_expect_failure(f, 400, "BadRequest",
+                                           "name in URL does not match name in Binding object");
+        }
+        assert_int_equal(ask(f, HFD_CREATE, 0, HFD_SUB_EVICTION, "",
+                             "{\"metadata\":{\"name\":\"q\"}}", NULL),
+                         400);
+        api_fixture_expect_failure(f, 400, "BadRequest",
+                                   "name in URL does not match name in Eviction object");
+        assert_int_equal(api_fixture_get(f, pods, "default", "p"), 0);
+}
+
 static void test_an_applied_scale_may_require_a_version(void **state) {
         struct api_fixture *f = *state;
         char body[400];
@@ -218,14 +239,39 @@ static void test_a_scale_of_another_object_is_a_conflict(void **state) {
                        "Precondition "
                        "failed: UID in precondition: x, UID in object meta: %s",
                        api_fixture_text_at(f, "metadata.uid"));
-        assert_int_equal(ask(f, HFD_UPDATE, 0, HFD_SUB_SCALE, "",
-                             "{\"metadata\":{\"name\":\"d\",\"uid\":\"x\"},\"spec\":{"
-                             "\"replicas\":6}}",
-                             NULL),
+        assert_int_equal(ask(f, HFD_PATCH, HFD_PATCH_MERGE, HFD_SUB_SCALE, "",
+                             "{\"metadata\":{\"uid\":\"x\"},\"spec\":{\"replicas\":6}}", NULL),
                          409);
         api_fixture_expect_failure(f, 409, "Conflict", message);
         assert_int_equal(apply(f, APPLIED("\"uid\":\"x\"")), 409);
         api_fixture_expect_failure(f, 409, "Conflict", message);
+        expect_replicas(f, "1");
+}
+
+/* In Kubernetes the store compares the uid in a PUT, before the rest of the body is looked at. */
+static void test_the_uid_in_an_update_of_a_scale_is_a_precondition(void **state) {
+        struct api_fixture *f = *state;
+        char end[200];
+
+        create_objects(f);
+        (void)snprintf(end, sizeof end,
+                       ", ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in "
+                       "precondition: x, UID in object meta: %s",
+                       api_fixture_text_at(f, "metadata.uid"));
+        for (int replicas = -1; replicas <= 6; replicas += 7) {
+                char body[120];
+                (void)snprintf(body, sizeof body,
+                               "{\"metadata\":{\"name\":\"d\",\"uid\":\"x\"},\"spec\":{"
+                               "\"replicas\":%d}}",
+                               replicas);
+                assert_int_equal(ask(f, HFD_UPDATE, 0, HFD_SUB_SCALE, "", body, NULL), 409);
+                assert_ptr_equal(strstr(f->last.status.message,
+                                        "Operation cannot be fulfilled on deployments.apps \"d\": "
+                                        "StorageError: invalid object, Code: 4, Key: "),
+                                 f->last.status.message);
+                assert_non_null(strstr(f->last.status.message, "deployments/default/d, "));
+                assert_non_null(strstr(f->last.status.message, end));
+        }
         expect_replicas(f, "1");
 }
 
@@ -291,8 +337,10 @@ int main(void) {
                 API_TEST(test_a_part_with_mistakes_is_refused_in_strict_mode),
                 API_TEST(test_the_body_of_a_part_is_utf8),
                 API_TEST(test_a_scale_names_no_other_object_than_its_path),
+                API_TEST(test_a_binding_and_an_eviction_name_the_pod),
                 API_TEST(test_an_applied_scale_may_require_a_version),
                 API_TEST(test_a_scale_of_another_object_is_a_conflict),
+                API_TEST(test_the_uid_in_an_update_of_a_scale_is_a_precondition),
                 API_TEST(test_a_patch_of_a_scale_fails_like_others),
                 API_TEST(test_a_binding_may_meet_any_stored_labels),
                 API_TEST(test_the_selector_of_a_scale_is_sorted),

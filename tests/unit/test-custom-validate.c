@@ -604,6 +604,10 @@ static const struct row embedded[] = {
          "DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an "
          "alphabetic character, and end with an alphanumeric character (e.g. 'my-name',  or "
          "'abc-123', regex used for validation is '[a-z]([-a-z0-9]*[a-z0-9])?')"},
+        {EMBEDDED, "{'apiVersion':'v1','kind':'" X_50 "xxxxxxxxxxxxx'}", ""},
+        {EMBEDDED, "{'apiVersion':'v1','kind':'" X_50 "xxxxxxxxxxxxxx'}",
+         "spec.kind: Invalid value: \"" X_50 "xxxxxxxxxxxxxx\": may have mixed case, but should "
+         "otherwise match: must be no more than 63 characters"},
         {EMBEDDED, "{'apiVersion':'v1','kind':'Pod','metadata':{'name':'a/b'}}",
          "spec.metadata.name: Invalid value: \"a/b\": may not contain '/'"},
         /* The name is no part of a key, so it may be long. */

@@ -13,6 +13,7 @@
 #include "custom_schema_fixture.h"
 #include "server/resources/causes.h"
 #include "server/resources/strategies/strategies.h"
+#include "server/resources/validation/names.h"
 #include "server/resources/workloads/workloads.h"
 
 struct write {
@@ -427,6 +428,88 @@ static void test_an_autoscaler_has_no_annotations_of_v1(void **state) {
         hf__json_free(alone);
 }
 
+/* ---- names ---- */
+
+#define X50  "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
+#define X200 X50 X50 X50 X50
+#define RULE_1035                                                                                  \
+        "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with "  \
+        "an alphabetic character, and end with an alphanumeric character (e.g. 'my-name',  or "    \
+        "'abc-123', regex used for validation is '[a-z]([-a-z0-9]*[a-z0-9])?')"
+
+static void test_a_wildcard_of_an_ingress_has_a_limit(void **state) {
+#define HOST(text) "{'spec':{'rules':[{'host':'" text "'}]}}"
+        static const struct write writes[] = {
+                {NULL, HOST("*." X200 X50 "x"), ""},
+                {NULL, HOST("*." X200 X50 "xx"),
+                 "spec.rules[0].host: Invalid value: \"*." X200
+                 "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx\": must be no more than 253 "
+                 "characters"},
+        };
+
+        try_writes(hfd_ingress_validate, writes, N(writes));
+}
+
+static void test_a_bound_account_has_a_name_of_one(void **state) {
+#define BOUND(name)                                                                                \
+        "{'roleRef':{'apiGroup':'rbac.authorization.k8s.io','kind':'Role','name':'r'},"            \
+        "'subjects':[{'kind':'ServiceAccount','namespace':'n','name':'" name "'}]}"
+        static const struct write writes[] = {
+                {NULL, BOUND("a.b"), ""},
+                {NULL, BOUND("A"),
+                 "subjects[0].name: Invalid value: \"A\": a lowercase RFC 1123 subdomain must "
+                 "consist of lower case alphanumeric characters, '-' or '.', and must start and "
+                 "end with an alphanumeric character (e.g. 'example.com', regex used for "
+                 "validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*'"
+                 ")"},
+                {NULL, BOUND(X200 X50 "xxxx"),
+                 "subjects[0].name: Invalid value: \"" X200 X50
+                 "\": must be no more than 253 characters"},
+        };
+
+        try_writes(hfd_role_binding_validate, writes, N(writes));
+}
+
+static void test_a_label_that_is_too_long_may_be_wrong_too(void **state) {
+        static const struct {
+                const char *text, *faults[HFD_LABEL_FAULTS_MAX];
+        } cases[] = {
+                {"v1-a", {NULL}},
+                {X50 "0123456789abc", {NULL}},
+                {X50 "0123456789abcd", {"must be no more than 63 characters"}},
+                {X50 "0123456789abc-", {"must be no more than 63 characters", RULE_1035}},
+                {X50 "0123456789A0-a", {"must be no more than 63 characters", RULE_1035}},
+                {"1a", {RULE_1035}},
+                {"a.b", {RULE_1035}},
+                {"a-", {RULE_1035}},
+                {"", {RULE_1035}},
+        };
+
+        for (size_t i = 0; i < N(cases); i++) {
+                const char *faults[HFD_LABEL_FAULTS_MAX];
+                size_t n = hfd_dns1035_label_faults(cases[i].text, faults);
+                assert_int_equal(n == 0, hfd_is_dns1035_label(cases[i].text));
+                for (size_t k = 0; k < n; k++) {
+                        assert_non_null(cases[i].faults[k]);
+                        assert_string_equal(faults[k], cases[i].faults[k]);
+                }
+                assert_true(n == HFD_LABEL_FAULTS_MAX || !cases[i].faults[n]);
+        }
+}
+
+static void test_details_are_one_cause_or_several(void **state) {
+        static const char *const details[] = {"b", "c"};
+        struct hfd_causes causes;
+
+        hfd_causes_init(&causes);
+        hfd_cause_invalid_each(&causes, "f", "x", details, 2);
+        hfd_cause_invalid_each(&causes, "f", "x", details, 0);
+        hfd_cause_invalid_joined(&causes, "f", "x", "a: ", details, 2);
+        hfd_cause_invalid_joined(&causes, "f", "x", "a: ", details, 0);
+        expect_causes(&causes, "f: Invalid value: \"x\": b\nf: Invalid value: \"x\": c\n"
+                               "f: Invalid value: \"x\": a: b,c");
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_an_event_of_a_typed_client_is_the_same),
@@ -442,6 +525,10 @@ int main(void) {
                 cmocka_unit_test(test_a_template_keeps_some_mistakes),
                 cmocka_unit_test(test_programs_agree_on_the_blocks_of_a_policy),
                 cmocka_unit_test(test_an_autoscaler_has_no_annotations_of_v1),
+                cmocka_unit_test(test_a_wildcard_of_an_ingress_has_a_limit),
+                cmocka_unit_test(test_a_bound_account_has_a_name_of_one),
+                cmocka_unit_test(test_a_label_that_is_too_long_may_be_wrong_too),
+                cmocka_unit_test(test_details_are_one_cause_or_several),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

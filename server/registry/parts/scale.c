@@ -22,6 +22,7 @@
 #include "server/registry/write/body.h"
 #include "server/registry/write/patches/patch.h"
 #include "server/resources/label_selector.h"
+#include "server/resources/objects/object_key.h"
 
 #define TEXT_MAX 100 /* bytes of a client's text that a message shows */
 
@@ -164,13 +165,44 @@ static bool check_replicas(struct hfd_part *part, int64_t replicas) {
         return false;
 }
 
-/* Whether the object has the uid that the Scale names, if it names one. False: the part has ended.
- */
+/* Responds 409 for the resource. */
+static void refuse_uid(struct hfd_part *part, const struct hfd_resource *resource,
+                       const char *why) {
+        struct hfd_response response = {0};
+
+        hfd_response_conflict(&response, resource, part->outer->name, why);
+        hfd_part_finish(part, &response);
+        hfd_response_done(&response);
+}
+
+/* Whether the object has the uid that the body of an update names, if it names one. In Kubernetes
+ * the store compares it before anything else happens, so the message is that of the store. False:
+ * the part has ended. */
+static bool check_precondition(struct hfd_part *part) {
+        const struct hfd_request *outer = part->outer;
+        const char *wanted = hf__json_string_or_empty(part->body, "metadata.uid"),
+                   *found = hf__json_string_or_empty(part->old_scale, "metadata.uid");
+        char path[HFD_PATH_MAX], key[HFD_KEY_MAX], why[HFD_KEY_MAX + 2 * TEXT_MAX + 200];
+
+        if (!*wanted || strcmp(wanted, found) == 0)
+                return true;
+        hfd_object_path(outer->part_of, outer->ns, outer->name, path);
+        if (hfd_object_key(part->registry->prefix, outer->part_of, path, key) != 0)
+                key[0] = '\0';
+        (void)snprintf(why, sizeof why,
+                       "StorageError: invalid object, Code: 4, Key: %s, ResourceVersion: 0, "
+                       "AdditionalErrorMsg: Precondition failed: UID in precondition: %.*s, UID in "
+                       "object meta: %.*s",
+                       key, TEXT_MAX, wanted, TEXT_MAX, found);
+        refuse_uid(part, outer->part_of, why);
+        return false;
+}
+
+/* The same for the Scale that a patch makes, and for one that is applied. */
 static bool check_uid(struct hfd_part *part, const struct hf__json *scale) {
         const char *wanted = hf__json_string(scale, "metadata.uid"),
                    *found = hf__json_string_or_empty(part->old_scale, "metadata.uid");
         struct hfd_resource by_path = *part->outer->part_of;
-        struct hfd_response response = {0};
         char plural[2 * HF_NAME_MAX], why[2 * TEXT_MAX + 100];
 
         if (!wanted || !*wanted || strcmp(wanted, found) == 0)
@@ -180,9 +212,7 @@ static bool check_uid(struct hfd_part *part, const struct hf__json *scale) {
         (void)snprintf(why, sizeof why,
                        "Precondition failed: UID in precondition: %.*s, UID in object meta: %.*s",
                        TEXT_MAX, wanted, TEXT_MAX, found);
-        hfd_response_conflict(&response, &by_path, part->outer->name, why);
-        hfd_part_finish(part, &response);
-        hfd_response_done(&response);
+        refuse_uid(part, &by_path, why);
         return false;
 }
 
@@ -329,13 +359,28 @@ static bool apply_scale(struct hfd_part *part, struct hf__json **scale) {
 
 /* ---- the new Scale ---- */
 
+/* Whether a patched or applied Scale has a number of replicas. One of a custom resource without
+ * such a member may have none: as a Scale shows 0 like an absent number, the write would set it to
+ * 0. False: the part has ended. */
+static bool has_replicas(struct hfd_part *part) {
+        struct hfd_response response = {0};
+
+        if (hf__json_path(part->scale, "spec.replicas"))
+                return true;
+        hfd_response_bad_request(&response, "the spec replicas field \".%.200s\" cannot be empty",
+                                 part->outer->part_of->scale->replicas);
+        hfd_part_finish(part, &response);
+        hfd_response_done(&response);
+        return false;
+}
+
 /* The current object has arrived: makes the new Scale from it. */
 static void change_got(struct hfd_part *part) {
         struct hf__json *object = hfd_part_parse_got(part);
 
         if (!object) /* the part has ended */
                 return;
-        bool is_update = part->outer->verb == HFD_UPDATE;
+        bool is_update = part->outer->verb == HFD_UPDATE, lacks = lacks_replicas(part, object);
         const char *version = hf__json_string(object, "metadata.resourceVersion");
         (void)snprintf(part->version, sizeof part->version, "%s", version ? version : "");
         hf__json_free(part->old_scale);
@@ -343,12 +388,19 @@ static void change_got(struct hfd_part *part) {
         part->old_scale = make_scale(part->outer->part_of->scale, object);
         part->scale = hf__json_dup(is_update ? part->body : part->old_scale);
         hf__json_free(object);
-        bool applies = !is_update && part->outer->patch == HFD_PATCH_APPLY;
-        if (!part->scale || !part->old_scale)
+        bool applies = !is_update && part->outer->patch == HFD_PATCH_APPLY, goes_on;
+        if (!part->scale || !part->old_scale) {
                 hfd_part_finish_no_memory(part);
-        else if (applies && apply_scale(part, &part->scale))
+                return;
+        }
+        if (is_update)
+                goes_on = check_precondition(part);
+        else
+                goes_on = (applies ? apply_scale : patch_scale)(part, &part->scale) &&
+                          (!lacks || has_replicas(part));
+        if (goes_on && applies)
                 try_apply(part);
-        else if (!applies && (is_update || patch_scale(part, &part->scale)))
+        else if (goes_on)
                 hfd_part_admit(part, &part->scale, part->old_scale, send_patch);
 }
 

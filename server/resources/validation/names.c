@@ -116,6 +116,17 @@ bool hfd_is_qualified_name(const char *text) {
         return hfd_is_dns_subdomain(prefix) && is_name_part(slash + 1);
 }
 
+size_t hfd_dns1035_label_faults(const char *text, const char **ret_faults) {
+        static const char allowed[] = "abcdefghijklmnopqrstuvwxyz0123456789-";
+        size_t n = strlen(text), n_faults = 0;
+
+        if (n > HFD_DNS_LABEL_MAX)
+                ret_faults[n_faults++] = "must be no more than 63 characters";
+        if (*text < 'a' || *text > 'z' || text[n - 1] == '-' || text[strspn(text, allowed)] != '\0')
+                ret_faults[n_faults++] = hfd_dns1035_label_rule;
+        return n_faults;
+}
+
 bool hfd_is_label_value(const char *text) { return !*text || is_name_part(text); }
 
 bool hfd_has_config_key_form(const char *key) {

@@ -88,12 +88,13 @@ static void check_expression(struct validation *v, const char *text, const char 
 }
 
 /* spec.paramKind.apiVersion: "VERSION" or "GROUP/VERSION". A long group is cut to a length that is
- * still too long for a subdomain, so it stays invalid. */
+ * still too long for a subdomain; of such a group only the length is looked at. */
 static void validate_api_version(struct validation *v, const char *text) {
         static const char field[] = "spec.paramKind.apiVersion";
         const char *slash = strchr(text, '/');
         const char *version = slash ? slash + 1 : text;
         char group[HFD_DNS_SUBDOMAIN_MAX + 2];
+        const char *faults[HFD_LABEL_FAULTS_MAX];
         char detail[300];
 
         if (!text[0]) {
@@ -105,38 +106,43 @@ static void validate_api_version(struct validation *v, const char *text) {
                 hfd_cause_invalid_text(v->causes, field, text, detail);
         } else {
                 snprintf(group, sizeof group, "%.*s", slash ? (int)(slash - text) : 0, text);
-                if (group[0] && !hfd_is_dns_subdomain(group))
+                if (strlen(group) > HFD_DNS_SUBDOMAIN_MAX)
+                        hfd_cause_invalid_text(v->causes, field, group,
+                                               "must be no more than 253 characters");
+                else if (group[0] && !hfd_is_dns_subdomain(group))
                         hfd_cause_invalid_text(v->causes, field, group, hfd_dns_subdomain_rule);
-                if (!hfd_is_dns1035_label(version))
-                        hfd_cause_invalid_text(v->causes, field, version, hfd_dns1035_label_rule);
+                hfd_cause_invalid_joined(v->causes, field, version, "", faults,
+                                         hfd_dns1035_label_faults(version, faults));
         }
 }
 
 /* Also sets v->has_params, so it runs before any expression is compiled. A kind is a DNS label in
- * CamelCase, so it is checked in lower case. A longer one is cut to a length that is still too long
- * for a label, so it stays invalid. */
+ * CamelCase, so it is checked in lower case. */
 static void validate_param_kind(struct validation *v) {
         const struct hf__json *json = hf__json_get(v->spec, "paramKind");
         const char *kind = hf__json_string_or_empty(json, "kind");
-        char lower[HFD_DNS_LABEL_MAX + 2];
-        char detail[400];
-        size_t n = 0;
+        const char *faults[HFD_LABEL_FAULTS_MAX];
 
         v->has_params = json != NULL;
         if (!json)
                 return;
         validate_api_version(v, hf__json_string_or_empty(json, "apiVersion"));
-        for (; kind[n] && n + 1 < sizeof lower; n++)
-                lower[n] = kind[n] >= 'A' && kind[n] <= 'Z' ? (char)(kind[n] | 0x20) : kind[n];
-        lower[n] = 0;
         if (!kind[0]) {
                 hfd_cause_required(v->causes, "spec.paramKind.kind", NULL);
-        } else if (!hfd_is_dns1035_label(lower)) {
-                snprintf(detail, sizeof detail,
-                         "may have mixed case, but should otherwise match: %s",
-                         hfd_dns1035_label_rule);
-                hfd_cause_invalid_text(v->causes, "spec.paramKind.kind", kind, detail);
+                return;
         }
+        char *lower = strdup(kind);
+        if (!lower) {
+                hfd_causes_no_memory(v->causes);
+                return;
+        }
+        for (char *c = lower; *c; c++)
+                if (*c >= 'A' && *c <= 'Z')
+                        *c = (char)(*c | 0x20);
+        hfd_cause_invalid_joined(v->causes, "spec.paramKind.kind", kind,
+                                 "may have mixed case, but should otherwise match: ", faults,
+                                 hfd_dns1035_label_faults(lower, faults));
+        free(lower);
 }
 
 /* Adds the causes that precede those of the variables in kube-apiserver's order. */

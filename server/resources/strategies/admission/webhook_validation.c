@@ -192,15 +192,14 @@ static void validate_versions(const struct hf__json *hook, bool unknown, const c
                 return;
         for (const struct hf__json *m = hf__json_first(versions); m && i < VERSIONS_MAX;
              m = hf__json_next(m), i++) {
-                struct hf__json_index_entry *entry =
-                        hf__json_index_find(&seen, hf__json_text_or_empty(m));
+                const char *version = hf__json_text_or_empty(m), *faults[HFD_LABEL_FAULTS_MAX];
+                struct hf__json_index_entry *entry = hf__json_index_find(&seen, version);
                 hfd_rule_path_at(path, field, NULL, i);
                 if (entry && entry->position < i)
-                        hfd_cause_invalid_text(causes, path, hf__json_text_or_empty(m),
-                                               "duplicate version");
-                else if (!hfd_is_dns1035_label(hf__json_text_or_empty(m)))
-                        hfd_cause_invalid_text(causes, path, hf__json_text_or_empty(m),
-                                               hfd_dns1035_label_rule);
+                        hfd_cause_invalid_text(causes, path, version, "duplicate version");
+                else
+                        hfd_cause_invalid_each(causes, path, version, faults,
+                                               hfd_dns1035_label_faults(version, faults));
         }
         hf__json_index_done(&seen);
         if (unknown || knows_review(hook))

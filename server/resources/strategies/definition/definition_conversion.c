@@ -17,6 +17,7 @@
 #include "server/resources/causes.h"
 #include "server/resources/strategies/admission/webhook_client.h"
 #include "server/resources/strategies/definition/definition_rules.h"
+#include "server/resources/validation/names.h"
 
 #define PATH        "spec.conversion."
 #define CLIENT_PATH PATH "webhookClientConfig"
@@ -73,12 +74,13 @@ static void check_review_versions(const struct hf__json *versions, bool must_kno
          * checked, because the comparison of each with all before it would be slow. */
         for (const struct hf__json *m = hf__json_first(versions); m && i < 64;
              m = hf__json_next(m), i++) {
-                const char *name = hf__json_text(m);
+                const char *name = hf__json_text_or_empty(m), *faults[HFD_LABEL_FAULTS_MAX];
                 (void)snprintf(field, sizeof field, "%s[%zu]", path, i);
                 if (occurs_before(versions, m))
                         hfd_cause_invalid_text(causes, field, name, "duplicate version");
                 else
-                        hfd_definition_check_label(name, field, name, "", causes);
+                        hfd_cause_invalid_each(causes, field, name, faults,
+                                               hfd_dns1035_label_faults(name, faults));
         }
         if (!must_know || has_known_review_version(versions))
                 return;

@@ -103,10 +103,10 @@ static void validate_subject(const struct hf__json *subject, size_t i, bool clus
         (void)snprintf(field, sizeof field, "subjects[%zu].name", i);
         if (!*name)
                 hfd_cause_required(causes, field, "");
+        else if (account && strlen(name) > HFD_DNS_SUBDOMAIN_MAX)
+                hfd_cause_invalid_text(causes, field, name, "must be no more than 253 characters");
         else if (account && !hfd_is_dns_subdomain(name))
-                hfd_cause_invalid_text(causes, field, name,
-                                       "a service account is named by a lowercase RFC 1123 "
-                                       "subdomain");
+                hfd_cause_invalid_text(causes, field, name, hfd_dns_subdomain_rule);
         /* The group depends on the kind, so with an unknown kind only the kind is reported. */
         (void)snprintf(field, sizeof field, "subjects[%zu].apiGroup", i);
         if (known && strcmp(group, account ? "" : RBAC_GROUP) != 0)

@@ -116,11 +116,17 @@ static void validate_path(const struct hf__json *path, const char *field,
 
 /* ---- rules ---- */
 
-/* The host is a DNS name, whose first label may be "*". */
+/* The host is a DNS name, whose first label may be "*". The rest of a host that is too long may be
+ * too long by itself; then only the length is looked at. */
 static void validate_host(const char *host, const char *field, struct hfd_causes *causes) {
-        if (!strchr(host, '*'))
+        if (!strchr(host, '*')) {
                 hfd_subdomain_validate(host, field, causes);
-        else if (strncmp(host, "*.", 2) != 0 || !hfd_is_dns_subdomain(host + 2))
+                return;
+        }
+        if (strlen(host) > HFD_DNS_SUBDOMAIN_MAX)
+                hfd_cause_invalid_text(causes, field, host, "must be no more than 253 characters");
+        if (strncmp(host, "*.", 2) != 0 ||
+            (strlen(host + 2) <= HFD_DNS_SUBDOMAIN_MAX && !hfd_is_dns_subdomain(host + 2)))
                 hfd_cause_invalid_text(causes, field, host,
                                        "a wildcard DNS-1123 subdomain must start with '*.', "
                                        "followed by a valid DNS subdomain, which must consist of "

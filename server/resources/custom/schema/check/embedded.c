@@ -26,12 +26,6 @@
 
 #define KIND_MAX 253 /* bytes of a kind whose syntax is checked; a longer one is refused anyway */
 
-static const char dns_1035_rule[] =
-        "may have mixed case, but should otherwise match: a DNS-1035 label must consist of lower "
-        "case alphanumeric characters or '-', start with an alphabetic character, and end with an "
-        "alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is "
-        "'[a-z]([-a-z0-9]*[a-z0-9])?')";
-
 /* Adds an "Invalid value" at the place. Unlike most causes of a schema, its message has no path. */
 static void report_field(const struct hfd_check_report *report, const struct hfd_place *place,
                          const struct hf__json *value, const char *detail) {
@@ -74,7 +68,8 @@ static void check_api_version(const struct hfd_check_report *report, const struc
 static void check_kind(const struct hfd_check_report *report, const struct hfd_place *place,
                        const struct hf__json *value) {
         const char *text = hf__json_text(value);
-        char lower[KIND_MAX + 1];
+        const char *faults[HFD_LABEL_FAULTS_MAX];
+        char lower[KIND_MAX + 1], detail[500];
         size_t i = 0;
 
         if (!text) {
@@ -88,12 +83,13 @@ static void check_kind(const struct hfd_check_report *report, const struct hfd_p
         for (; text[i] && i < KIND_MAX; i++)
                 lower[i] = (char)tolower((unsigned char)text[i]);
         lower[i] = '\0';
-        if (strlen(text) > HFD_DNS_LABEL_MAX)
-                report_field(report, place, value,
-                             "may have mixed case, but should otherwise match: must be no more "
-                             "than 63 bytes");
-        else if (!hfd_is_dns_label(lower) || isdigit((unsigned char)lower[0]))
-                report_field(report, place, value, dns_1035_rule);
+        size_t n = hfd_dns1035_label_faults(lower, faults);
+        if (n == 0)
+                return;
+        (void)snprintf(detail, sizeof detail,
+                       "may have mixed case, but should otherwise match: %s%s%s", faults[0],
+                       n > 1 ? "," : "", n > 1 ? faults[1] : "");
+        report_field(report, place, value, detail);
 }
 
 /* Adds the causes in `found`, with the path of the resource before their fields. */
