@@ -137,8 +137,7 @@ static int read_record(struct hf__ledger *ledger, const char *text, size_t n, si
 }
 
 /* Reads the records, one per line. Users can write into the ConfigMap, so the number of records is
- * limited. The limit is twice the steps of one program, because steps that only other versions have
- * keep their records. */
+ * limited. */
 static int read_steps(struct hf__ledger *ledger, const char *text,
                       struct hf_status *reterr_status) {
         for (size_t number = 1; *text; number++) {
@@ -146,7 +145,7 @@ static int read_steps(struct hf__ledger *ledger, const char *text,
                 int r = n ? read_record(ledger, text, n, number, reterr_status) : 0;
                 if (r != 0)
                         return r;
-                if (ledger->n_entries > 2 * HF_BOOTSTRAP_STEPS_MAX)
+                if (ledger->n_entries > HF__LEDGER_RECORDS_MAX)
                         return hf_fail(reterr_status, HF_E_TOO_LARGE,
                                        "data.steps has too many records");
                 text += n + (text[n] == '\n');
@@ -316,12 +315,23 @@ int hf__ledger_add(struct hf__ledger *ledger, const struct hf__ledger_entry *ent
         struct hf__ledger_entry made = *entry;
 
         made.n_superseded = 0;
+        /* Nobody could read a ledger with more. */
+        if (!previous && ledger->n_entries >= HF__LEDGER_RECORDS_MAX)
+                return HF_E_TOO_LARGE;
         if (!previous)
                 return append_entry(ledger, &made, strdup(entry->step));
         set_superseded(previous, &made);
         made.step = previous->step;
         *previous = made;
         return 0;
+}
+
+void hf__ledger_remove(struct hf__ledger *ledger, size_t index) {
+        assert(index < ledger->n_entries);
+        struct hf__ledger_entry *entry = &ledger->entries[index];
+        free(entry->step);
+        ledger->n_entries--;
+        memmove(entry, entry + 1, (ledger->n_entries - index) * sizeof *entry);
 }
 
 /* The value of a phase is overwritten, even one that could not be read: this version has now

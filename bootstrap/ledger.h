@@ -23,7 +23,10 @@
 #include "bootstrap/version.h"
 
 #define HF__SUPERSEDED_MAX 8
-#define HF__LEDGER_FORMAT  "1"
+/* Twice the steps of one program, because steps that only other versions have keep their records
+ * while there is room. */
+#define HF__LEDGER_RECORDS_MAX (2 * HF_BOOTSTRAP_STEPS_MAX)
+#define HF__LEDGER_FORMAT      "1"
 
 enum hf__outcome {
         HF__OUTCOME_CREATED,
@@ -91,9 +94,11 @@ const struct hf__ledger_entry *hf__ledger_find(const struct hf__ledger *ledger, 
 const struct hf__ledger_completed *hf__ledger_find_completed(const struct hf__ledger *ledger,
                                                              const char *phase);
 /* Adds a copy of a record. If the step has a record already, replaces it and adds the hash of the
- * replaced content to the superseded ones. The superseded hashes in `entry` are ignored. 0 or
- * -ENOMEM. */
+ * replaced content to the superseded ones. The superseded hashes in `entry` are ignored. 0,
+ * -ENOMEM, or HF_E_TOO_LARGE: there are HF__LEDGER_RECORDS_MAX records of other steps. */
 int hf__ledger_add(struct hf__ledger *ledger, const struct hf__ledger_entry *entry);
+/* Removes the record with this index. */
+void hf__ledger_remove(struct hf__ledger *ledger, size_t index);
 /* Marks the phase complete. 0, or HF_E_TOO_LARGE: there are too many phases. */
 int hf__ledger_complete(struct hf__ledger *ledger, const char *phase, const char *version,
                         const char *at);

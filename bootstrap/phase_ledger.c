@@ -3,9 +3,9 @@
  * The requests for the ledger that a phase sends in a term.
  *
  * Invariant: run->ledger is what was last read or written, plus at most one change: a record, the
- * records of steps that were done together, a completion, or such records and the completion. Each
- * write stores exactly that change. After any failure, including a conflict, the caller discards
- * all known state.
+ * records of steps that were done together, a completion, or such records and the completion. In a
+ * full ledger each new record takes the place of an old one. Each write stores exactly that change.
+ * After any failure, including a conflict, the caller discards all known state.
  */
 #include "bootstrap/phase_ledger.h"
 
@@ -129,9 +129,38 @@ static int end_write(struct hf__phase_run *run, struct hf__pending_request *pend
         return r;
 }
 
+static bool has_step(const struct hf_bootstrap *bootstrap, const char *id) {
+        for (size_t i = 0; i < bootstrap->n_phases; i++) {
+                const struct hf__steps *steps = &bootstrap->phases[i].steps;
+                for (size_t k = 0; k < steps->n; k++)
+                        if (strcmp(steps->list[k].id, id) == 0)
+                                return true;
+        }
+        return false;
+}
+
+/* Removes the oldest record of a step that this program does not have, unless a newer version wrote
+ * it: that version may still need it. If the step comes back, it counts as new. */
+static void drop_old_record(struct hf__phase_run *run) {
+        struct hf__ledger *ledger = &run->ledger;
+        size_t i = 0;
+
+        while (i < ledger->n_entries &&
+               (hf__version_compare(ledger->entries[i].version, run->bootstrap->version) > 0 ||
+                has_step(run->bootstrap, ledger->entries[i].step)))
+                i++;
+        if (i == ledger->n_entries)
+                return;
+        hf_log(&run->bootstrap->host->log, HF_LOG_INFO, HF__COMPONENT,
+               "%s: the ledger is full: dropping the record of %s, which this version does not "
+               "have",
+               run->phase->name, ledger->entries[i].step);
+        hf__ledger_remove(ledger, i);
+}
+
 /* Adds a step's record to run->ledger, which the caller then writes to the server. */
 static int add_record(struct hf__phase_run *run, const struct hf__step *step,
-                      enum hf__outcome outcome, const char *applied) {
+                      enum hf__outcome outcome, const char *applied, struct hf_status *why) {
         struct hf__ledger_entry entry = {.step = step->id, .outcome = outcome};
 
         (void)snprintf(entry.phase, sizeof entry.phase, "%s", run->phase->name);
@@ -139,7 +168,16 @@ static int add_record(struct hf__phase_run *run, const struct hf__step *step,
         memcpy(entry.hash, step->hash, sizeof entry.hash);
         (void)snprintf(entry.applied, sizeof entry.applied, "%s", applied);
         format_now(run, entry.at);
-        return hf__ledger_add(&run->ledger, &entry);
+        if (run->ledger.n_entries == HF__LEDGER_RECORDS_MAX &&
+            !hf__ledger_find(&run->ledger, step->id))
+                drop_old_record(run);
+        int r = hf__ledger_add(&run->ledger, &entry);
+        if (r == HF_E_TOO_LARGE)
+                (void)hf_fail(why, r,
+                              "the ledger is full: %d records, and each is of a step of this "
+                              "program or of a newer version",
+                              HF__LEDGER_RECORDS_MAX);
+        return r;
 }
 
 /* Counts, logs and reports a record that the server has stored. */
@@ -155,7 +193,7 @@ int hf__phase_ledger_start_record(struct hf__phase_run *run, const struct hf__pl
                                   struct hf__pending_request **ret_pending, struct hf_status *why) {
         assert(plan->action == HF__PLAN_RECORD);
         hf__report_progress(run->phase, HF_BOOTSTRAP_APPLIED, run->step->id, plan->step);
-        int r = add_record(run, run->step, plan->outcome, plan->applied);
+        int r = add_record(run, run->step, plan->outcome, plan->applied, why);
         return r == 0 ? start_write(run, ret_pending, why) : r;
 }
 
@@ -201,7 +239,7 @@ int hf__phase_ledger_record_created(struct hf__phase_run *run, const struct hf__
 
         for (size_t i = 0; i < n && r == 0; i++)
                 r = add_record(run, &steps->list[created[i].step], HF__OUTCOME_CREATED,
-                               created[i].applied);
+                               created[i].applied, why);
         size_t n_settled = hf__plan_n_settled(&run->ledger, steps, run->bootstrap->version);
         bool completes = r == 0 && n_settled == steps->n;
         if (completes)

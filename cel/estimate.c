@@ -23,6 +23,7 @@
 #define COST_OF_MAP    30
 #define COST_OF_OBJECT 40
 #define TEXT_FACTOR    0.1
+#define FORMAT_SIZE    64 /* the largest size of a named format */
 
 /* Only the largest sizes decide about the cost. The smallest ones are computed as well, because
  * functions such as replace make long texts of short parts. */
@@ -342,17 +343,30 @@ static void estimate_fold(struct estimator *e, struct hf__cel_estimate *result) 
 
 /* ---- calls ---- */
 
+/* Estimates the cost of == for two values of an opaque type. */
+static uint64_t opaque_equality_cost(const struct hf__cel_estimate *args) {
+        const char *type = args[0].node->type->name;
+
+        if (strcmp(type, "kubernetes.NamedFormat") == 0)
+                return hf__cel_cost_factor(FORMAT_SIZE, TEXT_FACTOR);
+        /* Kubernetes takes the size of the second URL for that of both, and 1 if it is not
+         * known. */
+        if (strcmp(type, "kubernetes.URL") == 0 && args[1].has_size)
+                return hf__cel_cost_factor(args[1].size.max, TEXT_FACTOR);
+        return 1;
+}
+
 /* Estimates the cost of == and !=. */
 static uint64_t equality_cost(const struct hf__cel_node *node,
                               const struct hf__cel_estimate *args) {
         uint64_t a = hf__cel_size_or_any(&args[0]).max;
         uint64_t b = hf__cel_size_or_any(&args[1]).max;
 
-        /* Kubernetes has this exception for == alone. It charges != of two opaque values by their
+        /* Kubernetes has these exceptions for == alone. It charges != of two opaque values by their
          * sizes. */
         if (node->op == HF__CEL_OP_EQUAL && args[0].node->type->kind == HF__CEL_OPAQUE &&
             args[1].node->type->kind == HF__CEL_OPAQUE)
-                return 1;
+                return opaque_equality_cost(args);
         return hf__cel_cost_factor(a < b ? a : b, TEXT_FACTOR);
 }
 

@@ -213,8 +213,11 @@ int hf_owned_upsert(struct hf_client *client, const struct hf_request *desired, 
         bool again = true;
 
         int r = begin_owned(&owned, client, desired, owner, n_owner, token, &status);
-        if (r == 0 && (!owned.request.body || owned.request.subresource))
+        if (r == 0 && !owned.request.body)
                 r = hf_fail(&status, -EINVAL, "%s: an owned object needs a body",
+                            owned.request.name);
+        if (r == 0 && owned.request.subresource && owned.request.subresource[0])
+                r = hf_fail(&status, -EINVAL, "%s: an owned object has no subresource",
                             owned.request.name);
         if (r == 0) {
                 for (int i = 0; again && i < MAX_ATTEMPTS; i++) {

@@ -27,6 +27,8 @@
 struct converter {
         struct hf__strbuf *out;
         struct hf_status *reterr_status;
+        const char *text; /* the whole input; borrowed */
+        size_t n_text;
         size_t depth, n_documents;
         size_t line;             /* the line where the document begins */
         hf__yaml_fn on_document; /* NULL = only one document is allowed */
@@ -202,6 +204,18 @@ static int convert_event(struct converter *c, const yaml_event_t *event) {
         return 0;
 }
 
+/* Returns the line of the parser's error, from 1. libyaml gives only the offset of a character that
+ * YAML does not allow. */
+static size_t error_line(const struct converter *c, const yaml_parser_t *parser) {
+        size_t line = 1;
+
+        if (parser->error != YAML_READER_ERROR)
+                return parser->problem_mark.line + 1;
+        for (size_t i = 0; i < parser->problem_offset && i < c->n_text; i++)
+                line += c->text[i] == '\n';
+        return line;
+}
+
 /* Converts all documents. Counts the events, so that a text with very many small values does not
  * block its caller for long. */
 static int convert_documents(const struct hf__yaml_library *lib, yaml_parser_t *parser,
@@ -217,7 +231,7 @@ static int convert_documents(const struct hf__yaml_library *lib, yaml_parser_t *
                 if (!lib->parse(parser, &event)) {
                         if (parser->error == YAML_MEMORY_ERROR)
                                 return hf_fail(c->reterr_status, -ENOMEM, "out of memory");
-                        return refuse_at(c, parser->problem_mark.line + 1,
+                        return refuse_at(c, error_line(c, parser),
                                          parser->problem ? parser->problem : "this is not YAML");
                 }
                 ended = event.type == YAML_STREAM_END_EVENT;
@@ -240,6 +254,8 @@ static int run_converter(const char *text, size_t n, struct converter *converter
                 return r;
         if (!lib.initialize(&parser))
                 return hf_fail(converter->reterr_status, -ENOMEM, "out of memory");
+        converter->text = text;
+        converter->n_text = n;
         lib.set_input(&parser, (const unsigned char *)text, n);
         r = convert_documents(&lib, &parser, converter);
         lib.parser_delete(&parser);

@@ -119,8 +119,11 @@ static void on_event(void *ctx, const struct hf_event *event) {
 
         if (event->type == HF_EVENT_BOOKMARK)
                 return;
-        if (!wanted && hf__json_parse(event->object, event->n_object, &object, NULL) == 0)
-                wanted = is_pinged(object);
+        if (!wanted) {
+                int r = hf__json_parse(event->object, event->n_object, &object, NULL);
+                /* Without memory: the event may be a ping, and it does not come again. */
+                wanted = r == 0 ? is_pinged(object) : r < 0;
+        }
         hf__json_free(object);
         if (!wanted)
                 return;

@@ -53,11 +53,15 @@ static bool is_alive(struct hf_elector *elector, char *reason, size_t max_reason
         return true;
 }
 
-/* If nothing is reported about the Lease, the core reads it after half a lease duration. The check
- * fails if that read has timed out too. */
+/* If nothing is reported about the Lease, a standby reads it after half a lease duration, or,
+ * without a watch, after a retry period x 1.2; a leader renews after a retry period at most. The
+ * check fails if that request has timed out too. */
 static hf_nsec silence_allowed(const struct hf_elector *elector) {
-        return elector->core.config.timing.lease_duration / 2 +
-               elector->core.config.timing.request_timeout;
+        const struct hf_leader_timing *timing = &elector->core.config.timing;
+        hf_nsec half = timing->lease_duration / 2;
+        hf_nsec retry = timing->retry_period + timing->retry_period / 5;
+
+        return (half > retry ? half : retry) + timing->request_timeout;
 }
 
 static bool can_lead(struct hf_elector *elector, char *reason, size_t max_reason) {

@@ -142,6 +142,9 @@ struct hfd_server {
         /* The peers in the kubeconfig that was written last. */
         struct hfd_peer_list kubeconfig_peers;
 
+        /* ---- used only by the reload's thread ---- */
+        bool must_refill; /* the cache may still have values from before new keys of the store */
+
         /* ---- shared: any thread ---- */
         /* Guards `elector` in hfd_leadership_end_term. That function may still run on a thread of
          * the store when hfd_assembly_free sets `elector` to NULL, under this lock, and frees the

@@ -165,10 +165,13 @@ static CURLcode set_version(struct hf__exchange *x, CURL *easy) {
 /* The time limit for opening a connection. curl divides it between the addresses of the host, so it
  * must not exceed the time that the request has left. */
 static long connect_timeout_ms(const struct hf__exchange *x) {
-        hf_nsec until = x->connect_deadline < x->request.deadline ? x->connect_deadline
-                                                                  : x->request.deadline;
-        hf_nsec left = until - x->engine->now;
+        hf_nsec until = x->request.deadline;
 
+        if (x->connect_deadline < until)
+                until = x->connect_deadline;
+        if (x->head_deadline < until)
+                until = x->head_deadline;
+        hf_nsec left = until - x->engine->now;
         if (left >= CONNECT_TIMEOUT_MS * HF_NSEC_PER_MSEC)
                 return CONNECT_TIMEOUT_MS;
         return left > HF_NSEC_PER_MSEC ? (long)(left / HF_NSEC_PER_MSEC) : 1;

@@ -72,9 +72,12 @@ static struct hf__cel_value ends_with(struct hf__cel_run *run, const struct hf__
 /* The place after the last character is valid and gives an empty text, as in cel-go. */
 static struct hf__cel_value char_at(struct hf__cel_run *run, const struct hf__cel_value *args,
                                     unsigned n) {
-        size_t offset = args[1].as.i < 0 ? SIZE_MAX : offset_of(args[0], args[1].as.i);
+        size_t offset;
         size_t length;
 
+        if (!hf__cel_work(run, args[0].n / 8))
+                return hf__cel_failure(run);
+        offset = args[1].as.i < 0 ? SIZE_MAX : offset_of(args[0], args[1].as.i);
         if (offset == SIZE_MAX)
                 return out_of_range(run, args[1].as.i);
         length = offset < args[0].n ? hf__utf8_length(args[0].as.text + offset, args[0].n - offset)

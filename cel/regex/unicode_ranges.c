@@ -5,8 +5,8 @@
  * An entry is (first character of a run) << 8 | number of its class. The run ends before the first
  * character of the next entry. unicode_names.c has the names of the numbers.
  *
- * Invariant: the entries of a table ascend, and the first begins with character 0, because look-ups
- * bisect the table.
+ * Invariant: the entries of a table ascend, because a run ends where the next one begins. The first
+ * one begins with character 0, because hf__cel_unicode_is_printed bisects the categories.
  */
 #include "cel/regex/unicode_ranges.h"
 

@@ -78,6 +78,7 @@ struct hf__cel_node {
         uint8_t op; /* an operator of a CALL, an enum hf__cel_fold of a FOLD */
         bool in_parentheses;
         bool optional;                   /* SELECT: a.?b */
+        bool quoted;                     /* SELECT: a.`b` */
         uint16_t depth;                  /* levels, this one included */
         uint32_t at;                     /* byte of the expression that messages point at */
         const struct hf__cel_type *type; /* set by the checker */

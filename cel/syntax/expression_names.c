@@ -27,7 +27,7 @@ size_t hf__cel_type_name_of(const struct hf__cel_node *node, char *out, size_t m
         size_t n;
 
         /* The grammar wants a plain chain of names before the brace of an object. */
-        if (node->in_parentheses || node->optional)
+        if (node->in_parentheses || node->optional || node->quoted)
                 return 0;
         if (node->kind == HF__CEL_NODE_NAME) {
                 if (node->as.name.name.n > max)

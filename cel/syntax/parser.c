@@ -454,6 +454,7 @@ static struct hf__cel_node *parse_member(struct parser *p, struct hf__cel_node *
         if (!node)
                 return NULL;
         node->optional = optional;
+        node->quoted = t->kind == HF__CEL_TOKEN_QUOTED_NAME;
         node->as.select.operand = target;
         node->as.select.field = name;
         adopt_child(p, node, target);

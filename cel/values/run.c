@@ -200,6 +200,11 @@ static bool is_key(struct hf__cel_value key) {
                key.kind == HF__CEL_STRING;
 }
 
+/* Whether comparing the key reads bytes. Keys of list elements may be BYTES. */
+static bool is_text(struct hf__cel_value key) {
+        return key.kind == HF__CEL_STRING || key.kind == HF__CEL_BYTES;
+}
+
 /* Copies the entries to *ret_entries. Of those with equal keys only the last remains, at the place
  * of the first. Returns how many remain. */
 static size_t without_repeated(struct hf__cel_run *run, const struct hf__cel_entry *entries,
@@ -210,7 +215,7 @@ static size_t without_repeated(struct hf__cel_run *run, const struct hf__cel_ent
         *ret_entries = kept;
         for (size_t i = 0; kept && i < n; i++) {
                 const struct hf__cel_value key = entries[i].key;
-                uint64_t step = 1 + (key.kind == HF__CEL_STRING ? key.n / 16 : 0);
+                uint64_t step = 1 + (is_text(key) ? key.n / 16 : 0);
                 size_t k = 0;
 
                 while (k < n_kept && hf__cel_key_compare(kept[k].key, key) != 0)
@@ -232,7 +237,7 @@ static uint64_t sorting_work(const struct hf__cel_entry *entries, size_t n) {
         uint64_t rounds = 1;
 
         for (size_t i = 0; i < n; i++)
-                if (entries[i].key.kind == HF__CEL_STRING || entries[i].key.kind == HF__CEL_BYTES)
+                if (is_text(entries[i].key))
                         bytes += entries[i].key.n;
         for (size_t left = n; left > 1; left /= 2)
                 rounds++;

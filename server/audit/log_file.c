@@ -95,10 +95,13 @@ static int open_file(struct hfd_audit_file *file) {
                 return r;
         }
         file->fd = fd;
+        if (S_ISREG(st.st_mode))
+                file->is_torn = !is_stdout(file) && has_torn_end(file->path, st.st_size);
+        else if (!file->is_stream)
+                file->is_torn = false;
+        /* A stream that is opened again may still hold a part of a line, which cannot be seen. */
         file->is_stream = !S_ISREG(st.st_mode);
         file->is_socket = S_ISSOCK(st.st_mode);
-        file->is_torn =
-                !file->is_stream && !is_stdout(file) && has_torn_end(file->path, st.st_size);
         file->size = st.st_size;
         return 0;
 }

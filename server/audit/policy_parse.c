@@ -84,7 +84,7 @@ static int check_fields(const struct hf__json *object, const char *where, const 
 }
 
 /* Checks that the field is missing, null, or a list of objects (of_objects) or of strings.
- * *ret_list: the list; NULL = there is none. */
+ * *ret_list: the list; NULL = there is none. It is not set on failure. */
 static int check_list(const struct hf__json *object, const char *where, const char *field,
                       bool of_objects, const struct hf__json **ret_list,
                       struct hf_status *reterr_status) {
@@ -108,7 +108,9 @@ static int parse_stages(const struct hf__json *object, const char *where, unsign
         const struct hf__json *list;
 
         int r = check_list(object, where, "omitStages", false, &list, reterr_status);
-        for (const struct hf__json *e = hf__json_first(list); r == 0 && e; e = hf__json_next(e)) {
+        if (r != 0)
+                return r;
+        for (const struct hf__json *e = hf__json_first(list); e; e = hf__json_next(e)) {
                 unsigned stage = 0;
                 while (stage <= HFD_AUDIT_PANIC &&
                        strcmp(hfd_audit_stage_name(stage), hf__json_text(e)) != 0)
@@ -120,7 +122,7 @@ static int parse_stages(const struct hf__json *object, const char *where, unsign
                                        where, hf__json_text(e));
                 *stages |= 1u << stage;
         }
-        return r;
+        return 0;
 }
 
 /* If the field is missing, *flag keeps its value. */

@@ -99,8 +99,8 @@ bool hfd_authorizer_knows_roles(struct hfd_authorizer *authorizer) {
 
 /* With --authorization-mode=AlwaysAllow Kubernetes accepts no anonymous requests, so here the mode
  * is for authenticated users only. */
-static bool is_always_allowed(const struct hfd_authorizer *authorizer,
-                              const struct hfd_subject *subject) {
+bool hfd_authorizer_always_allows(const struct hfd_authorizer *authorizer,
+                                  const struct hfd_subject *subject) {
         return hfd_authorizer_has_mode(authorizer, HFD_MODE_ALWAYS_ALLOW) &&
                !hfd_subject_in_group(subject, HFD_GROUP_UNAUTHENTICATED);
 }
@@ -109,7 +109,7 @@ static bool is_allowed(const struct hfd_authorizer *authorizer, const struct hfd
                        const struct hfd_subject *subject, const struct hfd_attributes *attributes,
                        struct hf__strbuf *reason) {
         return hfd_fixed_rules_allow(subject, attributes) ||
-               is_always_allowed(authorizer, subject) ||
+               hfd_authorizer_always_allows(authorizer, subject) ||
                (index && hfd_rbac_allows(index, subject, attributes, reason));
 }
 

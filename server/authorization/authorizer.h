@@ -58,6 +58,9 @@ bool hfd_authorizer_allows(struct hfd_authorizer *authorizer, const struct hfd_s
  * authorizer is NULL. */
 struct hfd_rbac_index *hfd_authorizer_index(struct hfd_authorizer *authorizer);
 bool hfd_authorizer_has_mode(const struct hfd_authorizer *authorizer, unsigned mode);
+/* Whether the mode AlwaysAllow allows the user everything. authorizer may be NULL. */
+bool hfd_authorizer_always_allows(const struct hfd_authorizer *authorizer,
+                                  const struct hfd_subject *subject);
 /* Whether decisions take all roles and bindings into account: there is an index, or none is
  * needed. authorizer may be NULL. */
 bool hfd_authorizer_knows_roles(struct hfd_authorizer *authorizer);

@@ -36,6 +36,10 @@ static bool has_audience(const struct hf__json *claims, const char *client_id) {
 
         if (hf__json_is_string(audience))
                 return strcmp(hf__json_text(audience), client_id) == 0;
+        /* As Go reads the list, null in it is an empty text. */
+        for (const struct hf__json *m = hf__json_first(audience); m; m = hf__json_next(m))
+                if (!hf__json_is_string(m) && !hf__json_is_null(m))
+                        return false;
         return hf__json_is_array(audience) && hf__json_has_element(audience, client_id);
 }
 
@@ -63,7 +67,9 @@ static int check_time(const struct hf__json *claims, int64_t now, struct hf_stat
         if (now >= expires)
                 return REFUSE("oidc: verify token: oidc: token is expired (Token Expiry: %s)",
                               text);
-        if (!hf__json_get(claims, "nbf"))
+        /* As Go reads the claims, null is a missing nbf. */
+        const struct hf__json *claim = hf__json_get(claims, "nbf");
+        if (!claim || hf__json_is_null(claim))
                 return 0;
         if (!claim_time(claims, "nbf", &not_before) || now + LEEWAY_S < not_before)
                 return REFUSE("oidc: verify token: oidc: current time before the nbf (not before) "

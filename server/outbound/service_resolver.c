@@ -45,7 +45,8 @@ static const struct service *find_service(const struct hfd_service_resolver *res
         return NULL;
 }
 
-/* Whether n bytes are "*" or "namespace/name" with or without ":port". */
+/* Whether n bytes are "*" or "namespace/name" with or without ":port". The port has no zeros in
+ * front, because keys are compared as texts. */
 static bool is_key(const char *key, size_t n) {
         const char *slash = memchr(key, '/', n);
         char name[HFD_HTTPS_HOST_MAX], port[6];
@@ -54,7 +55,8 @@ static bool is_key(const char *key, size_t n) {
                 return true;
         return slash && slash > key && slash[1] != '[' &&
                strspn(key, "abcdefghijklmnopqrstuvwxyz0123456789-") == (size_t)(slash - key) &&
-               hfd_host_port_parse(slash + 1, n - (size_t)(slash + 1 - key), name, port);
+               hfd_host_port_parse(slash + 1, n - (size_t)(slash + 1 - key), name, port) &&
+               port[0] != '0';
 }
 
 /* Whether the target of n bytes has a port. A colon in brackets belongs to an IPv6 address. */

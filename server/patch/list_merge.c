@@ -50,6 +50,8 @@ struct merging {
 
 /* The names of Go's types, as Kubernetes' messages have them. */
 static const char *type_name(const struct hf__json *json) {
+        int64_t number;
+
         if (hf__json_is_object(json))
                 return "map[string]interface {}";
         if (hf__json_is_array(json))
@@ -57,7 +59,7 @@ static const char *type_name(const struct hf__json *json) {
         if (hf__json_is_string(json))
                 return "string";
         if (hf__json_is_number(json))
-                return "float64";
+                return hf__json_integer(json, &number) ? "int64" : "float64";
         return hf__json_is_bool(json) ? "bool" : "nil";
 }
 

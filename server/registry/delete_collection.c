@@ -300,6 +300,8 @@ static struct slot *next_slot_locked(struct sweep *sweep) {
                                                 .dry_run = o->dry_run,
                                                 .propagation = o->propagation,
                                                 .has_orphan = o->has_orphan,
+                                                .has_grace_period = o->has_grace_period,
+                                                .grace_period_s = o->grace_period_s,
                                                 .orphan = o->orphan};
         (void)snprintf(request->ns, sizeof request->ns, "%.*s", (int)object->n_ns, object->path);
         (void)snprintf(request->name, sizeof request->name, "%s", hfd_object_name(object));

@@ -63,16 +63,19 @@ int hfd_object_encryption_reload(struct hfd_server *server, struct hf_status *re
         if (!server->config->encryption_config[0])
                 return 0;
         int r = read_file(server, &encryption, reterr_status);
-        /* The token is made before the keys are replaced. If there were no memory for it after
-         * that, the cache would stay as it is: the next reload finds the same keys, and does not
-         * fill it. */
         if (r == 0) {
                 r = hf_cancel_new(server->stop, hf_host_clock(&server->host), &token);
                 if (r != 0)
                         (void)hf_fail(reterr_status, r, "%s", hf_strerror(r));
         }
         if (r == 0 && hfd_encrypted_store_set(server->store, encryption))
+                server->must_refill = true;
+        /* If the last reload has not waited long enough, this one waits again. The cache may be
+         * full by now, but filling it once more does no harm. */
+        if (r == 0 && server->must_refill)
                 r = refill_cacher(server, token, reterr_status);
+        if (r == 0)
+                server->must_refill = false;
         hf_cancel_unref(token);
         (void)hfd_encryption_unref(encryption);
         return r;

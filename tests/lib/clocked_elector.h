@@ -61,6 +61,7 @@ struct clocked_options {
         const char *lock_file;       /* NULL = none */
         const char *cluster;         /* NULL = none */
         int (*local)(struct hf_term *term, void *ctx); /* a controller "local" of each instance */
+        const struct hf_leader_timing *timing;         /* NULL = the times above */
         struct hf_hooks *hooks; /* borrowed; they start the elector; NULL = no hooks do */
         unsigned n_more; /* electors without controllers, of the Leases more-0, more-1 and so on */
 };

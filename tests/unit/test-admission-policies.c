@@ -285,6 +285,11 @@ static void test_a_json_patch_is_applied_or_its_test_fails(void **state) {
                       "! type mismatch: JSONPatchType.expression should evaluate to array of "
                       "JSONPatch: type conversion error from 'null_type' to "
                       "'*mutation.JSONPatchVal'");
+        assert_change("", "configmaps", false,
+                      "[JSONPatch{op: 'remove', path: '/data'}] + dyn([Object{}])", MAP,
+                      "! type mismatch: JSONPatchType.expression should evaluate to array of "
+                      "JSONPatch: type conversion error from 'Object' to "
+                      "'*mutation.JSONPatchVal'");
 }
 
 /* Nobody has read the variables before the change is made, so they are evaluated then. The value

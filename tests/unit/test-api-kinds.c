@@ -103,6 +103,10 @@ static void test_secrets_are_validated_by_their_type(void **state) {
         unreadable(f, secrets, "{\"metadata\":{\"name\":\"t\"},\"data\":{\"a\":1}}",
                    "Secret in version \"v1\" cannot be handled as a Secret: json: cannot unmarshal "
                    "number into Go struct field Secret.data of type []uint8");
+        expect_refused(f, secrets,
+                       "{\"metadata\":{\"name\":\"t\"},\"type\":\"kubernetes.io/ssh-auth\","
+                       "\"data\":{\"ssh-privatekey\":\"\"}}",
+                       "Secret \"t\" is invalid: data[ssh-privatekey]: Required value");
         expect_refused(f, secrets, "{\"metadata\":{\"name\":\"t\"},\"type\":\"kubernetes.io/tls\"}",
                        "Secret \"t\" is invalid: [data[tls.crt]: Required value, data[tls.key]: "
                        "Required value]");

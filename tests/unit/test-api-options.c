@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "base/json.h"
+#include "server/registry/base/admit.h"
 #include "server/registry/base/delete_options.h"
 #include "server/registry/base/request.h"
 #include "server/resources/rows/resource_table.h"
@@ -91,6 +92,32 @@ static void test_delete_parameters_count_for_deletes_only(void **state) {
         assert_true(parse(HFD_LIST, "propagationPolicy=No&gracePeriodSeconds=x"));
         assert_true(parse(HFD_UPDATE, query));
         assert_int_equal(request.options.propagation, HFD_PROPAGATE_UNSET);
+}
+
+/* Admission sees the value of the query, unless there is a body. */
+static void expect_grace_period(const char *query, const struct hf__json *body, int64_t wanted) {
+        struct hf__json *options;
+        int64_t found = -1;
+
+        assert_true(parse(HFD_DELETE_OBJECT, query));
+        options = hfd_admit_options(&request, HFD_ADMIT_DELETE, body);
+        assert_non_null(options);
+        (void)hf__json_i64(options, "gracePeriodSeconds", &found);
+        assert_int_equal(found, wanted);
+        hf__json_free(options);
+}
+
+static void test_admission_sees_the_grace_period_of_a_delete(void **state) {
+        struct hf__json *body = hf__json_object();
+
+        expect_grace_period("gracePeriodSeconds=0", NULL, 0);
+        expect_grace_period("gracePeriodSeconds=30", NULL, 30);
+        expect_grace_period("gracePeriodSeconds=", NULL, -1);
+        expect_grace_period(NULL, NULL, -1);
+        expect_grace_period("gracePeriodSeconds=30", body, -1);
+        assert_int_equal(hf__json_set_i64(body, "gracePeriodSeconds", 7), 0);
+        expect_grace_period("gracePeriodSeconds=30", body, 7);
+        hf__json_free(body);
 }
 
 /* The filters authorize the first value, so the first value must be used. */
@@ -255,6 +282,8 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test_teardown(test_each_query_parameter_is_parsed, teardown),
                 cmocka_unit_test_teardown(test_delete_parameters_count_for_deletes_only, teardown),
+                cmocka_unit_test_teardown(test_admission_sees_the_grace_period_of_a_delete,
+                                          teardown),
                 cmocka_unit_test_teardown(test_the_first_of_repeated_values_counts, teardown),
                 cmocka_unit_test_teardown(test_bad_values_are_refused_by_name, teardown),
                 cmocka_unit_test_teardown(test_bad_options_of_writes_are_refused_together,

@@ -22,13 +22,14 @@
 
 static const struct hf_host host = {.size = sizeof host};
 
-/* Asks which rules alice has in the namespace ns. The caller frees the response. */
-static struct hf__json *review_rules(struct hfd_authorizer *authorizer) {
+/* Asks which rules the user ("alice,group") has in the namespace ns. The caller frees the
+ * response. */
+static struct hf__json *review_rules(struct hfd_authorizer *authorizer, const char *user) {
         static const char body[] = "{\"spec\":{\"namespace\":\"ns\"}}";
-        const struct hfd_requester alice = {.subject = *rbac_fixture_subject("alice"), .uid = ""};
+        const struct hfd_requester requester = {.subject = *rbac_fixture_subject(user), .uid = ""};
         const struct hfd_review_context context = {
                 .authorizer = authorizer,
-                .requester = &alice,
+                .requester = &requester,
                 .resource =
                         hfd_resource_find("authorization.k8s.io", "v1", "selfsubjectrulesreviews"),
                 .ns = "",
@@ -45,14 +46,21 @@ static struct hf__json *review_rules(struct hfd_authorizer *authorizer) {
 }
 
 /* error: why the lists are not complete; NULL = they are. */
-static void expect_rules(struct hfd_authorizer *authorizer, size_t n, const char *error) {
-        struct hf__json *json = review_rules(authorizer);
+static void expect_rules_of(struct hfd_authorizer *authorizer, const char *user, size_t n,
+                            const char *error) {
+        struct hf__json *json = review_rules(authorizer, user);
         const char *found = hf__json_string(json, "status.evaluationError");
 
         assert_int_equal(hf__json_count(hf__json_path(json, "status.resourceRules")), n);
+        if (n == 0)
+                assert_int_equal(hf__json_count(hf__json_path(json, "status.nonResourceRules")), 0);
         assert_int_equal(hf__json_bool(json, "status.incomplete", error == NULL), error != NULL);
         assert_string_equal(found ? found : "", error ? error : "");
         hf__json_free(json);
+}
+
+static void expect_rules(struct hfd_authorizer *authorizer, size_t n, const char *error) {
+        expect_rules_of(authorizer, "alice", n, error);
 }
 
 /* Returns when the cacher has it, so that the index is made of it. */
@@ -108,10 +116,21 @@ static void test_only_a_mode_that_needs_the_roles_waits_for_them(void **state) {
         expect_rules(NULL, 0, NULL);
 }
 
+/* The mode does not allow them anything. */
+static void test_the_mode_that_allows_all_has_no_rules_for_strangers(void **state) {
+        struct hfd_authorizer *authorizer = NULL;
+
+        assert_int_equal(hfd_authorizer_new(&host, HFD_MODE_ALWAYS_ALLOW, &authorizer), 0);
+        expect_rules_of(authorizer, "bob,system:authenticated", 1, NULL);
+        expect_rules_of(authorizer, "system:anonymous,system:unauthenticated", 0, NULL);
+        hfd_authorizer_free(authorizer);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 API_TEST(test_rules_are_incomplete_until_the_roles_are_read),
                 cmocka_unit_test(test_only_a_mode_that_needs_the_roles_waits_for_them),
+                cmocka_unit_test(test_the_mode_that_allows_all_has_no_rules_for_strangers),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -243,6 +243,27 @@ static void test_a_line_that_a_pipe_took_in_part_is_ended(void **state) {
 }
 
 /* The pipe has room for all parts. */
+static void test_a_torn_line_in_a_pipe_is_ended_after_a_reopen(void **state) {
+        char many[3 * PIPE_BUF], got[4 * PIPE_BUF];
+        struct hfd_audit_file *file;
+        (void)state;
+
+        memset(many, 'x', sizeof many - 1);
+        many[sizeof many - 1] = '\0';
+        assert_int_equal(mkfifo(path, 0600), 0);
+        int fd = open(path, O_RDONLY | O_NONBLOCK);
+        assert_true(fd >= 0);
+        file = open_log(0, 0);
+        assert_int_equal(write_text(file, many), -EAGAIN);
+        assert_int_equal(hfd_audit_file_reopen(file), 0);
+        assert_int_equal(write_text(file, "ab\n"), 0);
+        assert_int_equal(read(fd, got, sizeof got), PIPE_BUF + 4);
+        assert_memory_equal(got + PIPE_BUF, "\nab\n", 4);
+        hfd_audit_file_free(file);
+        (void)close(fd);
+}
+
+/* The pipe has room for all parts. */
 static void test_a_write_to_a_pipe_may_end_between_its_parts(void **state) {
         char many[3 * PIPE_BUF], got[4 * PIPE_BUF];
         struct hfd_audit_file *file;
@@ -485,6 +506,7 @@ int main(void) {
                 TEST(test_a_full_disk_leaves_whole_lines),
                 TEST(test_a_line_that_another_process_left_is_ended),
                 TEST(test_a_line_that_a_pipe_took_in_part_is_ended),
+                TEST(test_a_torn_line_in_a_pipe_is_ended_after_a_reopen),
                 TEST(test_a_write_to_a_pipe_may_end_between_its_parts),
                 TEST(test_a_full_disk_leaves_no_hole_in_the_standard_output),
                 TEST(test_the_standard_output_may_be_a_socket),

@@ -165,6 +165,10 @@ static const struct {
          "omitStages: \"Begin\" is not one of RequestReceived, ResponseStarted, ResponseComplete, "
          "Panic"},
         {HEAD "rules: [{level: None, omitStages: [panic]}]\n", "rules[0].omitStages: \"panic\""},
+        {HEAD "omitStages: RequestReceived\nrules: [{level: None}]\n",
+         "omitStages: must be a list"},
+        {HEAD "omitStages: [1]\nrules: [{level: None}]\n", "omitStages: must be a list of strings"},
+        {HEAD "rules: [{level: None, omitStages: Panic}]\n", "rules[0].omitStages: must be a list"},
         {HEAD "rules: [{level: None, omitManagedFields: 1}]\n",
          "rules[0].omitManagedFields: must be true or false"},
         {HEAD "rules: [{level: None, resources: [pods]}]\n",

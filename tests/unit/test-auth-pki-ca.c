@@ -180,6 +180,20 @@ static void test_no_key_is_taken_for_a_part_of_a_certificate(void **state) {
         expect_refused(hfd_pki_ca_parse(text.data, "the file", &parsed, &status), HF_E_INVALID,
                        "no private key");
         hf__strbuf_done(&text);
+        /* a second certificate, with a text on its last line */
+        hf__strbuf_printf(&text, "%s%s%.*s MIIB\n", ca.key_pem, ca.cert_pem,
+                          (int)strlen(ca.cert_pem) - 1, ca.cert_pem);
+        assert_int_equal(hfd_pki_ca_parse(text.data, "the file", &parsed, &status), 0);
+        assert_string_equal(parsed.cert_pem, ca.cert_pem);
+        hfd_pki_ca_done(&parsed);
+        hf__strbuf_done(&text);
+        /* white space there belongs to no block */
+        hf__strbuf_printf(&text, "%s%.*s \t\r\n", ca.key_pem, (int)strlen(ca.cert_pem) - 1,
+                          ca.cert_pem);
+        assert_int_equal(hfd_pki_ca_parse(text.data, "the file", &parsed, &status), 0);
+        assert_string_equal(parsed.cert_pem, ca.cert_pem);
+        hfd_pki_ca_done(&parsed);
+        hf__strbuf_done(&text);
         hfd_pki_ca_done(&ca);
 }
 

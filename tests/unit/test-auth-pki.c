@@ -243,6 +243,21 @@ static void test_a_check_wants_a_directory_that_can_be_written(void **state) {
         check_names(NULL);
 }
 
+/* The directory is missing, and its parent has a file of the same name as the lock file. */
+static void test_a_check_ignores_files_of_the_parent(void **state) {
+        bool is_root = geteuid() == 0;
+
+        assert_int_equal(chmod(pki_dir, 0755), 0);
+        snprintf(dir, sizeof dir, "%s/parent", pki_dir);
+        assert_int_equal(mkdir(dir, 0755), 0);
+        assert_int_equal(hfd_write_file(in_dir(".lock"), "", 0400, NULL), 0);
+        assert_int_equal(is_root ? chown(dir, 65534, (gid_t)-1) : 0, 0);
+        snprintf(dir, sizeof dir, "%s/parent/pki", pki_dir);
+        assert_int_equal(is_root ? seteuid(65534) : 0, 0);
+        check_names(NULL);
+        assert_int_equal(is_root ? seteuid(0) : 0, 0);
+}
+
 /*
  * All processes wait for the end of a pipe and start together. Each writes its CA and its serving
  * certificate.
@@ -456,6 +471,8 @@ int main(void) {
                                                 make_dir, pki_dir_remove),
                 cmocka_unit_test_setup_teardown(test_a_check_wants_a_directory_that_can_be_written,
                                                 make_dir, pki_dir_remove),
+                cmocka_unit_test_setup_teardown(test_a_check_ignores_files_of_the_parent, make_dir,
+                                                pki_dir_remove),
                 cmocka_unit_test_setup_teardown(test_the_admin_kubeconfig_contains_the_credentials,
                                                 make_dir, pki_dir_remove),
                 cmocka_unit_test_setup_teardown(test_the_admin_kubeconfig_names_other_servers,

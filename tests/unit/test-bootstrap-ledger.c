@@ -251,23 +251,50 @@ static void test_the_number_of_records_is_limited(void **state) {
         struct hf__strbuf text = {0};
         char step[8];
 
-        for (int i = 0; i <= 2 * HF_BOOTSTRAP_STEPS_MAX; i++) {
+        for (int i = 0; i < HF__LEDGER_RECORDS_MAX; i++) {
                 (void)snprintf(step, sizeof step, "%d", i);
                 struct hf__ledger_entry one = entry(step, 'a');
                 assert_int_equal(hf__ledger_add(&ledger, &one), 0);
-                if (i + 1 != 2 * HF_BOOTSTRAP_STEPS_MAX)
-                        continue;
-                write_and_read(&ledger, NULL, &back);
-                assert_int_equal(back.n_entries, 2 * HF_BOOTSTRAP_STEPS_MAX);
-                hf__ledger_done(&back);
         }
+        write_and_read(&ledger, NULL, &back);
+        assert_int_equal(back.n_entries, HF__LEDGER_RECORDS_MAX);
+        hf__ledger_done(&back);
+        /* What could not be read again is not added. A record may still be replaced. */
+        struct hf__ledger_entry more = entry("more", 'a'), known = entry("7", 'b');
+        assert_int_equal(hf__ledger_add(&ledger, &more), HF_E_TOO_LARGE);
+        assert_int_equal(hf__ledger_add(&ledger, &known), 0);
+        assert_int_equal(ledger.n_entries, HF__LEDGER_RECORDS_MAX);
+        /* A user adds the line of one record more. */
         assert_int_equal(hf__ledger_write(&ledger, NULL, "n", "l", &text), 0);
         struct hf__json *object = parse(text.data);
+        const char *steps = hf__json_text(hf__json_get(hf__json_get(object, "data"), "steps"));
+        hf__strbuf_done(&text);
+        hf__strbuf_printf(&text, "%.*s%s", (int)strcspn(steps, "\n") + 1, steps, steps);
+        text.data[strlen("{\"step\":\"")] = 'x';
+        assert_int_equal(hf__json_set_string(object, "data.steps", text.data), 0);
         assert_int_equal(hf__ledger_read(object, phases, 2, &back, &status), HF_E_TOO_LARGE);
         assert_string_equal(status.message, "data.steps has too many records");
         hf__ledger_done(&back);
         hf__json_free(object);
         hf__strbuf_done(&text);
+        hf__ledger_done(&ledger);
+}
+
+static void test_a_removed_record_leaves_the_others_in_their_order(void **state) {
+        struct hf__ledger ledger = {0};
+        struct hf__ledger_entry a = entry("a", 'a'), b = entry("b", 'b'), c = entry("c", 'c');
+
+        assert_int_equal(hf__ledger_add(&ledger, &a), 0);
+        assert_int_equal(hf__ledger_add(&ledger, &b), 0);
+        assert_int_equal(hf__ledger_add(&ledger, &c), 0);
+        hf__ledger_remove(&ledger, 0);
+        assert_int_equal(ledger.n_entries, 2);
+        assert_string_equal(ledger.entries[0].step, "b");
+        assert_string_equal(ledger.entries[0].hash, b.hash);
+        assert_string_equal(ledger.entries[1].step, "c");
+        hf__ledger_remove(&ledger, 1);
+        assert_int_equal(ledger.n_entries, 1);
+        assert_null(hf__ledger_find(&ledger, "c"));
         hf__ledger_done(&ledger);
 }
 
@@ -402,6 +429,7 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_a_ledger_has_a_limit),
                 cmocka_unit_test(test_the_number_of_records_is_limited),
+                cmocka_unit_test(test_a_removed_record_leaves_the_others_in_their_order),
                 cmocka_unit_test(test_a_record_keeps_all_its_members),
                 cmocka_unit_test(test_a_record_that_is_not_as_we_write_it_is_refused),
                 cmocka_unit_test(test_hashes_are_the_same_in_each_version),

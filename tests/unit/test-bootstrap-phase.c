@@ -17,6 +17,7 @@
 #include <holdfast/bootstrap.h>
 
 #include "base/json.h"
+#include "base/strbuf.h"
 #include "bootstrap/phase_run.h"
 #include "phase_fixture.h"
 #include "text_asserts.h"
@@ -466,6 +467,84 @@ static void test_a_ledger_that_cannot_be_read_is_a_failure(void **state) {
         phase_fixture_free(f);
 }
 
+/* Puts a ledger with as many records as it may have, all by this version. The first one is of the
+ * step a, and the others are of steps that this program does not have: old-1, old-2 and so on. */
+static void put_full_ledger(struct phase_fixture *f, const char *version) {
+        struct hf__ledger ledger = {0};
+        struct hf__strbuf text = {0};
+        char step[32];
+
+        for (unsigned i = 0; i < HF__LEDGER_RECORDS_MAX; i++) {
+                struct hf__ledger_entry entry = {.step = step,
+                                                 .phase = "zero",
+                                                 .outcome = HF__OUTCOME_CREATED,
+                                                 .at = "2026-01-01T00:00:00Z"};
+                if (i == 0)
+                        (void)snprintf(step, sizeof step, "ConfigMap/default/a");
+                else
+                        (void)snprintf(step, sizeof step, "old-%u", i);
+                (void)snprintf(entry.version, sizeof entry.version, "%s", version);
+                memset(entry.hash, 'e', HF__HASH_DIGITS);
+                assert_int_equal(hf__ledger_add(&ledger, &entry), 0);
+        }
+        assert_int_equal(hf__ledger_write(&ledger, NULL, "kube-system", "holdfast-bootstrap",
+                                          &text),
+                         0);
+        (void)fake_store_put(&f->store, PHASE_FIXTURE_LEDGER, text.data, NULL);
+        hf__strbuf_done(&text);
+        hf__ledger_done(&ledger);
+}
+
+static struct hf__ledger read_ledger(struct phase_fixture *f) {
+        const char *text = phase_fixture_text(f, PHASE_FIXTURE_LEDGER), *phase = "zero";
+        struct hf__ledger ledger;
+        struct hf__json *json;
+
+        assert_int_equal(hf__json_parse(text, strlen(text), &json, NULL), 0);
+        assert_int_equal(hf__ledger_read(json, &phase, 1, &ledger, NULL), 0);
+        hf__json_free(json);
+        return ledger;
+}
+
+static void test_a_full_ledger_drops_the_oldest_record_of_no_step(void **state) {
+        for (int any_order = 0; any_order < 2; any_order++) {
+                struct phase_fixture *f = phase_fixture_new();
+
+                f->any_order = any_order;
+                phase_fixture_load(f, "1.0.0", PHASE_FIXTURE_CONFIGMAP("a", "1"),
+                                   PHASE_FIXTURE_CONFIGMAP("b", "1"));
+                put_full_ledger(f, "0.9.0");
+                assert_int_equal(phase_fixture_lead(f), 0);
+                struct hf__ledger ledger = read_ledger(f);
+                assert_int_equal(ledger.n_entries, HF__LEDGER_RECORDS_MAX);
+                assert_non_null(hf__ledger_find(&ledger, "ConfigMap/default/a"));
+                assert_non_null(hf__ledger_find(&ledger, "ConfigMap/default/b"));
+                assert_null(hf__ledger_find(&ledger, "old-1"));
+                assert_non_null(hf__ledger_find(&ledger, "old-2"));
+                assert_non_null(hf__ledger_find_completed(&ledger, "zero"));
+                assert_in(f->log, "6 bootstrap: zero: the ledger is full: dropping the record of "
+                                  "old-1, which this version does not have\n");
+                hf__ledger_done(&ledger);
+                phase_fixture_free(f);
+        }
+}
+
+/* The ledger stays readable, and the records of a newer version stay in it. */
+static void test_a_full_ledger_of_a_newer_version_is_a_failure(void **state) {
+        struct phase_fixture *f = phase_fixture_new();
+
+        put_full_ledger(f, "2.0.0");
+        f->drain_at = 1;
+        assert_int_equal(phase_fixture_lead(f), HF_E_CANCELED);
+        assert_in(f->last_info.message, "the ledger is full: 2000 records");
+        struct hf__ledger ledger = read_ledger(f);
+        assert_int_equal(ledger.n_entries, HF__LEDGER_RECORDS_MAX);
+        assert_null(hf__ledger_find(&ledger, "ConfigMap/default/b"));
+        assert_non_null(hf__ledger_find(&ledger, "old-1"));
+        hf__ledger_done(&ledger);
+        phase_fixture_free(f);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_each_step_is_written_then_recorded),
@@ -491,6 +570,8 @@ int main(void) {
                 cmocka_unit_test(test_only_a_ledger_without_the_phase_counts_as_lost),
                 cmocka_unit_test(test_a_ledger_of_a_newer_format_is_left_alone),
                 cmocka_unit_test(test_a_ledger_that_cannot_be_read_is_a_failure),
+                cmocka_unit_test(test_a_full_ledger_drops_the_oldest_record_of_no_step),
+                cmocka_unit_test(test_a_full_ledger_of_a_newer_version_is_a_failure),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -125,6 +125,37 @@ static void test_the_bytes_of_repeated_keys_are_work(void **state) {
         hf__arena_deinit(&arena);
 }
 
+static struct hf__cel_value key_is_element(struct hf__cel_run *run, const struct hf__cel_list *list,
+                                           struct hf__cel_value element) {
+        return element;
+}
+
+/* The same for sets of bytes, which are joined by key. */
+static void test_the_bytes_of_repeated_elements_are_work(void **state) {
+        static char texts[201][1600];
+        struct hf__cel_value items[201];
+        const struct hf__cel_list set = {.n = 1, .items = items, .key = key_is_element};
+        const struct hf__cel_list list = {.n = 201, .items = items};
+        struct hf__arena arena;
+        struct hf__cel_run run = {.arena = &arena,
+                                  .cost_limit = UINT64_MAX,
+                                  .work_limit = UINT64_MAX,
+                                  .bytes_limit = SIZE_MAX};
+        struct hf__cel_value joined;
+
+        hf__arena_init(&arena);
+        for (int i = 0; i < 201; i++) {
+                memset(texts[i], 'x', sizeof texts[i]);
+                (void)snprintf(texts[i] + sizeof texts[i] - 4, 4, "%03d", i % 200);
+                items[i] = hf__cel_bytes(texts[i], sizeof texts[i]);
+        }
+        joined = hf__cel_union(&run, &set, &list);
+        assert_int_equal(joined.kind, HF__CEL_LIST);
+        assert_int_equal(joined.as.list->n, 200);
+        assert_true(run.work > 1000000);
+        hf__arena_deinit(&arena);
+}
+
 /* The caller sees what is used at least every 4,096 steps, and can end the evaluation. */
 struct watched {
         uint64_t cost, work, longest;
@@ -240,6 +271,8 @@ static void test_work_that_costs_nothing_is_limited_too(void **state) {
                 {"s", 17, "l.all(a, l.all(b, l.all(c, v.size() + v.size() > 0)))", HF_E_TOO_LARGE},
                 {"s", 17, "l.all(a, l.all(b, l.all(c, v != 'x' && v != 'y')))", HF_E_TOO_LARGE},
                 {"s", 17, "l.all(a, l.all(b, l.all(c, v in m || v in m || true)))", HF_E_TOO_LARGE},
+                {"s", 17, "lists.range(20).all(i, v.charAt(600000 + i) != 'x')", HF_E_TOO_LARGE},
+                {"s", 17, "v.charAt(600000) != 'x'", 0},
                 {"s", 14, "v.matches('(\\b?){1000}x') || true", HF_E_TOO_LARGE},
                 {"'1'", 14, "[semver('1.0.0-' + v + 'x')].all(a, a == a && a.compareTo(a) == 0)",
                  0},
@@ -439,6 +472,7 @@ int main(void) {
                 cmocka_unit_test(test_the_counted_bytes_never_exceed_the_limit),
                 cmocka_unit_test(test_without_memory_left_no_text_is_formatted),
                 cmocka_unit_test(test_the_bytes_of_repeated_keys_are_work),
+                cmocka_unit_test(test_the_bytes_of_repeated_elements_are_work),
                 cmocka_unit_test(test_a_watched_evaluation_can_be_ended),
                 cmocka_unit_test(test_what_is_absent_takes_no_memory),
                 cmocka_unit_test(test_long_names_in_a_message_are_cut),

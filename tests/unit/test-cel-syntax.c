@@ -75,6 +75,8 @@ static void test_reports_a_mistake_where_it_is(void **state) {
                 {". 'x'", "? 1:3: Syntax error: no viable alternative at input '. 'x''"},
                 {".true", "? 1:2: Syntax error: mismatched input 'true' expecting IDENTIFIER"},
                 {". for", "? 1:1: reserved identifier: for"},
+                {"a.`b`{}", "? 1:6: Syntax error: mismatched input '{' expecting <EOF>"},
+                {"a.`b`.c{}", "? 1:8: Syntax error: mismatched input '{' expecting <EOF>"},
                 {"'\xc3\xa9' + \"x", "? 1:7: Syntax error: token recognition error at: '\"x'"},
                 {"99999999999999999999", "? 1:1: invalid int literal"},
                 {"-9223372036854775809", "? 1:1: invalid int literal"},

@@ -383,8 +383,14 @@ static void test_what_is_no_owned_object_is_refused(void **state) {
                          -EINVAL);
         assert_string_equal(f.status.message, "an owned object needs a name and an owner");
         request.subresource = "status";
-        assert_int_equal(hf_owned_upsert(&f.client, &request, OWNER, n, f.token, NULL, NULL),
+        assert_int_equal(hf_owned_upsert(&f.client, &request, OWNER, n, f.token, NULL, &f.status),
                          -EINVAL);
+        assert_string_equal(f.status.message, "a: an owned object has no subresource");
+        SCRIPT({HF_VERB_GET, HF_E_NOT_FOUND, NULL, NULL}, {HF_VERB_CREATE, 0, "{}", NULL});
+        request.subresource = "";
+        assert_int_equal(hf_owned_upsert(&f.client, &request, OWNER, n, f.token, NULL, &f.status),
+                         0);
+        script(NULL, 0);
         request.name = NULL;
         assert_int_equal(hf_owned_upsert(&f.client, &request, OWNER, n, f.token, NULL, NULL),
                          -EINVAL);

@@ -300,6 +300,12 @@ static void test_an_error_names_its_line(void **state) {
         hf__strbuf_reset(&out);
         assert_int_equal(hf__yaml_to_json("x: 1\ny: *x\n", 11, &out, &status), HF_E_INVALID);
         assert_string_equal(status.message, "line 2: aliases are not accepted");
+        hf__strbuf_reset(&out);
+        assert_int_equal(hf__yaml_to_json("x: 1\ny: 2\nz: \1\n", 15, &out, &status), HF_E_INVALID);
+        assert_string_equal(status.message, "line 3: control characters are not allowed");
+        hf__strbuf_reset(&out);
+        assert_int_equal(hf__yaml_to_json("x: 1\ny: \xff\n", 10, &out, &status), HF_E_INVALID);
+        assert_memory_equal(status.message, "line 2: ", 8);
         hf__strbuf_done(&out);
 }
 

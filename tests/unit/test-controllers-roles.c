@@ -60,6 +60,15 @@ static void test_an_aggregated_role_has_the_rules_of_the_roles_it_selects(void *
                  "[2,3,4]"},
                 {"[{'matchExpressions':[{'key':'y','operator':'Exists'}]}]", "[1,2]"},
                 {"[{'matchExpressions':[{'key':'x','operator':'DoesNotExist'}]}]", "[4]"},
+                {"[{'matchExpressions':[{'key':'z','operator':'NotIn'}]}]", "[]"},
+                {"[{'matchExpressions':[{'key':'z','operator':'NotIn','values':[]}]}]", "[]"},
+                {"[{'matchExpressions':[{'key':'z','operator':'NotIn','values':[7]}]}]", "[]"},
+                {"[{'matchExpressions':[{'key':'y','operator':'Exists','values':['1']}]}]", "[]"},
+                {"[{'matchExpressions':[{'key':'z','operator':'DoesNotExist','values':['1']}]}]",
+                 "[]"},
+                {"[{'matchExpressions':[{'key':'y','operator':'Exists','values':[]}]}]", "[1,2]"},
+                {"[{'matchLabels':7},{'matchExpressions':{}}]", "[]"},
+                {"[{'matchLabels':null,'matchExpressions':null}]", "[1,2,3,4]"},
         };
         struct hf__json *roles = rbac_fixture_json(all), *rules = NULL;
         char text[300];

@@ -167,6 +167,11 @@ static const struct {
         {MAP(FORMAT("date-time")), "self['a'] == self['b']", 8},
         {"{" EITHER "}", "isQuantity(self)", 314574},
         {"{" EITHER ",\"maxLength\":20}", "isQuantity(self)", 9},
+        {TEXT_OF(100), "url(self) == url(self)", 32},
+        {TEXT_OF(100), "url('https://a') == url(self)", 22},
+        {TEXT_OF(100), "url(self) == url('https://a')", 13},
+        {TEXT_OF(10), "format.uri() == format.date()", 9},
+        {TEXT_OF(100), "quantity(self) == quantity(self)", 23},
         {"{\"type\":\"string\",\"enum\":[\"A\",\"B\",\"C\",\"LongValue\"]}", "self.contains('A')",
          2},
 };

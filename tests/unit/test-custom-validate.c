@@ -138,6 +138,10 @@ static const struct row numbers[] = {
         {N("'multipleOf':0.1"), "0.7", ""},
         {N("'multipleOf':0.5"), "0.7",
          "spec: Invalid value: 0.7: spec in body should be a multiple of 0.5"},
+        /* the quotient is above 2^53, where all are whole */
+        {N("'multipleOf':0.1"), "1000000000000000.5",
+         "spec: Invalid value: 1000000000000000.5: spec in body should be a multiple of 0.1"},
+        {N("'multipleOf':0.1"), "100000000000000.5", ""},
         {I("'multipleOf':0"), "16",
          "spec: Invalid value: 0: factor MultipleOf declared for spec must be positive: 0"},
         {I("'format':'int32'"), "2147483647", ""},

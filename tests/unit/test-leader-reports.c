@@ -256,6 +256,23 @@ static void test_health_names_the_failure_of_a_silent_lock(void **state) {
         finish();
 }
 
+/* A retry period of more than half a lease duration: a leader hears of its Lease that rarely. */
+static void test_health_waits_for_the_next_renewal_of_a_leader(void **state) {
+        const struct hf_leader_timing slow = {.lease_duration = 100 * SEC,
+                                              .renew_deadline = 70 * SEC,
+                                              .retry_period = 55 * SEC,
+                                              .request_timeout = 2 * SEC,
+                                              .stop_grace = 20 * SEC,
+                                              .drain_deadline = 40 * SEC};
+
+        start_leading(&(struct clocked_options){.timing = &slow});
+        fake_api_client_hold_requests(clocked.client, true);
+        clocked_move(53 * SEC);
+        assert_true(health_says("leaderElection-lock ok"));
+        fake_api_client_hold_requests(clocked.client, false);
+        finish();
+}
+
 /* A follower had nothing to release. */
 static void test_a_stop_says_whether_the_lease_is_held(void **state) {
         struct hf_status status = {0};
@@ -414,6 +431,7 @@ int main(void) {
                 cmocka_unit_test(test_a_controller_that_has_returned_is_not_stuck),
                 cmocka_unit_test(test_a_failure_is_a_warning_once_until_a_success),
                 cmocka_unit_test(test_health_names_the_failure_of_a_silent_lock),
+                cmocka_unit_test(test_health_waits_for_the_next_renewal_of_a_leader),
                 cmocka_unit_test(test_a_stop_says_whether_the_lease_is_held),
                 cmocka_unit_test(test_a_read_during_a_term_is_counted),
                 cmocka_unit_test(test_a_stop_notices_the_last_controller_of_the_instance),

@@ -148,6 +148,14 @@ static void test_the_token_must_be_for_this_client_and_now(void **state) {
                "{\"iss\":\"" ISSUER
                "\",\"aud\":\"me\",\"sub\":\"j\",\"exp\":1000001,\"nbf\":1000301}",
                "before the nbf");
+        /* as Go reads them: null is no nbf, and a list of texts has no numbers */
+        expect(&defaults,
+               "{\"iss\":\"" ISSUER
+               "\",\"aud\":[null,\"me\"],\"sub\":\"j\",\"exp\":1000001,\"nbf\":null}",
+               ISSUER "#j");
+        refuse(&defaults,
+               "{\"iss\":\"" ISSUER "\",\"aud\":[\"me\",5],\"sub\":\"j\",\"exp\":1000001}",
+               "expected audience");
         /* a token of another issuer is for another authenticator, so no reason is given */
         assert_int_equal(accept(&defaults,
                                 "{\"iss\":\"https://"

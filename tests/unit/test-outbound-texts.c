@@ -169,13 +169,10 @@ static void test_services_are_found_in_the_table(void **state) {
 }
 
 static void test_malformed_tables_are_refused(void **state) {
-        static const char *const bad[] = {"a",         "a=b",
-                                          "ns/a",      "ns/a=",
-                                          "ns/a=:1",   "/a=b:1",
-                                          "ns/=b:1",   "NS/a=b:1",
-                                          "ns/a=b:",   "*=",
-                                          "ns/a=[::1", "ns/a:x=b:1",
-                                          "=b:1",      "ns/a=b:1,ns/a=c:1"};
+        static const char *const bad[] =
+                {"a",         "a=b",        "ns/a",          "ns/a=",   "ns/a=:1",
+                 "/a=b:1",    "ns/=b:1",    "NS/a=b:1",      "ns/a=b:", "*=",
+                 "ns/a=[::1", "ns/a:x=b:1", "ns/a:0443=b:1", "=b:1",    "ns/a=b:1,ns/a=c:1"};
         struct hfd_service_resolver *resolver;
         struct hf_status status;
 

@@ -8,6 +8,8 @@
 
 #include <cmocka.h>
 
+#include <holdfast/error.h>
+
 #include "base/json.h"
 #include "base/strbuf.h"
 #include "server/resources/forms/conversion.h"
@@ -92,7 +94,7 @@ static void test_a_packed_object_looks_as_any_other(void **state) {
         assert_false(hfd_object_has_bytes(object, other_stored));
         assert_false(hfd_object_deleting(object));
         assert_true(hfd_object_memory(object) < 10000);
-        assert_int_equal(hfd_object_check(definitions(), object->bytes), 0);
+        assert_int_equal(hfd_object_check(definitions(), plain->bytes), 0);
         assert_string_equal(hf__json_string(hfd_object_selectable(object), "labels.x"), "y");
         struct hf__json *json = hfd_object_parse(object);
         assert_string_equal(hf__json_string(json, "metadata.resourceVersion"), "7");
@@ -109,11 +111,28 @@ static void test_a_packed_object_looks_as_any_other(void **state) {
         hf__buf_unref(other_stored);
 }
 
+/* A client of the store can write any bytes: a size of 16, and one that no memory has. */
+static void test_a_stored_value_is_never_taken_for_packed_bytes(void **state) {
+        static const char *const values[] =
+                {"\1\20\0\0\0\0\0\0\0garbage that is no zlib stream",
+                 "\1\377\377\377\377\377\377\377\177garbage that is none"};
+
+        (void)state;
+        for (size_t i = 0; i < sizeof values / sizeof values[0]; i++) {
+                struct hf__buf *stored = hf__buf_copy(values[i], 30);
+                assert_non_null(stored);
+                assert_null(hfd_object_new(definitions(), "a.b.c", 7, stored));
+                assert_int_equal(hfd_object_check(definitions(), stored), HF_E_INVALID);
+                hf__buf_unref(stored);
+        }
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_bytes_come_back_as_they_were),
                 cmocka_unit_test(test_what_would_not_get_smaller_is_not_packed),
                 cmocka_unit_test(test_a_packed_object_looks_as_any_other),
+                cmocka_unit_test(test_a_stored_value_is_never_taken_for_packed_bytes),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

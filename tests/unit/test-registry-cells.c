@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The cells of pods, jobs and nodes in a Table, whose texts kubectl prints and scripts compare:
- * what each shows of a status that says several things at once. Each expected text is that of
- * kube-apiserver.
+ * The cells of pods, jobs, nodes and services in a Table, whose texts kubectl prints and scripts
+ * compare: what each shows of a status that says several things at once. Each expected text is that
+ * of kube-apiserver.
  */
 #undef NDEBUG
 #include <setjmp.h>
@@ -232,6 +232,22 @@ static void test_selectors_are_sorted(void **state) {
         hf__json_free(json);
 }
 
+static void test_endpoints_show_each_address_with_each_port(void **state) {
+        expect_cell("{\"subsets\":[{\"addresses\":[{\"ip\":\"10.0.0.1\"},{\"ip\":\"10.0.0.2\"}],"
+                    "\"ports\":[{\"port\":53},{\"port\":53},{\"port\":9153}]}]}",
+                    "@endpoints", "\"10.0.0.1:53,10.0.0.2:53,10.0.0.1:53 + 3 more...\"");
+        expect_cell("{\"subsets\":[{\"addresses\":[{\"ip\":\"10.0.0.1\"}],\"ports\":[{\"port\":1}]}"
+                    ","
+                    "{\"addresses\":[{\"ip\":\"::1\"}],\"ports\":[{\"port\":80}]},"
+                    "{\"addresses\":[{\"ip\":\"::2\"}]}]}",
+                    "@endpoints", "\"10.0.0.1:1,[::1]:80,::2\"");
+        expect_cell("{\"subsets\":[{\"notReadyAddresses\":[{\"ip\":\"10.0.0.1\"}],"
+                    "\"ports\":[{\"port\":1}]}]}",
+                    "@endpoints", "\"\"");
+        expect_cell("{\"subsets\":[]}", "@endpoints", "\"<none>\"");
+        expect_cell("{}", "@endpoints", "\"<none>\"");
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_the_first_container_with_a_reason_gives_the_status),
@@ -245,6 +261,7 @@ int main(void) {
                 cmocka_unit_test(test_roles_of_a_node_are_sorted_and_shown_once),
                 cmocka_unit_test(test_addresses_of_a_load_balancer_are_sorted_and_shown_once),
                 cmocka_unit_test(test_selectors_are_sorted),
+                cmocka_unit_test(test_endpoints_show_each_address_with_each_port),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

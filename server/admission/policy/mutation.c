@@ -218,7 +218,12 @@ static int operation_json(const struct hf__cel_map *map, struct hf__json *patch,
         return r;
 }
 
-/* Only null can be here: the compiler lets it stand where an object is wanted. */
+/* The compiler lets null and dyn stand where an object is wanted, so an item may be anything. */
+static bool is_operation(struct hf__cel_value item) {
+        return item.kind == HF__CEL_OBJECT &&
+               strcmp(hf__cel_type_name(hf__cel_value_type(item)), "JSONPatch") == 0;
+}
+
 static int refuse_item(struct hf__cel_value item, struct hf__strbuf *message) {
         hf__strbuf_printf(message,
                           "type mismatch: JSONPatchType.expression should evaluate to array of "
@@ -240,7 +245,7 @@ static int make_patch(struct hf__cel_value value, struct hfd_value_room *room,
         for (size_t i = 0; i < value.as.list->n && r == 0; i++) {
                 struct hf__cel_value item = hf__cel_list_at(value.as.list, i);
 
-                if (item.kind == HF__CEL_OBJECT)
+                if (is_operation(item))
                         r = operation_json(item.as.map, patch, room, message);
                 else
                         r = refuse_item(item, message);

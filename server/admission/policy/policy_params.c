@@ -103,7 +103,7 @@ static int add_object(struct search *search, struct hfd_object *object) {
                                   HFD_POLICY_PARAMS_MAX);
                 return HF_E_TOO_MANY;
         }
-        r = pay_cost(search, object->bytes->n / BYTES_PER_COST);
+        r = pay_cost(search, hfd_object_size(object) / BYTES_PER_COST);
         if (r != 0)
                 return r;
         search->needs_webhook |= hfd_conversion_is_pending(search->row, object);

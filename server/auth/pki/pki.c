@@ -319,8 +319,11 @@ int hfd_pki_load_or_make(const char *cert_dir, const char *const *names, struct 
 /* Whether the start could lock the directory and make what is missing. fd: the directory, or the
  * last one on its path that exists. */
 static int check_writable(const struct directory *dir, int fd) {
+        /* hfd_trusted_open has checked that a missing directory can be made. The files in its
+         * parent do not matter. */
+        if (faccessat(AT_FDCWD, dir->path, F_OK, AT_EACCESS) != 0)
+                return 0;
         bool has_lock = faccessat(fd, ".lock", F_OK, AT_EACCESS) == 0;
-
         if (has_lock && faccessat(fd, ".lock", R_OK | W_OK, AT_EACCESS) != 0)
                 return hf_fail(dir->reterr_status, -errno, "cannot open lock file %s/.lock: %s",
                                dir->path, strerror(errno));

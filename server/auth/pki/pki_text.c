@@ -15,8 +15,8 @@
 #include "server/auth/pki/pki.h"
 #include "server/auth/pki/pki_cert.h"
 
-/* One block: from "-----BEGIN x-----", where x is the label, to the end of the next line that
- * begins with "-----END ". Borrowed. */
+/* One block: from "-----BEGIN x-----", where x is the label, to the last dashes of the next line
+ * that begins with "-----END ". Borrowed. */
 struct block {
         const char *text, *label;
         size_t n, n_label;
@@ -24,8 +24,9 @@ struct block {
 
 /* Finds the next block at or after *at, and moves *at past the block. False: there is none, or it
  * is malformed: its first line lacks the dashes at the end, no line ends the block, that line has
- * another label, or another block begins before it. A malformed block could contain a key under the
- * label of a certificate. So the caller ignores it and what follows it. */
+ * another label or more than white space after the dashes, or another block begins before it. A
+ * malformed block could contain a key under the label of a certificate. So the caller ignores it
+ * and what follows it. */
 static bool next_block(const char **at, struct block *ret_block) {
         static const char begin[] = "-----BEGIN ", end[] = "\n-----END ", dashes[] = "-----";
         const char *text = strstr(*at, begin);
@@ -40,7 +41,10 @@ static bool next_block(const char **at, struct block *ret_block) {
         if (strncmp(last, label, (size_t)(after - label)) != 0 ||
             strncmp(last + (after - label), dashes, strlen(dashes)) != 0)
                 return false; /* the label at the end is another one */
-        last += strcspn(last, "\n");
+        last += (size_t)(after - label) + strlen(dashes);
+        const char *rest = last + strspn(last, " \t\r");
+        if (*rest != '\n' && *rest != '\0')
+                return false;
         *ret_block = (struct block){.text = text,
                                     .label = label,
                                     .n = (size_t)(last - text),

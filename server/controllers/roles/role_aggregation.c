@@ -27,6 +27,16 @@ static bool is_text(const struct hf__json *json, const char *text) {
         return value && text && strcmp(value, text) == 0;
 }
 
+static bool is_absent(const struct hf__json *json) { return !json || hf__json_is_null(json); }
+
+/* Whether the values are those of In and NotIn: a list of texts that is not empty. */
+static bool is_list_of_texts(const struct hf__json *values) {
+        for (const struct hf__json *m = hf__json_first(values); m; m = hf__json_next(m))
+                if (!hf__json_is_string(m))
+                        return false;
+        return hf__json_is_array(values) && hf__json_first(values);
+}
+
 /* As in Kubernetes, NotIn and DoesNotExist match an object that has no label of the key. */
 static bool expression_matches(const struct hf__json *expression, const struct hf__json *labels) {
         const struct hf__json *op = hf__json_get(expression, "operator"),
@@ -35,23 +45,28 @@ static bool expression_matches(const struct hf__json *expression, const struct h
         const char *value = key ? hf__json_text(hf__json_get(labels, key)) : NULL;
 
         if (is_text(op, "In"))
-                return value && hf__json_has_element(values, value);
+                return value && is_list_of_texts(values) && hf__json_has_element(values, value);
         if (is_text(op, "NotIn"))
-                return key && (!value || !hf__json_has_element(values, value));
+                return key && is_list_of_texts(values) &&
+                       (!value || !hf__json_has_element(values, value));
+        if (hf__json_first(values))
+                return false; /* the other operators have none */
         if (is_text(op, "Exists"))
                 return value != NULL;
         return key && is_text(op, "DoesNotExist") && !value;
 }
 
 static bool selector_matches(const struct hf__json *selector, const struct hf__json *labels) {
-        if (!hf__json_is_object(selector))
+        const struct hf__json *wanted = hf__json_get(selector, "matchLabels"),
+                              *expressions = hf__json_get(selector, "matchExpressions");
+
+        if (!hf__json_is_object(selector) || (!is_absent(wanted) && !hf__json_is_object(wanted)) ||
+            (!is_absent(expressions) && !hf__json_is_array(expressions)))
                 return false;
-        for (const struct hf__json *m = hf__json_first(hf__json_get(selector, "matchLabels")); m;
-             m = hf__json_next(m))
+        for (const struct hf__json *m = hf__json_first(wanted); m; m = hf__json_next(m))
                 if (!is_text(hf__json_get(labels, hf__json_key(m)), hf__json_text(m)))
                         return false;
-        for (const struct hf__json *m = hf__json_first(hf__json_get(selector, "matchExpressions"));
-             m; m = hf__json_next(m))
+        for (const struct hf__json *m = hf__json_first(expressions); m; m = hf__json_next(m))
                 if (!expression_matches(m, labels))
                         return false;
         return true;

@@ -225,11 +225,10 @@ static int collect_rules(const struct hfd_review_context *context, const char *n
                          char **ret_missing) {
         struct hfd_rbac_index *index = hfd_authorizer_index(context->authorizer);
         struct hf__json *rules = NULL;
-        int r = 0;
+        bool all = hfd_authorizer_always_allows(context->authorizer, &context->requester->subject);
+        int r = all ? add_rule_for_all(resource_rules, "resources") : 0;
 
-        if (hfd_authorizer_has_mode(context->authorizer, HFD_MODE_ALWAYS_ALLOW))
-                r = add_rule_for_all(resource_rules, "resources");
-        if (r == 0 && hfd_authorizer_has_mode(context->authorizer, HFD_MODE_ALWAYS_ALLOW))
+        if (r == 0 && all)
                 r = add_rule_for_all(url_rules, "nonResourceURLs");
         if (r == 0 && index)
                 r = hfd_rbac_index_rules_of(index, &context->requester->subject, ns, &rules,

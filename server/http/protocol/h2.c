@@ -458,9 +458,9 @@ static void h2_response_changed(struct hfd_connection *connection,
                 if (request->response.close_after)
                         h2_drain(connection);
         } else if (state.started) {
-                /* An error means that the data source was not deferred, or that memory is short. In
-                 * the second case the response waits for its next change, or for its time limit. */
-                (void)nghttp2_session_resume_data(h2->session, request->stream_id);
+                /* If the data source was not deferred, that is an error, but not a fatal one. If
+                 * memory is short, nothing would send the rest of the response. */
+                r = nghttp2_session_resume_data(h2->session, request->stream_id);
         }
         if (r != 0 && nghttp2_is_fatal(r))
                 connection->dead = true;

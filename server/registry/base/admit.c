@@ -69,8 +69,9 @@ struct hfd_admission_attributes hfd_admit_attributes(const struct hfd_request *r
 
 /* ---- the options ---- */
 
-/* Adds the options of a delete that came in the query, unless the body has them. 0 or -ENOMEM. */
-static int add_policy(struct hf__json *options, const struct hfd_options *o) {
+/* Adds the options of a delete that came in the query, unless the body has them. 0 or -ENOMEM.
+ * has_body: the options have what the body has; then Kubernetes does not read the query. */
+static int add_policy(struct hf__json *options, const struct hfd_options *o, bool has_body) {
         static const char *const policies[] = {[HFD_PROPAGATE_ORPHAN] = "Orphan",
                                                [HFD_PROPAGATE_BACKGROUND] = "Background",
                                                [HFD_PROPAGATE_FOREGROUND] = "Foreground"};
@@ -80,6 +81,8 @@ static int add_policy(struct hf__json *options, const struct hfd_options *o) {
                 r = hf__json_add_string(options, "propagationPolicy", policies[o->propagation]);
         if (r == 0 && o->has_orphan && !hf__json_get(options, "orphanDependents"))
                 r = hf__json_set_bool(options, "orphanDependents", o->orphan);
+        if (r == 0 && o->has_grace_period && !has_body)
+                r = hf__json_set_i64(options, "gracePeriodSeconds", o->grace_period_s);
         return r;
 }
 
@@ -123,6 +126,7 @@ struct hf__json *hfd_admit_options(const struct hfd_request *request,
                         r = hf__json_append_string(hf__json_get(options, "dryRun"), "All");
         }
         if (r == 0)
-                r = is_delete ? add_policy(options, o) : add_field_options(options, o);
+                r = is_delete ? add_policy(options, o, body != NULL)
+                              : add_field_options(options, o);
         return r == 0 ? options : hf__json_free(options);
 }

@@ -269,12 +269,11 @@ static bool set_orphan(struct hfd_request *request, const char *value,
         return true;
 }
 
-/* The value is checked but has no effect, because no kind here has a grace period. */
+/* The value has no effect but that admission sees it, because no kind here has a grace period. */
 static bool set_grace_period(struct hfd_request *request, const char *value,
                              struct hfd_response *response) {
-        int64_t seconds;
-
-        return !*value || parse_i64(value, &seconds, response);
+        request->options.has_grace_period = *value;
+        return !*value || parse_i64(value, &request->options.grace_period_s, response);
 }
 
 static const struct parameter {

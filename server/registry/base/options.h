@@ -42,6 +42,9 @@ struct hfd_options {
         bool dry_run, pretty;
         enum hfd_propagation propagation; /* for deletes, from the query or the body */
         bool has_orphan, orphan; /* orphanDependents, the older form of propagationPolicy */
+        /* gracePeriodSeconds in the query of a delete; for admission only */
+        bool has_grace_period;
+        int64_t grace_period_s;
         enum hfd_field_validation field_validation;
         struct hfd_strict strict; /* owned; what a strict decoder would refuse in the body */
         enum hfd_include include;

@@ -17,6 +17,7 @@
 #include "server/registry/write/quota_turn.h"
 #include "server/resources/forms/conversion.h"
 #include "server/resources/objects/custom_object.h"
+#include "server/resources/packed.h"
 #include "server/storage/sealed.h"
 
 void hfd_write_reply(struct hfd_write *w, struct hfd_response *response) {
@@ -63,7 +64,8 @@ void hfd_write_reply_no_memory(struct hfd_write *w) {
         hfd_write_reply(w, &response);
 }
 
-void hfd_write_reply_unreadable(struct hfd_write *w, const char *key, const struct hf__buf *value) {
+/* The value is not packed. */
+static void reply_unreadable(struct hfd_write *w, const char *key, const struct hf__buf *value) {
         struct hfd_response response = {0};
 
         if (hfd_object_check(hfd_resource_stored(w->request->resource), value) == HF_E_INVALID)
@@ -78,11 +80,21 @@ void hfd_write_reply_unreadable_kv(struct hfd_write *w, const struct hfd_kv *kv)
         const char *why = hfd_kv_sealed(kv);
 
         if (!why) {
-                hfd_write_reply_unreadable(w, kv->key, kv->value);
+                reply_unreadable(w, kv->key, kv->value);
                 return;
         }
         hfd_response_sealed(&response, kv->key, why);
         hfd_write_reply(w, &response);
+}
+
+void hfd_write_reply_unreadable_current(struct hfd_write *w) {
+        struct hf__buf *bytes = hfd_unpack(w->current->bytes);
+
+        if (bytes)
+                reply_unreadable(w, w->key, bytes);
+        else
+                hfd_write_reply_no_memory(w);
+        hf__buf_unref(bytes);
 }
 
 void hfd_write_reply_store_error(struct hfd_write *w, int error, const struct hf_status *status) {

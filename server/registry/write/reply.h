@@ -9,11 +9,11 @@ void hfd_write_reply(struct hfd_write *w, struct hfd_response *response);
 /* The same with a response that is borrowed; it may belong to w. */
 void hfd_write_reply_copy(struct hfd_write *w, const struct hfd_response *response);
 void hfd_write_reply_no_memory(struct hfd_write *w);
-/* 500: no object can be made from the value that is stored under the key, because it is not a valid
- * object, or because memory ran out. */
-void hfd_write_reply_unreadable(struct hfd_write *w, const char *key, const struct hf__buf *value);
-/* The same for a kv of the store, whose value may also be one that cannot be decrypted. */
+/* 500: no object can be made from the value of a kv of the store, because it is not a valid object,
+ * or cannot be decrypted, or because memory ran out. */
 void hfd_write_reply_unreadable_kv(struct hfd_write *w, const struct hfd_kv *kv);
+/* The same for w->current, which could not be parsed. */
+void hfd_write_reply_unreadable_current(struct hfd_write *w);
 /* status: the store's message; NULL = none. */
 void hfd_write_reply_store_error(struct hfd_write *w, int error, const struct hf_status *status);
 /* 403: `<resource> "<name>" is forbidden: <why>`. */

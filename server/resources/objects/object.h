@@ -87,7 +87,8 @@ struct hfd_object *hfd_object_new_formed(const struct hfd_resource *resource, co
  * bytes usually have no resourceVersion, because they come from the store. They have one if the
  * object was formed from the served bytes of another object. Borrowed from object. */
 struct hf__buf *hfd_object_origin(const struct hfd_object *object);
-/* Parses stored. 0 = it is a valid object of the resource; HF_E_INVALID = it is not; or -ENOMEM. */
+/* Parses stored, which may be any bytes from the store, but not the packed bytes of an object. 0 =
+ * it is a valid object of the resource; HF_E_INVALID = it is not; or -ENOMEM. */
 int hfd_object_check(const struct hfd_resource *resource, const struct hf__buf *stored);
 /*
  * A placeholder for a stored value that is not a valid object. Its path is the store's key, and its

@@ -202,28 +202,48 @@ static void put_service(struct hf__strbuf *out, const struct hf__json *object, c
         put_otherwise(out, 0, "<none>");
 }
 
-/* Shows at most three addresses, each with the first port of its subset. The others are counted. */
+/* Puts at most `max` of the addresses, each with the port. port NULL = without one. */
+static void put_host_ports(struct hf__strbuf *out, const struct hf__json *addresses,
+                           const struct hf__json *port, size_t max) {
+        int64_t number = 0;
+
+        (void)hf__json_i64(port, "port", &number);
+        for (const struct hf__json *m = hf__json_first(addresses); m && max > 0;
+             m = hf__json_next(m), max--) {
+                const char *ip = hf__json_string_or_empty(m, "ip");
+
+                put_element(out, 0, ",", port && strchr(ip, ':') ? "[" : "");
+                hf__strbuf_puts(out, ip);
+                if (port)
+                        hf__strbuf_printf(out, strchr(ip, ':') ? "]:%" PRId64 : ":%" PRId64,
+                                          number);
+        }
+}
+
+/* Shows at most three pairs of an address and a port, and the number of the others. Endpoints
+ * without a subset have "<none>"; those whose addresses are not ready have an empty cell, as in
+ * Kubernetes. */
 static void put_endpoints(struct hf__strbuf *out, const struct hf__json *object, const char *arg,
                           int64_t now_s) {
+        const struct hf__json *subsets = hf__json_get(object, "subsets");
         size_t n = 0;
 
-        for (const struct hf__json *subset = hf__json_first(hf__json_get(object, "subsets"));
-             subset; subset = hf__json_next(subset)) {
+        for (const struct hf__json *subset = hf__json_first(subsets); subset;
+             subset = hf__json_next(subset)) {
+                const struct hf__json *addresses = hf__json_get(subset, "addresses");
                 const struct hf__json *port = hf__json_first(hf__json_get(subset, "ports"));
-                int64_t number = 0;
-                (void)hf__json_i64(port, "port", &number);
-                for (const struct hf__json *m = hf__json_first(hf__json_get(subset, "addresses"));
-                     m; m = hf__json_next(m), n++) {
-                        if (n >= 3)
-                                continue;
-                        put_element(out, 0, ",", hf__json_string_or_empty(m, "ip"));
-                        if (port)
-                                hf__strbuf_printf(out, ":%" PRId64, number);
-                }
+                size_t n_addresses = hf__json_count(addresses);
+
+                do {
+                        put_host_ports(out, addresses, port, n < 3 ? 3 - n : 0);
+                        n += n_addresses;
+                        port = hf__json_next(port);
+                } while (port);
         }
         if (n > 3)
                 hf__strbuf_printf(out, " + %zu more...", n - 3);
-        put_otherwise(out, 0, "<none>");
+        if (!hf__json_first(subsets))
+                hf__strbuf_puts(out, "<none>");
 }
 
 /* arg: "ports" or "endpoints". Shows at most three of them. A port without a number shows its name;

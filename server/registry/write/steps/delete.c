@@ -249,7 +249,7 @@ void hfd_write_delete_attempt(struct hfd_write *w) {
                 return;
         old = hfd_conversion_parse(row_of_old(w), w->converted ? w->converted : w->current);
         if (!old) {
-                hfd_write_reply_unreadable(w, w->key, w->current->bytes);
+                hfd_write_reply_unreadable_current(w);
                 return;
         }
         w->old = old;

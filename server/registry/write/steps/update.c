@@ -591,7 +591,7 @@ void hfd_write_update_attempt(struct hfd_write *w) {
         }
         old = parse_current(w, w->request->verb != HFD_PATCH || !hfd_write_patch_reads_managers(w));
         if (!old) {
-                hfd_write_reply_unreadable(w, w->key, w->current->bytes);
+                hfd_write_reply_unreadable_current(w);
                 return;
         }
         w->old = old;

@@ -145,6 +145,10 @@ static void validate_type(const struct hf__json *object, const char *type,
                 for (size_t k = 0; k < 2 && needs[i].keys[k]; k++)
                         require_key(object, needs[i].keys[k], causes);
         }
+        /* As in Kubernetes, only this key may not be empty. */
+        const char *key = hf__json_text(hf__json_get(data, "ssh-privatekey"));
+        if (strcmp(type, "kubernetes.io/ssh-auth") == 0 && key && !*key)
+                hfd_cause_required(causes, "data[ssh-privatekey]", "");
         /* One of the two keys is enough. If both are missing, Kubernetes reports both. */
         if (strcmp(type, "kubernetes.io/basic-auth") == 0 && !hf__json_get(data, "username") &&
             !hf__json_get(data, "password")) {

@@ -107,6 +107,10 @@ static bool is_multiple(const struct number *number, double factor, bool exact) 
         double quotient = factor < 1 ? 1 / factor * number->real : number->real / factor;
         double nearest = nearest_whole(quotient), gap = fabs(quotient - nearest);
         double size = fabs(quotient) > 1 ? fabs(quotient) : 1;
+
+        /* Every double above this is whole, so Kubernetes takes none for a multiple. */
+        if (!(size <= 0x1p53 - 1))
+                return false;
         return gap == 0 || gap < 1e-9 * size;
 }
 
