@@ -535,7 +535,7 @@ static void test_a_full_ledger_of_a_newer_version_is_a_failure(void **state) {
 
         put_full_ledger(f, "2.0.0");
         f->drain_at = 1;
-        assert_int_equal(phase_fixture_lead(f), HF_E_CANCELED);
+        assert_int_equal(phase_fixture_lead(f), HF_E_TOO_LARGE);
         assert_in(f->last_info.message, "the ledger is full: 2000 records");
         struct hf__ledger ledger = read_ledger(f);
         assert_int_equal(ledger.n_entries, HF__LEDGER_RECORDS_MAX);

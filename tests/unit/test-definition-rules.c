@@ -141,12 +141,12 @@ static void test_names_follow_the_rules(void **state) {
                  "'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa'}}}",
                  "spec.names.singular: Invalid value: "
                  "\"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\": must be no "
-                 "more than 63 bytes"},
+                 "more than 63 characters"},
                 {"{'spec':{'names':{'singular':"
                  "'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa-'}}}",
                  "spec.names.singular: Invalid value: "
                  "\"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa-\": must be no "
-                 "more than 63 bytes," LABEL},
+                 "more than 63 characters," LABEL},
         };
 
         CHECK_CREATES(cases);
