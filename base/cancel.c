@@ -4,9 +4,9 @@
  *
  * Tokens form trees. The mutex of the root guards all links of its tree: children, wakers and the
  * `propagated` marks. A token holds a reference to its parent, so the root lives longer than the
- * others. `reason` and `deadline` are atomic and can be read without the lock. They are stored with
- * release and loaded with acquire: a thread that finds the reason of a fire also sees what the
- * firing thread has written before.
+ * others. `reason` and `deadline` are atomic. They are stored with release, and without the lock
+ * they are loaded with acquire: a thread that finds the reason of a fire also sees what the firing
+ * thread has written before.
  *
  * `reason` changes at most once, from NONE to its value: when a fire reaches the token, when the
  * token is created below a fired parent, or when a thread notices that a deadline has passed.
@@ -46,7 +46,7 @@ struct hf_cancel {
         const struct hf_clock *clock; /* borrowed */
         /* atomic */
         atomic_int refs;
-        atomic_int reason;        /* enum hf_cancel_reason; changes once */
+        atomic_int reason;        /* enum hf_cancel_reason; changes at most once */
         _Atomic hf_nsec deadline; /* only ever becomes earlier, under root->mu */
         /* Used with root->mu. Signalled when the token is fired, when its deadline or that of an
          * ancestor changes, and when a waker returns. */
@@ -359,5 +359,5 @@ void hf_cancel_remove_waker(struct hf_cancel_waker *waker) {
                 waker->state = WAKER_IDLE;
                 pthread_mutex_unlock(&token->root->mu);
         }
-        waker->token = NULL; /* not earlier: the firing thread uses it until fn has returned */
+        waker->token = NULL; /* not earlier: run_waker_locked uses it after fn */
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Checks and reads the struct of a host. Invariant: no function reads a member beyond the struct's
- * `size`. hf__host_check runs when an object is created with the host, so later reads need no
- * check.
+ * `size`. hf__host_check runs when an object is created with the host, so later reads of the
+ * members up to `health` need no check.
  */
 #include "base/host.h"
 

@@ -2,7 +2,7 @@
 #pragma once
 /*
  * Reads a struct hf_host and the clock in it. The host program may have been compiled with an older
- * release, in which both structs were shorter. So only the functions of this header read the
+ * release, in which struct hf_host was shorter. So only the functions of this header read the
  * members that later releases added. Both structs are borrowed. Pure. Thread: any.
  */
 #include <stdbool.h>

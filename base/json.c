@@ -61,8 +61,8 @@ static int read_escape(const char *text, size_t n) {
 
 /* The offset of the first control character that is not allowed where it is, or of the first \u
  * without four digits, which cJSON would read as a NUL; n = there is none. Most texts have no
- * control character and no \u. The first loop, which the compiler vectorizes, finds that out
- * quickly. */
+ * control character and no \u. memmem and the first loop, which the compiler vectorizes, find that
+ * out quickly. */
 static size_t find_bad_character(const char *data, size_t n) {
         bool any = memmem(data, n, "\\u", 2) != NULL, in_string = false;
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * JSON values. A value is an opaque hf__json. In the library and the server only base/json*.c
- * include cJSON's header, so that cJSON can be replaced.
+ * JSON values. A value is an opaque hf__json. In the library and the server only base/json*.c use
+ * cJSON, through base/json_item.h, so that cJSON can be replaced.
  *
  * Keys are case sensitive. If several members have the same key, the first one is used. The parser
  * limits nesting to HF__JSON_DEPTH_MAX, because functions that visit a whole value are recursive,
@@ -23,9 +23,9 @@ struct hf__strbuf;
  * How deep a parsed value may be nested. cJSON parses no deeper either.
  *
  * A function that visits a value recurses once for each level, and a level may take
- * HF__JSON_LEVEL_STACK bytes of the stack, in all functions that call each other in turn.
- * hf__thread_start gives each thread HF__JSON_STACK bytes for that, besides the stack that it asks
- * for. tests/lib/check-stack compares the programs with this bound;
+ * HF__JSON_LEVEL_STACK bytes of the stack, summed over the functions that call each other in turn.
+ * hf__thread_start gives each thread HF__JSON_STACK bytes for that, besides the stack size that the
+ * host has set. tests/lib/check-stack compares the programs with this bound;
  * tests/integration/test_nesting.py sends the deepest values through all paths of the server.
  */
 #define HF__JSON_DEPTH_MAX   1000
@@ -114,7 +114,8 @@ struct hf__json *hf__json_element_with(const struct hf__json *array, const char 
 double hf__json_number(const struct hf__json *json); /* the value of a number */
 bool hf__json_is_true(const struct hf__json *json);  /* the value of a boolean */
 /* The key of an object's member; "" for an element of an array and for a root, so that code that
- * expects an object need not check what a client has sent. NULL for NULL. */
+ * expects an object need not check what a client has sent. But a member that was detached or
+ * copied keeps its key. NULL for NULL. */
 const char *hf__json_key(const struct hf__json *member);
 /* for (m = hf__json_first(x); m; m = hf__json_next(m)), for objects and arrays */
 struct hf__json *hf__json_first(const struct hf__json *container);

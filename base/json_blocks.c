@@ -7,8 +7,8 @@
  * is linked through its own first bytes.
  *
  * Invariants: a list has at most KEPT_MAX blocks, so that a large value leaves no more than a small
- * one. A thread leaves at most MERGE_AT freed blocks of its own heap unmerged
- * (merge_freed_blocks).
+ * one. A thread leaves at most MERGE_AT freed blocks of its own heap unmerged (merge_freed_blocks),
+ * besides those that hf__json_blocks_end frees.
  *
  * base/blocks.c keeps blocks in the same way, but it is not used here, because its limit is one of
  * bytes. A value of 64 KiB has thousands of nodes. They would fill that limit, lie on as many pages

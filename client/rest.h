@@ -37,7 +37,7 @@ struct hf__rest {
         struct hf__bearer *bearer;      /* owned */
         struct hf__rest_servers servers;
         char *user_agent; /* owned; the whole header line */
-        hf_nsec timeout;  /* for requests without a deadline */
+        hf_nsec timeout;  /* for requests without a deadline, and the response header of a watch */
 };
 
 #define HF__REST_MAX_URL   ((size_t)16 << 10)

@@ -83,7 +83,7 @@ static const char *content_type_of(enum hf_verb verb, enum hf_patch patch) {
         case HF_PATCH_MERGE: return "Content-Type: application/merge-patch+json";
         case HF_PATCH_JSON: return "Content-Type: application/json-patch+json";
         case HF_PATCH_STRATEGIC: return "Content-Type: application/strategic-merge-patch+json";
-        case HF_PATCH_APPLY: return "Content-Type: application/apply-patch+yaml"; /* or JSON */
+        case HF_PATCH_APPLY: return "Content-Type: application/apply-patch+yaml"; /* JSON is YAML */
         }
         return NULL;
 }

@@ -6,18 +6,18 @@
  *
  *      the server certainly did not process it: the name has no    any request
  *      address, no connection came about or it broke before the
- *      request was sent, or one side refused the other's
- *      certificate
- *      the connection broke after the request was sent, or a       reads
- *      watch got no response head in time
+ *      request was sent, one side refused the other's
+ *      certificate, or libcurl cannot use ours
+ *      after the request was sent, the connection broke or memory  reads
+ *      ran out, or a watch got no response head in time
  *      502 or 503                                                  reads
  *      429                                                         requests for Leases, which do
  *                                                                  not wait for Retry-After
  *
  * Invariant: a write is sent to a second server only if the first certainly did not process it.
  *
- * A 503 does not prove that for a write: a proxy may send it after the server has processed the
- * request.
+ * A 503 alone does not prove that for a write: a proxy may send it after the server has processed
+ * the request.
  */
 #include "client/rest_servers.h"
 

@@ -47,14 +47,15 @@ void hf__rest_route_begin(struct hf__rest_route *route, struct hf__rest_servers 
 bool hf__rest_route_next(struct hf__rest_route *route, struct hf__rest_servers *servers);
 /* Returns how long a try may wait for a connection, so that time is left for the servers that were
  * not tried. Returns 0, for no limit, if this is the last server or no time is left. left: time
- * until the request's deadline. */
+ * from the start of the try until the deadline of a request, or until the response header of a
+ * watch is due. */
 hf_nsec hf__rest_route_connect_timeout(const struct hf__rest_route *route,
                                        const struct hf__rest_servers *servers, hf_nsec left);
 
 /*
  * Call it when a try has failed. If the result shows that the server does not serve now, later
  * requests begin at another one. Returns whether the request may go to the next server at once.
- * left: time until the request's deadline.
+ * left: time until the request's deadline; more than 0 for a watch, as each try has a new deadline.
  */
 bool hf__rest_route_failed(const struct hf__rest_route *route, struct hf__rest_servers *servers,
                            const struct hf__http_result *result, bool is_write, enum hf_lane lane,

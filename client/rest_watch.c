@@ -3,12 +3,12 @@
  * A watch of the REST client: one long GET whose response is a stream of JSON lines, {"type": ...,
  * "object": ...}. rest.h documents ownership and threads.
  *
- * A watch ends when the server ends the stream (on_end gets 0: watch again), sends an ERROR event
- * or an HTTP error (the error is taken from its Status; 410 is HF_E_GONE), or sends a line that is
- * not a watch event or is longer than MAX_LINE. It also ends when it is canceled, when the
- * connection breaks, when memory is exhausted, and at its deadline. Before the stream has begun, it
- * is sent again after a 401 if there is a newer token, and a server that does not serve is replaced
- * by the next one.
+ * A watch ends when the server ends the stream after a whole line (on_end gets 0: watch again),
+ * sends an ERROR event or an HTTP error (the error is taken from its Status; 410 is HF_E_GONE), or
+ * sends a line that is not a watch event, is cut short or is longer than MAX_LINE. It also ends
+ * when it is canceled, when the connection breaks, when memory is exhausted, and at its deadline.
+ * Before the stream has begun, it is sent again after a 401 if there is a newer token, and a server
+ * that does not serve is replaced by the next one.
  *
  * A connection may stop working without being closed. Therefore the client asks the server to end
  * the watch after 300 to 600 seconds, and gives the request a slightly later deadline. The time is
@@ -58,7 +58,7 @@ struct rest_watch {
         /* With code 200, the incomplete last line. With another code, the beginning of the error
          * body. */
         struct hf__strbuf line;
-        int error;               /* not 0: the client ends the watch itself, for this reason */
+        int error;               /* not 0: the watch ends, for this reason */
         struct hf_status status; /* describes `error` */
         /* "GET https://...", used in messages; also holds the URL. It changes with the server. */
         char what[];
@@ -103,8 +103,8 @@ static int handle_error_event(struct rest_watch *watch, struct hf__span object) 
         return watch->error;
 }
 
-/* Delivers the event of one line, or sets watch->error, which ends the watch. Parses only the
- * metadata of the object, and delivers the object as the server sent it. */
+/* Delivers the event of one line, or sets watch->error, which ends the watch. Skips a blank line.
+ * Parses only the metadata of the object, and delivers the object as the server sent it. */
 static int handle_line(struct rest_watch *watch, const char *data, size_t n) {
         struct hf__span line = {data, n}, type, object, metadata;
         struct hf__json *json = NULL;
@@ -217,17 +217,17 @@ static bool retry_with_new_token(struct rest_watch *watch, const struct hf__http
         return retry_watch(watch, result);
 }
 
-/* Called after each try. If the try failed because the server does not serve, sends the watch to a
- * server that it has not tried. Not if a stream has begun: then the watch ends, and the user must
- * watch again from the last version seen. If the new try cannot be submitted, the route and the
- * messages of the watch still name the failed server. */
+/* Called after a try, unless `error` is set or the watch was sent again with a new token. If the
+ * try failed in a way that allows it (rest_servers.c), sends the watch to a server that it has not
+ * tried. Not if a stream has begun: then the watch ends, and the user must watch again from the
+ * last version seen. If the new try cannot be submitted, the route and the messages of the watch
+ * still name the failed server. */
 static bool retry_at_next_server(struct rest_watch *watch, const struct hf__http_result *result) {
         struct hf__rest_servers *servers = &watch->rest->servers;
         const struct hf__rest_route failed = watch->route;
         bool began = watch->code == 200;
 
-        /* Called even if a stream has begun, because it notes a server that does not serve. `left`
-         * is 1: there is always time, because each try of a watch has a new deadline. */
+        /* `left` is 1: there is always time, because each try of a watch has a new deadline. */
         if (!hf__rest_route_failed(&watch->route, servers, result, false, watch->lane, 1) ||
             began || !hf__rest_route_next(&watch->route, servers))
                 return false;

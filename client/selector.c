@@ -2,10 +2,9 @@
 /*
  * Writes selectors as query parameters.
  *
- * Invariant: no value can add a requirement. Texts are escaped twice: first for the selector's own
- * syntax, then for the URL. Label selectors have no escapes, so characters that could end a value
- * are refused. Field selectors escape the comma, the equals sign and the backslash with a
- * backslash.
+ * Invariant: no value can add a requirement. Label selectors have no escapes, so characters that
+ * could end a value are refused. Field selectors escape the comma, the equals sign and the
+ * backslash with a backslash. Both are then percent-encoded for the URL.
  */
 #include <holdfast/selector.h>
 

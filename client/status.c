@@ -90,7 +90,7 @@ int hf__status_from_response(int code, const char *body, size_t n_body,
         struct hf__json *json = NULL;
         int64_t body_code;
 
-        /* If the body is not JSON, only the code is used: every function below accepts NULL. */
+        /* If the body is not JSON, json stays NULL, which every function below accepts. */
         if (body && n_body > 0 && n_body <= MAX_STATUS_BODY)
                 (void)hf__json_parse(body, n_body, &json, NULL);
         if (code < 300 && hf__json_i64(json, "code", &body_code) && body_code >= 300 &&

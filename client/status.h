@@ -27,7 +27,8 @@ struct hf__status_context {
 };
 
 /* `code` is the HTTP status. If it is below 300 (an ERROR event of a watch), the code in the body
- * is used instead. The body may be NULL, empty or any text. Returns the error, never 0. */
+ * is used instead, if that is from 300 to 999. The body may be NULL, empty or any text. Returns the
+ * error, never 0. */
 int hf__status_from_response(int code, const char *body, size_t n_body,
                              const struct hf__status_context *context,
                              struct hf_status *ret_status);

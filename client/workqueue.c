@@ -192,8 +192,9 @@ static hf_nsec delay_after(unsigned failures) {
 /*
  * A token bucket for the retries of all keys, stored as one point in time. A new token becomes
  * available every retry_every, and retry_at is the time of the next one. If retry_at is in the
- * past, the bucket has tokens. It never has more than the burst, so retry_at is never more than
- * retry_slack in the past. Takes a token and returns how long the retry must wait for it.
+ * past, the bucket has tokens. It never has more than the burst, so retry_at is first raised to
+ * now - retry_slack if it is below that. Takes a token and returns how long the retry must wait for
+ * it.
  */
 static hf_nsec bucket_delay_locked(struct hf_workqueue *queue, hf_nsec now) {
         hf__mutex_assert_held(&queue->mu);
@@ -228,7 +229,8 @@ void hf_workqueue_limit_retries(struct hf_workqueue *queue, double per_s, unsign
 
 #define KEY_DELAY (-1)
 
-/* Adds the key after `delay`. KEY_DELAY: this is a retry, which uses the delay of the key. */
+/* Adds the key after `delay`. KEY_DELAY: adds it as a retry, after the delay that
+ * retry_delay_locked returns. */
 static int add_delayed(struct hf_workqueue *queue, const char *key, hf_nsec delay) {
         hf_nsec now = hf_now(queue->clock);
         int r = 0;

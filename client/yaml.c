@@ -86,7 +86,7 @@ static size_t skip_digits(const char *text, size_t i, size_t n) {
         return i;
 }
 
-/* Whether a scalar is a number in JSON's spelling. JSON allows no plus sign and no leading zero, so
+/* Whether a scalar is a number in JSON's spelling. JSON allows no leading plus sign or zero, so
  * "007" remains a string. */
 static bool is_json_number(const char *text, size_t n) {
         size_t i = n > 0 && text[0] == '-' ? 1 : 0, end = skip_digits(text, i, n);

@@ -13,8 +13,8 @@ struct hf_status;
 
 /*
  * Appends the JSON to out. out->max limits the JSON, because aliases can make a small text large. A
- * key that occurs twice also occurs twice in the JSON. 0, -ENOMEM, HF_E_INVALID (the message has
- * the words of go-yaml, unless go-yaml would accept the text), HF_E_TOO_LARGE (out is full), or
+ * key that occurs twice also occurs twice in the JSON. 0, -ENOMEM, HF_E_INVALID (with a message; if
+ * sigs.k8s.io/yaml refuses the text too, usually in its words), HF_E_TOO_LARGE (out is full), or
  * HF_E_UNAVAILABLE (libyaml cannot be loaded).
  */
 int hf__yaml_body_to_json(const char *text, size_t n, struct hf__strbuf *out,

@@ -60,9 +60,10 @@ static int add_entry(struct finder *f, const struct container *in, size_t line) 
         return 0;
 }
 
-/* Writes the key as Go prints it: a string in quotes, another scalar as its value (`yes` as true).
- * An alias is compared by its name. Tags are ignored. A container gets a text that is unique in its
- * mapping, because yaml_body.c accepts no container as a key. */
+/* Writes the key as Go prints it, apart from some large and small numbers: a string in quotes,
+ * another scalar as its value (`yes` as true). An alias is compared by its name. Tags are ignored.
+ * A container gets a text that is unique in its mapping, because yaml_body.c accepts no container
+ * as a key. */
 static void put_key(struct finder *f, const yaml_event_t *event) {
         char json[HF__YAML_SCALAR_MAX];
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Finds keys that occur twice in a mapping of YAML, and reports them with their lines in the words
- * of go-yaml v2 in strict mode. Reads only the first document. For a text that
+ * Finds keys that occur twice in a mapping of YAML, and reports them with the lines of their
+ * values, in the words of go-yaml v2 in strict mode. Reads only the first document. For a text that
  * hf__yaml_body_to_json has accepted: that function limits open brackets, which cost libyaml much
  * time, and this one does not. Thread: any.
  */

@@ -57,7 +57,7 @@ static int count(struct hf_term *term, void *ctx) {
         }
 }
 
-/* The library calls these two functions on its threads. They must not block. */
+/* The library calls on_change on one of its threads, on_log on any. They must not block. */
 static void on_log(void *ctx, enum hf_log_level level, const char *component, const char *message) {
         fprintf(stderr, "<%d>%s: %s\n", level, component, message);
 }
@@ -172,7 +172,7 @@ int main(int argc, char **argv) {
         if (r != 0)
                 fprintf(stderr, "embed: %s %s\n", hf_strerror(r), status.message);
         if (r == HF_E_STUCK)
-                _exit(70); /* a controller's thread still runs: nothing may be freed */
+                _exit(70); /* one of our functions still runs: nothing may be freed */
         hf_electors_free(electors);
         hf_client_free(client);
         hf_metrics_free(host.metrics);

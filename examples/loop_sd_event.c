@@ -45,8 +45,7 @@ int main(int argc, char **argv) {
         }
         sigemptyset(&mask);
         sigaddset(&mask, SIGTERM);
-        sigprocmask(SIG_BLOCK, &mask,
-                    NULL); /* before the first thread; sd-event unblocks nothing */
+        sigprocmask(SIG_BLOCK, &mask, NULL); /* before the first thread; sd-event requires it */
         if (loop_counter_start(&counter, argv[1], argv[2], argv[3], &status) != 0) {
                 fprintf(stderr, "%s\n", status.message);
                 return 1;

@@ -26,7 +26,7 @@
  *
  * A stop never waits for work that would be canceled only after this stop. The shutting-down token
  * fires before any stop runs, a hook's own token fires before its stop runs, and each wait for a
- * hook's thread has a deadline.
+ * hook's thread has a deadline, unless the hook asked for none (HF_NSEC_NEVER).
  */
 #include "hooks/hook_registry.h"
 

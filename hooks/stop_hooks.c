@@ -149,7 +149,8 @@ static bool advance_waiting_locked(struct hf_hooks *hooks, struct hf_hook_contex
         return false;
 }
 
-/* Like advance_waiting_locked, for a hook in state RUNNING or JOINING. */
+/* Advances a hook in state RUNNING or JOINING. true: its state has changed. false: the hook waits
+ * for its threads, and *ret_until is its stop deadline. */
 static bool advance_begun_locked(struct hf_hooks *hooks, struct hf_hook_context *hook, hf_nsec now,
                                  hf_nsec *ret_until) {
         hf__mutex_assert_held(&hooks->mu);
@@ -240,8 +241,9 @@ static void add_stuck_to_report_locked(struct report *report, const struct hf_ho
         add_to_report(report, hook->name, "is stuck", detail);
 }
 
-/* Lists all failures in reterr_status. Returns HF_E_STUCK if any hook is stuck, because then the
- * caller must not free anything; otherwise the first error found. */
+/* Lists all failures in reterr_status. Returns HF_E_STUCK if any hook is stuck or a stop function
+ * returned that, because then the caller must not free anything; otherwise the first error found.
+ */
 static int collect_result_locked(struct hf_hooks *hooks, struct hf_status *reterr_status) {
         struct report report = {0};
         int error = 0;

@@ -8,7 +8,8 @@
  * be parsed already prevents the start.
  *
  * The built-in manifests of a phase need none of the others of that phase, so their order does not
- * matter (any_order). Those of users' directories are applied in the order that they have.
+ * matter (any_order). Those of directories are applied one after another, sorted by the names of
+ * their files (hf_bootstrap_phase.directories).
  */
 #include "server/bootstrap_phases.h"
 
@@ -44,7 +45,7 @@ static void on_progress(void *ctx, enum hf_bootstrap_point point,
                 server->extra->on_bootstrap(point, info);
 }
 
-/* Every kind that the API stores. versions holds the strings that kinds points to. */
+/* Every built-in kind that the API stores. versions holds the strings that kinds points to. */
 static size_t fill_kinds(struct hf_bootstrap_kind *kinds, char (*versions)[API_VERSION_MAX]) {
         size_t n_kinds = 0;
 
@@ -86,7 +87,8 @@ static int check_entries(DIR *entries, const char *directory, struct hf_status *
         return r == HF_E_INVALID ? r : 0;
 }
 
-/* The leader applies manifests with all rights, so nobody else may be able to replace one. */
+/* The leader applies manifests with all rights, so only root and the user of this process may be
+ * able to replace one. */
 static int check_directory(const char *directory, struct hf_status *reterr_status) {
         int fd = -1;
         int r = hfd_trusted_open(directory, HFD_TRUSTED_DIRECTORY, &fd, reterr_status);

@@ -9,8 +9,9 @@
  *
  * The kernel also accepts connections for a server that hangs or is stopped by a signal. A request
  * then waits until its time is over, and the next one would go to the same address. So that address
- * is left out until no other one can be reached. (A machine that is gone accepts no connection, and
- * curl divides the time of a connection between the addresses.)
+ * is left out until no other one can be reached, or 8 others have been silent since. (A machine
+ * that is gone accepts no connection, and curl divides the time limit for opening a connection
+ * between the addresses.)
  *
  * Invariant: a request begins again only if nothing of it was sent.
  */
@@ -153,7 +154,7 @@ bool hf__avoided_forget_silent(struct hf__exchange *x, CURLcode result) {
                 return false;
         x->engine->silent.n = 0;
         if (is_late)
-                return false; /* x has no time left, but later requests may use the addresses */
+                return false; /* x's time to connect is over, but not that of later requests */
         x->left_out_silent = false;
         x->takes_silent = true;
         return true;

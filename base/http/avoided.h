@@ -4,8 +4,8 @@
  * Addresses that are avoided. A host name may have several addresses. curl goes to the next one
  * only if the TCP connection fails. So a request avoids addresses whose connection was lost during
  * the TLS handshake, or whose certificate was refused. And new connections of all requests avoid
- * addresses that were silent: a request timed out there without a byte in return. Thread: the
- * engine's.
+ * addresses that were silent: a request that was sent there, or waited for a connection there, has
+ * timed out without a byte in return. Thread: the engine's.
  */
 #include <arpa/inet.h>
 #include <curl/curl.h>
@@ -28,8 +28,9 @@ struct hf__silent_addresses {
  * again. False: the failure has another cause, the address is unknown or was added before, x avoids
  * 8 addresses already, or there is no memory. */
 bool hf__avoided_add(struct hf__exchange *x, CURLcode result);
-/* Call it with the descriptor of a connection on which a request has timed out without a byte in
- * return. Adds its peer, if the connection is open. */
+/* Call it with the descriptor of a connection that was silent: a request that was sent on it, or
+ * waited for it, has timed out without a byte in return. Adds its peer, if the connection is open.
+ */
 void hf__avoided_add_silent(struct hf__http_engine *engine, int fd);
 /* Call it after x has failed with `result`. Adds the address of x's connection if the time limit
  * has passed before curl could send on it. */

@@ -241,8 +241,8 @@ static void handle_messages(struct hf__http_engine *engine) {
         }
 }
 
-/* Reads the clock, ends the requests whose deadline has passed, starts the delayed ones that are
- * due. */
+/* Reads the clock, ends the requests that have reached a time limit, starts the delayed ones that
+ * are due. */
 static void run_exchange_timers(struct hf__http_engine *engine) {
         struct hf__timer *first;
 
@@ -289,9 +289,9 @@ static int prepare_wait(struct hf__http_engine *engine) {
         return may_jump ? CLOCK_JUMP_MS : -1;
 }
 
-/* One iteration of the loop. The flush is last, so that it sends everything that the iteration
- * wrote. Many responses may arrive together, and their callbacks often post to the same thread, so
- * its wake is delayed. */
+/* One iteration of the loop. The flush comes after all calls of curl, so that it sends everything
+ * that curl has written. Many responses may arrive together, and their callbacks often post to the
+ * same thread, so the wake of that thread is delayed. */
 static void run_iteration(struct hf__http_engine *engine) {
         struct epoll_event events[N_EVENTS];
         int n = epoll_wait(engine->epoll_fd, events, N_EVENTS, prepare_wait(engine));

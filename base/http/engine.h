@@ -23,7 +23,8 @@
  *   have been sent.
  * - HF_E_CANCELED: the request was canceled, a callback ended it, or the engine was stopped.
  * - HF_E_TOO_LARGE: there is no on_data, and the body is longer than max_body.
- * - HF_E_UNAUTHORIZED: one side refused the other's TLS certificate, or cannot use its own.
+ * - HF_E_UNAUTHORIZED: one side refused the other's TLS certificate, or libcurl cannot use the
+ *   client's certificate, key or CAs.
  * - HF_E_INVALID: the URL is malformed, or libcurl does not support its protocol or an option.
  * - -errno: a local failure. Nothing was sent.
  *
@@ -54,7 +55,7 @@ struct hf__http_result {
         int code;               /* HTTP status; 0 = none was received */
         const void *body;       /* the whole body; empty if on_data is set or outcome is not 0 */
         size_t n_body;          /* bytes in body */
-        uint32_t retry_after_s; /* 0 = none, or a date, which is ignored */
+        uint32_t retry_after_s; /* 0 = none, or unusable (a date, a huge number) */
         const char *fence_echo; /* the Holdfast-Fence header of the response; NULL = none */
         const char *error_text; /* why it failed, from libcurl or Holdfast; "" = unknown */
         /* The outcome is HF_E_UNAUTHORIZED, because no CA that the request trusts has issued the
@@ -81,9 +82,9 @@ struct hf__http_request {
         bool keeps_body; /* the caller keeps the body until on_done has been called */
         enum hf__http_version version;
         /* Removes the limit of connections to an origin for this and all later requests of the same
-         * pool (lane.h). By default a pool opens only a few connections to an https origin until a
-         * response shows that the origin speaks HTTP/1.1. If these connections hang, further
-         * requests wait in vain. */
+         * pool (lane.h). By default a pool opens only a few connections to an https origin until
+         * one of its requests cannot share a connection, because it uses HTTP/1.1. If these few
+         * connections hang, further requests wait in vain. */
         bool no_connection_limit;
         struct hf__http_tls *tls; /* the engine takes a reference; NULL = the system's CAs */
         unsigned lane;            /* 0 .. HF__HTTP_N_LANES - 1 */

@@ -234,7 +234,8 @@ static void finish_exchange(struct hf__exchange *x, int outcome) {
         hf__engine_remove_exchange(x->engine, x);
 }
 
-/* Whether one side refused the other's certificate; text is curl's description. */
+/* Whether one side refused the other's certificate, or curl cannot use the client's certificate,
+ * key or CAs. text is curl's description. */
 static bool is_tls_refusal(CURLcode result, const char *text) {
         switch ((int)result) {
         case CURLE_PEER_FAILED_VERIFICATION:
@@ -382,7 +383,7 @@ static bool note_silence(const struct hf__exchange *x) {
                         hf__avoided_add_silent(x->engine, (int)fd);
                         is_silent = true;
                         if (x->may_have_sent)
-                                break; /* the port names one socket */
+                                break; /* other sockets rarely have this port */
                 }
         return is_silent;
 }

@@ -68,7 +68,8 @@ struct hf__exchange {
         int local_port;
 
         /* the response */
-        int forced_outcome; /* set when Holdfast ends the transfer; 0 = curl's result decides */
+        int forced_outcome; /* set when a callback of curl ends the transfer; 0 = curl's result
+                               decides */
         /* as in struct hf__http_result; of the first handshake that was lost, or else of the last
          * failure */
         bool other_ca, no_such_host;
@@ -88,8 +89,8 @@ struct hf__exchange *hf__exchange_new(struct hf__http_engine *engine,
 /* Frees an exchange that was never submitted or has ended. */
 void hf__exchange_free(struct hf__exchange *x);
 
-/* The functions below that end x call its on_done and free x, unless cancel_command is in the
- * mailbox. So do not use x after a call that may have ended it. */
+/* The functions below that end x call its on_done. Then they free x, unless cancel_command is in
+ * the mailbox. So do not use x after a call that may have ended it. */
 
 /* Starts x, delays it, or ends it if no time is left or the engine is stopping. */
 void hf__exchange_start(struct hf__exchange *x);

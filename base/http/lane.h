@@ -6,8 +6,8 @@
  * requests have not all ended.
  *
  * Thread: the engine's, without a lock. Exceptions: hf__lanes_init runs before that thread starts,
- * and hf__lanes_done after it has ended. hf__lanes_done makes curl close its connections, so
- * hf__lanes_close_socket then runs on the thread of hf__lanes_done.
+ * and hf__lanes_done after it has ended, or if it could not start. hf__lanes_done makes curl close
+ * its connections, so hf__lanes_close_socket then runs on the thread of hf__lanes_done.
  */
 #include <curl/curl.h>
 #include <stdbool.h>
@@ -42,7 +42,7 @@ struct hf__pool {
 };
 
 struct hf__socket {
-        struct hf__pool *pool; /* NULL = curl does not want events of this socket */
+        struct hf__pool *pool; /* NULL = curl wants no events of this socket, or epoll_ctl failed */
         hf_nsec opened_at;     /* when curl created it, if is_connection */
         hf_nsec last_in;       /* when it was last readable; 0 = never */
         uint32_t watched;      /* events that epoll watches; 0 = the socket is not in the set */

@@ -3,9 +3,9 @@
  * The current index, and the watches that depend on it.
  *
  * A new index is published under the lock. Then the watches are checked against it, a few at a time
- * under the lock; those whose user has lost the right are ended after the lock was released. The
- * list is ordered by the time of the check: a watch that was checked moves to the end, so the walk
- * is over at the first watch that the current index has allowed.
+ * under the lock; those that are no longer allowed are ended after the lock was released. The list
+ * is ordered by the time of the check: a watch that was checked moves to the end, so the walk is
+ * over at the first watch that was allowed with the current index.
  *
  * Invariant: a tracked watch was allowed with the current index, or the thread that published this
  * index has still to check the watch. So no watch outlives its right because of a race at its
@@ -36,7 +36,7 @@ struct hfd_authorizer {
         struct hfd_feed *feed; /* owned; makes the index; NULL = not started */
         /* Guarded by mu. */
         pthread_mutex_t mu;
-        struct hfd_rbac_index *index;            /* owned reference; NULL = not complete yet */
+        struct hfd_rbac_index *index;            /* owned reference; NULL = none (yet) */
         struct hfd_watch_right *oldest, *newest; /* by the time of the last check */
 };
 
@@ -115,8 +115,8 @@ static bool is_allowed(const struct hfd_authorizer *authorizer, const struct hfd
 
 bool hfd_authorizer_allows(struct hfd_authorizer *authorizer, const struct hfd_subject *subject,
                            const struct hfd_attributes *attributes, struct hf__strbuf *reason) {
-        /* The fixed rules and the mode AlwaysAllow need no index. They allow all that an
-         * administrator does, so such requests do not take the lock. */
+        /* The fixed rules and the mode AlwaysAllow need no index. They allow all requests of
+         * system:masters, so such requests do not take the lock. */
         if (is_allowed(authorizer, NULL, subject, attributes, NULL))
                 return true;
         struct hfd_rbac_index *index = hfd_authorizer_index(authorizer);
@@ -140,7 +140,7 @@ static bool has_right_locked(void *ctx, const struct hfd_attributes *right) {
                           NULL);
 }
 
-/* Whether the current index allows the watch. */
+/* Whether the watch is allowed with the current index. */
 static bool may_watch_locked(struct hfd_authorizer *authorizer,
                              const struct hfd_watch_right *right) {
         struct sender sender = {authorizer, right->sender};
@@ -184,7 +184,7 @@ bool hfd_authorizer_track(struct hfd_authorizer *authorizer, struct hfd_watch_ri
         return allowed;
 }
 
-/* check_some may have unlinked the right already, if the user has lost it. */
+/* check_some may have unlinked the right already, if it is lost. */
 void hfd_authorizer_untrack(struct hfd_watch_right *right) {
         struct hfd_authorizer *authorizer = right->authorizer;
 
@@ -199,7 +199,7 @@ void hfd_authorizer_untrack(struct hfd_watch_right *right) {
 
 /* Checks some watches. Moves those that are no longer allowed to revoked, with a reference to their
  * requests. The requests still exist: the owner of a linked right holds its request until untrack,
- * which needs the lock. Returns their number; *ret_done: no watch is left to check. */
+ * which needs the lock. Returns how many it moved; *ret_done: no watch is left to check. */
 static size_t check_some(struct hfd_authorizer *authorizer, struct hfd_watch_right *revoked[CHECKS],
                          bool *ret_done) {
         size_t n = 0;
@@ -244,7 +244,7 @@ static void check_watches(struct hfd_authorizer *authorizer) {
 /* ---- the index ---- */
 
 /* The walk compares indexes by their addresses. The new index was made while the old one was alive,
- * so their addresses differ, and after the walk no watch names the old one. */
+ * so their addresses differ, and after the walk no watch in the list names the old one. */
 static int make_index(void *ctx, struct hfd_cacher *cacher) {
         struct hfd_authorizer *authorizer = ctx;
         struct hfd_rbac_index *index;

@@ -3,8 +3,8 @@
  * Checks writes of roles and bindings: whether the user holds the rights that the write grants.
  *
  * Invariants: a check that fails for lack of memory refuses the write. Without a complete index
- * only the fixed rules and the mode AlwaysAllow give rights: with RBAC, only system:masters may
- * grant anything.
+ * only the fixed rules and the mode AlwaysAllow give rights: with RBAC alone, only system:masters
+ * may grant anything.
  */
 #include "server/authorization/escalation.h"
 

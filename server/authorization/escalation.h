@@ -25,7 +25,7 @@ struct hfd_escalation {
 /* Whether writes of the resource are checked. */
 bool hfd_escalation_concerns(const struct hfd_resource *resource);
 /*
- * 0; -ENOMEM; HF_E_FORBIDDEN: `why` names the missing rights, in the words of Kubernetes;
+ * 0; -ENOMEM; HF_E_FORBIDDEN: `why` says which rights are missing, in the words of Kubernetes;
  * HF_E_NOT_FOUND: the role of a binding does not exist, and `why` has its resource and name. The
  * message is cut to the limit of `why`, if it has one, which must have room for the user's groups
  * and 8 KiB.

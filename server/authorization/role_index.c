@@ -4,7 +4,7 @@
  *
  * Invariant: an index has all objects of the four kinds that can be parsed, or it is not made: with
  * a part of them it would refuse users who have the right. All four kinds are read at the same
- * revision, unless the cacher no longer knows their state at it (hfd_feed_each): a new binding to a
+ * revision, unless the cacher cannot restore their state at it (hfd_feed_each): a new binding to a
  * role that was narrowed before must not grant what the role granted once. A binding to a role that
  * does not exist grants nothing until the role exists.
  */

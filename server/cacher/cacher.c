@@ -3,10 +3,10 @@
  * Creates and frees the cacher and its parts, waits until it is filled, and reads from its trees.
  *
  * Invariant: the parts are created from the lowest to the highest, before any thread uses one, and
- * freed in the opposite order, after all threads have stopped. A part uses only those below it,
- * except that the parts of requests/ use each other. The lag (store_lag.h) is in use earlier and
- * later than the others: threads that collect metrics read it from its creation until it is freed.
- * They use nothing else of the cacher but its lock and its clock.
+ * freed in the opposite order, after all threads have stopped. A part uses only lower ones, except
+ * that the parts of requests/ use each other. The lag (store_lag.h) is in use earlier and later
+ * than the others: threads that collect metrics read it from its creation until it is freed. They
+ * use nothing else of the cacher but its lock and its clock.
  */
 #include "server/cacher/cacher.h"
 

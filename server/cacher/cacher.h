@@ -4,7 +4,7 @@
  * The cacher keeps all objects of the store in memory, in the exact bytes that are served, and
  * serves the watches of clients. Kubernetes' apiserver has a component of the same name.
  *
- * Its parts, each with a separate header. A folder uses only those above it:
+ * Its parts, each with a separate header (except watcher_lists). A folder uses only those above it:
  *
  *      history/   object_tree      the objects of one resource
  *                 event_history    the recent changes
@@ -39,8 +39,8 @@
  * event was prepared is made anew. Callbacks and requests to the store never run under the lock:
  * the work is collected under it and done after it is released. Objects, too, are collected and
  * dropped afterwards, because the last one of a replaced custom kind frees this kind; only the
- * placeholder of an invalid value, which belongs to no such kind, is dropped at once. No code of
- * the cacher takes another lock while it holds this one.
+ * placeholder of an invalid or sealed value, which belongs to no such kind, is dropped at once. No
+ * code of the cacher takes another lock while it holds this one.
  *
  * Threads: the cacher has one thread, its timer (timer.h), and each feed has one. The store's
  * threads deliver replies and events. Any thread may call the functions below. Only wait_synced,
@@ -149,7 +149,7 @@ hf_nsec hfd_cacher_fill_progress(struct hfd_cacher *cacher);
  * yet. */
 hf_nsec hfd_cacher_last_store_contact(struct hfd_cacher *cacher);
 /* Returns the boot time at which the store last refused a write because it is full; 0 = it has
- * refused none since the last write that succeeded. */
+ * refused none since the last put that succeeded. */
 hf_nsec hfd_cacher_store_full(struct hfd_cacher *cacher);
 
 /*

@@ -59,8 +59,9 @@ static int wait_for_sync(struct hfd_server *server, hf_nsec until, struct hf_sta
 }
 
 /*
- * When the boot gives up. STORE_TIMEOUT counts from the time when the cache last had more objects
- * than ever before, because the time to fill it grows with their number.
+ * When the boot gives up. STORE_TIMEOUT counts from `started`, or from the later time when the
+ * cache last had more objects than ever before, because the time to fill it grows with their
+ * number.
  */
 static hf_nsec patience_ends(struct hfd_server *server, hf_nsec started) {
         hf_nsec progress = hfd_cacher_fill_progress(server->cacher);

@@ -78,7 +78,8 @@ static struct hfd_flow_defaults list_flow_defaults(void) {
         return defaults;
 }
 
-/* The group versions that have an APIService: all but that of the APIServices, as in Kubernetes. */
+/* The built-in group versions that have an APIService: all but that of the APIServices, as in
+ * Kubernetes. */
 static size_t list_api_versions(struct hfd_api_version versions[HFD_KINDS_MAX]) {
         size_t n = 0;
 

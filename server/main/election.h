@@ -16,7 +16,7 @@ struct hfd_server;
  */
 int hfd_election_lock(struct hfd_server *server, struct hf_status *reterr_status);
 /*
- * Creates server->controllers and server->elector, but starts neither. server->electors,
- * server->bootstrap and server->loopback exist. 0 or an error with a message.
+ * Creates server->controllers and server->elector, but starts neither. All objects that assembly.c
+ * creates before the election exist. 0 or an error with a message.
  */
 int hfd_election_make(struct hfd_server *server, struct hf_status *reterr_status);

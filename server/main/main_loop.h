@@ -6,9 +6,8 @@ struct hfd_extra;
 
 /*
  * Creates one server, runs it to its end, and returns the exit status of the process. extra may be
- * NULL. Reports a failure of the start (hfd_server_report_failure). Ends the process itself on a
- * second stop signal, if a controller or another hook does not stop, or if a reload hangs at the
- * end.
+ * NULL. Reports a failure of the start. Ends the process itself on a second stop signal, if a
+ * controller or another hook does not stop, or if a reload hangs at the end.
  *
  * Blocks SIGTERM, SIGINT and SIGHUP in the calling thread and receives them through a descriptor.
  * The calling thread must be the only thread of the process.

@@ -4,8 +4,8 @@
  *
  * Invariants. SIGPIPE, the number of heaps and the allocator of JSON are set here, before any
  * thread exists. Exit status 2 means a mistake that only the user can correct, on the command line,
- * in a manifest or in another file that a flag names: the systemd unit does not restart the process
- * then.
+ * in a manifest, in another file that a flag names, or in the socket that systemd passes: the
+ * systemd unit does not restart the process then.
  */
 #include "server/main/program.h"
 

@@ -7,7 +7,7 @@
  *        +-------------failed or stopped-------------^
  *
  * Exit status: 0 after a requested stop; after a failed boot 2 if only the user can correct the
- * mistake (flag, file, manifest), else 1; 1 if main stops the server because of a copy into its
+ * mistake (a flag or a file), else 1; 1 if main stops the server because of a copy into its
  * store; 70 if a controller or another hook does not stop.
  *
  * Invariant: with status 70 the process ends at once, by _exit. The thread that did not stop in

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Completions for bash and zsh: the names of commands and flags, and the values of flags: files,
- * directories, true and false.
+ * directories, the words of a choice, true and false.
  *
  * Invariants: names of commands and flags consist of letters, digits, '-' and, between the words of
  * a command, spaces. So do the words of a choice and the names of values. Therefore the scripts
@@ -21,8 +21,8 @@ static const char *name_of(enum hfd_command command) {
         return name + (name[0] == ' ');
 }
 
-/* Appends the shell pattern that matches each command except `version`, after which nothing can be
- * completed. */
+/* Appends the shell pattern that matches each command in the table of commands except `version`,
+ * after which nothing can be completed. */
 static void add_names(struct hf__strbuf *out) {
         for (int i = 1; i < HFD_COMMAND_VERSION; i++)
                 hf__strbuf_printf(out, "%s'%s'", i > 1 ? "|" : "", name_of((enum hfd_command)i));
@@ -40,7 +40,8 @@ static void add_bash_commands(struct hf__strbuf *out, enum hfd_command parent) {
                 hf__strbuf_puts(out, " help");
 }
 
-/* Appends a case for each command: its sub-commands, its flags, and whether it takes arguments. */
+/* Appends a case for each command except `version`: its sub-commands, its flags, and whether it
+ * takes arguments. */
 static void add_bash_cases(struct hf__strbuf *out) {
         struct hfd_flag_info flag;
 

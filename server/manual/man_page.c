@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Manual pages. NAME, SYNOPSIS, COMMANDS, OPTIONS and the beginning of DESCRIPTION come from the
- * tables of the command line. page_text.c has the rest: more of DESCRIPTION, the commands that make
- * pages and completions, files, signals, exit statuses.
+ * Manual pages. NAME, SYNOPSIS, COMMANDS, OPTIONS, SEE ALSO and the beginning of DESCRIPTION come
+ * from the tables of the command line. page_text.c has the rest: more of DESCRIPTION, the commands
+ * that make pages and completions, files, signals, the environment, exit statuses.
  *
  * Invariant: every text passes add_text, which escapes what roff would interpret. Exceptions are
- * the letters of flags, the titles of sections, and the name of a page where mandb reads it.
+ * the letters of flags, the titles of sections, and the name of a page in its title and in NAME.
  */
 #include <ctype.h>
 #include <stdio.h>

@@ -17,7 +17,8 @@ struct hf__strbuf;
 /*
  * Runs "help --man [COMMAND]" or "help --completion bash|zsh": prints to stdout. arguments: those
  * after "help", n of them, at least one. Returns the exit status: 2, with one line to stderr, if
- * there is no such page or shell; 1 if the output cannot be written.
+ * there is no such page or shell, or one argument too many; 1 if memory runs out or the output
+ * cannot be written.
  */
 int hfd_manual_main(int n, char *const arguments[]);
 

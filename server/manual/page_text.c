@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The parts of the manual pages that no other table has: exit statuses, signals, files, examples.
+ * The parts of the manual pages that no other table has: more of DESCRIPTION, exit statuses,
+ * signals, files, the environment, the commands that make pages and completions.
  *
  * A row is {command, section, term, text}; a term is what the text explains, such as a signal, and
  * NULL in a paragraph. The rows of a page are in the order in which it shows them.

@@ -4,8 +4,9 @@
  * the user. The messages are those of kube-apiserver, where it has one.
  *
  * Invariants: a claim that is looked at and has the wrong type makes the token invalid. So does a
- * missing one, apart from nbf, email_verified and the groups. Names are never cut. The name of a
- * claim may contain dots, so it is never used as a path.
+ * missing one, apart from nbf, email_verified and the groups. Two wrong types are accepted: null as
+ * the groups or one of them, and elements of aud that are not strings, which are ignored. Names are
+ * never cut. The name of a claim may contain dots, so it is never used as a path.
  */
 #include "server/oidc/id_token.h"
 
@@ -43,8 +44,8 @@ static bool has_audience(const struct hf__json *claims, const char *client_id) {
         return hf__json_is_array(audience) && hf__json_has_element(audience, client_id);
 }
 
-/* A time in seconds, perhaps with a fraction, which is dropped. False: it is no number, or it is
- * too large: a double holds every whole number only below 2^53. */
+/* A time in seconds, perhaps with a fraction, which is dropped. False: it is no number, or no
+ * int64_t can hold it. (A double with a fraction is below 2^53.) */
 static bool claim_time(const struct hf__json *claims, const char *name, int64_t *ret_time) {
         const struct hf__json *claim = hf__json_get(claims, name);
 

@@ -4,9 +4,9 @@
  *
  * Invariant: where the cause is known, the text is that of Go's HTTP client. kube-apiserver shows
  * this text in the message about a failed webhook, so people search for it and programs compare it.
- * Exceptions: the text about a certificate for another host lacks the names in the certificate,
- * which are not known here; and Go's client has no text for a response that is too large. An
- * unknown cause is shown in the words of libcurl.
+ * Exceptions: the texts lack what is not known here, which is the names and the dates in a
+ * certificate and the DNS server; and Go's client has no text for a response that is too large or
+ * for lack of memory. An unknown cause is shown in the words of libcurl.
  */
 #include "server/outbound/failure_text.h"
 

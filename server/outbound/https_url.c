@@ -71,7 +71,7 @@ bool hfd_https_url_parse(const char *url, struct hfd_https_url *ret_url) {
 }
 
 /* Segments that are empty or "." are left out, ".." removes the one before, and a slash at the end
- * is dropped. A URL without a path stays as it is. */
+ * is dropped, except that of the path "/". A URL without a path stays as it is. */
 static void clean_path(char *url) {
         char *authority = strstr(url, "://"), *path = authority ? strchr(authority + 3, '/') : NULL;
 

@@ -23,8 +23,7 @@ bool hfd_https_url_parse(const char *url, struct hfd_https_url *ret_url);
 /* Reads "host:port", "[v6]:port", "host" or "[v6]"; the port is "443" if there is none. False: the
  * text is malformed. The n bytes are the beginning of a string that ends with a NUL. */
 bool hfd_host_port_parse(const char *text, size_t n, char host[HFD_HTTPS_HOST_MAX], char port[6]);
-/* The URL as Kubernetes' client uses it for webhooks, which the caller frees: its path is cleaned,
- * so that "https://a" becomes "https://a/", and "https://a/b//c/" becomes "https://a/b/c". 0 or
- * -ENOMEM.
- */
+/* Makes the URL that Kubernetes' client uses for webhooks: its path is cleaned, so that "https://a"
+ * becomes "https://a/", and "https://a/b//c/" becomes "https://a/b/c". The caller frees it. 0 or
+ * -ENOMEM. */
 int hfd_https_url_clean(const char *url, char **ret_url);

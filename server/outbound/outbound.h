@@ -45,7 +45,7 @@ enum hfd_outbound_end {
         HFD_OUTBOUND_CANCELED,
         HFD_OUTBOUND_INVALID,   /* the URL cannot be used */
         HFD_OUTBOUND_NO_MEMORY, /* of this process */
-        HFD_OUTBOUND_LOCAL,     /* the module cannot be used */
+        HFD_OUTBOUND_LOCAL,     /* the module cannot be used, or did not accept the call */
 };
 
 /* All pointers are valid until the callback returns. */
@@ -59,7 +59,8 @@ struct hfd_outbound_result {
          * Why there is no response, in the words of Kubernetes' client, for messages of the API:
          * `Post "https://a:1/x?timeout=10s": dial tcp a:1: connect: connection refused`,
          * `Post "...": context deadline exceeded`,
-         * `Post "...": tls: failed to verify certificate: x509: ...`. "" after a response.
+         * `Post "...": tls: failed to verify certificate: x509: ...`. Only the cause if the call
+         * never got to the client. "" after a response.
          */
         const char *text;
 };

@@ -21,8 +21,9 @@
 
 struct hfd_service_resolver;
 
-/* Reads the flag's value; "" = no service is named. The caller frees it. HF_E_INVALID: an item
- * is malformed, or names the service of an earlier item; the message shows the item. Or -ENOMEM. */
+/* Reads the flag's value; "" = no service is named. The caller frees it. HF_E_INVALID: an item is
+ * malformed, or has the same text before its '=' as an earlier item; the message shows the item. Or
+ * -ENOMEM. */
 int hfd_service_resolver_new(const char *text, struct hfd_service_resolver **ret_resolver,
                              struct hf_status *reterr_status);
 /* Accepts NULL, returns NULL. */

@@ -32,8 +32,8 @@ static const struct {
 static bool is_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 
 /* Whether the body is text that a person can read. client-go asks the header Content-Type, which is
- * not known here. So a body without control characters counts as text, unless it looks like the
- * JSON of an object. */
+ * not known here. So a body whose only control characters are line breaks and tabs counts as text,
+ * unless it is empty or looks like the JSON of an object. */
 static bool is_text(const char *body, size_t n) {
         for (size_t i = 0; i < n; i++)
                 if ((unsigned char)body[i] < ' ' && !memchr("\t\r\n", body[i], 3))
@@ -59,7 +59,7 @@ static void trim_body(const char **body, size_t *n) {
 static bool is_explained_by_body(int code) { return code == 403 || code == 406 || code == 415; }
 
 /* Appends the body as it is, but each line break or tab as a space, because a log line may show the
- * text. */
+ * text. Without a body that is text, client-go has a text of its own for 406. */
 static void put_explanation(struct hf__strbuf *text, int code, const char *body, size_t n) {
         if (code == 406 && n == strlen("unknown") && memcmp(body, "unknown", n) == 0) {
                 hf__strbuf_puts(text, "the server was unable to respond with a content type that "

@@ -33,9 +33,9 @@ static bool is_directive(const char *key) {
 }
 
 /*
- * Whether the copy of a new value omits m: a directive, or a value that has one, because there is
- * nothing that it could delete or replace; or a null in an object, which would remove a member that
- * a new value does not have.
+ * Whether the copy of a new value omits m: a directive, or a value that has $patch, because there
+ * is nothing that it could delete or replace; or a null in an object, which would remove a member
+ * that a new value does not have.
  */
 static bool is_omitted(const struct hf__json *m, bool in_array) {
         if (hfd_directive_marks(m))

@@ -27,7 +27,7 @@
 #define COPY_MAX ((size_t)3 << 20) /* estimated bytes that copies add: the limit of a body */
 
 struct operation {
-        const char *op, *path, *from; /* from NULL = not given */
+        const char *op, *path, *from; /* from NULL = not given, or not a string */
         const struct hf__json *value; /* NULL = not given */
 };
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The priorities of groups and versions, by which discovery and APIServices order them.
+ * The priorities of groups and versions. Discovery orders the groups by them
+ * (custom/served_rows.c); APIServices show both.
  *
  * Invariant: the order is that of Kubernetes, because clients choose the first group and version
  * that has a kind. So the numbers are those of Kubernetes, too, except that of

@@ -54,8 +54,8 @@ void hfd_feed_wake(struct hfd_feed *feed);
  *
  * *revision: 0 = the objects are the current ones, and *revision is set to their revision.
  * Otherwise they are those of *revision, so that an index of several kinds shows one state of the
- * store. If the cacher does not know that state any more, or has no memory to restore it, they are
- * the current ones, and *revision stays.
+ * store. If the cacher cannot restore that state (hfd_snapshot_take), they are the current ones,
+ * and *revision stays.
  */
 typedef int (*hfd_feed_object_fn)(void *ctx, const char *ns, const char *name,
                                   const struct hf__json *object);

@@ -4,7 +4,7 @@
  * kinds: the old kind where a definition has not changed, a new one where it has.
  *
  *      snapshot -> kinds -> the cached objects get their form -> the set is replaced -> watches of
- *      replaced kinds end
+ *      retired kinds end
  *
  * Invariant: a change between two snapshots wakes the thread again, so the last set has the last
  * state. A filling of the cache wakes it too, because the new objects may have old forms.
@@ -84,7 +84,7 @@ static int make_kind(struct hfd_kind_feed *feed, const struct hfd_object *object
         const struct hfd_resource *slot = NULL;
         int r = HF_E_INVALID;
 
-        /* The keys of a group without a dot would be taken for those of built-in resources. */
+        /* The keys of a group without a dot could be taken for those of built-in resources. */
         if (group && plural && strchr(group, '.'))
                 r = hfd_custom_table_slot(feed->table, group, plural, &slot);
         if (r == 0 && !slot) {

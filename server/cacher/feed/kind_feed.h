@@ -26,5 +26,6 @@ void hfd_kind_feed_stop(struct hfd_kind_feed *feed);
 struct hfd_kind_feed *hfd_kind_feed_free(struct hfd_kind_feed *feed);
 /* A definition may have changed. Thread: any; never blocks. Accepts NULL. */
 void hfd_kind_feed_wake(struct hfd_kind_feed *feed);
-/* Whether everything that the first filling of the cacher has defined is served. Thread: any. */
+/* Whether the definitions of the cacher's first filling have taken effect: their kinds are served,
+ * as far as they can be. Thread: any. */
 bool hfd_kind_feed_synced(struct hfd_kind_feed *feed);

@@ -53,7 +53,7 @@ struct hfd_history_ring {
         struct hfd_history_entry entries[];
 };
 
-/* All objects of the resource as they were after the change of revision `changed`. */
+/* All objects of the resource as they were at revision `changed`, of a change or the floor. */
 struct hfd_history_state {
         uint64_t changed;
         struct hfd_object_tree objects; /* owned */
@@ -118,8 +118,9 @@ bool hfd_event_history_add(struct hfd_event_histories *histories, struct hfd_cha
 void hfd_event_history_interrupt(struct hfd_event_history *history, uint64_t revision);
 /*
  * Drops the oldest changes until the rest is within the limit of bytes and, if `due` is reached,
- * those that are older than the window. False: garbage is full, so the caller frees it and calls
- * again. Call it after hfd_event_history_add, and when `due` is reached.
+ * those that are older than the window; and the states that the history then does not reach back
+ * to. False: garbage is full, so the caller frees it and calls again. Call it after
+ * hfd_event_history_add, and when `due` is reached.
  */
 bool hfd_event_histories_trim(struct hfd_event_histories *histories, hf_nsec now,
                               struct hfd_history_garbage *garbage);
@@ -170,7 +171,8 @@ size_t hfd_event_history_find(const struct hfd_event_history *history, size_t i,
  * this change is not in the ring or not after the floor. revision must not be below the floor. */
 uint64_t hfd_event_history_changed(const struct hfd_event_history *history, uint64_t revision);
 
-/* Returns the kept state after the change of revision `changed`. NULL: it is not kept. Borrowed. */
+/* Returns the kept state at revision `changed` (hfd_event_history_changed). NULL: it is not kept.
+ * Borrowed. */
 const struct hfd_object_tree *hfd_event_history_state(const struct hfd_event_history *history,
                                                       uint64_t changed);
 /*

@@ -4,8 +4,8 @@
  * Objects, sorted by path as the store sorts its keys: normally those of one resource.
  *
  * A tree is persistent: hfd_object_tree_snapshot takes a second reference to it in constant time,
- * and a later change of either tree copies the few nodes between the root and the changed object.
- * So a snapshot never changes, and costs only the memory of what has changed since.
+ * and a later change of either tree copies the few nodes that it would have to change. So a
+ * snapshot never changes, and costs only the memory of what has changed since.
  *
  * Thread: one at a time for each struct hfd_object_tree. Two trees that share nodes may be used by
  * two threads. The cacher's lock guards the cacher's trees; a snapshot belongs to its owner and
@@ -39,8 +39,8 @@ int hfd_object_tree_put(struct hfd_object_tree *tree, struct hfd_object *object,
 int hfd_object_tree_append(struct hfd_object_tree *tree, struct hfd_object *object,
                            struct hfd_object **ret_old);
 /*
- * *ret_old is the removed object with its reference; NULL: the tree does not contain the path. 0 or
- * -ENOMEM: the tree's contents are unchanged.
+ * *ret_old is the removed object with its reference; NULL: the tree does not contain the path. 0,
+ * or -ENOMEM: nothing was removed.
  */
 int hfd_object_tree_remove(struct hfd_object_tree *tree, const char *path,
                            struct hfd_object **ret_old);

@@ -11,9 +11,9 @@
  * on_replaced is called so that a leader stops leading, watches end with 410, and the cache is
  * filled again.
  *
- * A leader's write does not rely on this: its transaction compares the epoch in addition to the
- * fence. So even if the backup contains the leader's term, the leader's first write after a restore
- * that has changed the epoch fails and ends the term.
+ * A leader's write does not rely on this: its transaction compares the epoch, once that is known,
+ * in addition to the fence. So even if the backup contains the leader's term, the leader's first
+ * write after a restore that has changed the epoch fails and ends the term.
  *
  * Invariant: the revision in a reply is compared with the snapshot from the time when its request
  * was sent, never with the state when the reply arrives, because replies may arrive in any order. A
@@ -47,10 +47,10 @@ struct hfd_store_identity {
         /* guarded by the cacher's lock */
 
         unsigned long generation; /* see hfd_store_identity_generation_locked */
-        uint64_t known_revision;  /* the highest revision in any reply; 0 = none */
-        uint64_t known_cluster;   /* the cluster ID in the newest reply; 0 = not known */
-        struct hf__buf *epoch;    /* owned; the epoch key's value as last read; NULL = not read */
-        bool epoch_exists;        /* the epoch key existed when it was read */
+        uint64_t known_revision;  /* the highest in replies since the last replacement; 0 = none */
+        uint64_t known_cluster;   /* the cluster ID in those replies; 0 = not known */
+        struct hf__buf *epoch;    /* owned; the epoch key's value as last recorded; NULL = never */
+        bool epoch_exists;        /* the epoch key existed when epoch was read */
         /*
          * replacement_pending: a reply has confirmed a replacement, or another epoch was read.
          * replaced: hfd_store_identity_replaced has also handled it. Both are reset when the cache
@@ -153,8 +153,9 @@ hfd_store_identity_snapshot_locked(const struct hfd_cacher *cacher) {
 }
 
 /*
- * Whether the reply contradicts what was known when its request was sent, or names another cluster
- * than the newest reply. If so, writes the reason to why. Otherwise records what the reply shows.
+ * Whether the reply has a lower revision than was known when its request was sent, or names another
+ * cluster than is known now. If so, writes the reason to why. Otherwise records what the reply
+ * shows.
  */
 static bool contradicts_locked(struct hfd_store_identity *identity,
                                struct hfd_store_identity_snapshot sent,

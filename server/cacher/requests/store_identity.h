@@ -40,9 +40,9 @@ hfd_store_identity_snapshot_locked(const struct hfd_cacher *cacher);
 bool hfd_store_identity_is_comparable_locked(const struct hfd_cacher *cacher,
                                              struct hfd_store_identity_snapshot sent);
 /*
- * Compares a reply with the snapshot of its request. If they contradict, reads the store's revision
- * once more, unless such a read is running, and handles a replacement if that reply contradicts
- * too.
+ * Compares a reply with the snapshot of its request and with the known cluster ID. If they
+ * contradict, reads the store's revision once more, unless such a read is running or the cacher
+ * stops, and handles a replacement if that reply contradicts too.
  */
 void hfd_store_identity_check(struct hfd_cacher *cacher, struct hfd_store_identity_snapshot sent,
                               const struct hfd_store_reply *reply);

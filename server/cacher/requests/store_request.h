@@ -28,7 +28,7 @@ struct hfd_store_requests *hfd_store_requests_free(struct hfd_store_requests *re
 /* Call it when the cacher stops. Blocks until no request runs, which each one's deadline bounds. */
 void hfd_store_requests_await_end(struct hfd_cacher *cacher);
 
-/* The store's watch has delivered events at `now` (boot time). */
+/* The store has replied, or its watch has delivered events, at `now` (boot time). */
 void hfd_store_requests_heard(struct hfd_cacher *cacher, hf_nsec now);
 /* The boot time of the store's last reply or event; 0 = none yet. */
 hf_nsec hfd_store_requests_last_contact(const struct hfd_cacher *cacher);

@@ -71,9 +71,9 @@ struct hfd_cacher {
         /* What the last listing contained, changed by the events of the store's watch. */
         struct hfd_object_tree trees[HFD_SLOTS_MAX];
         /*
-         * Later versions of objects in `trees`, which writes of this instance have stored. Only
-         * writes use them: a reader must not see a change before the watches see it. The store's
-         * watch delivers each of them soon, and then it is removed here.
+         * Later versions of objects in `trees`, which writes of this instance have stored. They are
+         * for the next writes: a reader must not see a change before the watches see it. The
+         * store's watch delivers each of them soon, and then it is removed here.
          */
         struct hfd_object_tree newer[HFD_SLOTS_MAX];
         /*

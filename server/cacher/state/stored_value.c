@@ -3,8 +3,9 @@
  * Placeholders for stored values that are not valid objects, or that cannot be decrypted. The
  * placeholder of a sealed value has the reason as its bytes.
  *
- * Invariant: every invalid or sealed value has a placeholder, under its key. Without it each audit
- * of the cache would take the missing object for a lost event, and have the cache filled again.
+ * Invariant: every invalid or sealed value of a known resource has a placeholder, under its key.
+ * Without it each audit of the cache would take the missing object for a lost event, and have the
+ * cache filled again.
  */
 #include "server/cacher/state/stored_value.h"
 

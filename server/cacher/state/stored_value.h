@@ -35,7 +35,7 @@ bool hfd_stored_value_set_placeholder(struct hfd_object_tree *tree, const char *
 /* A value that cannot be decrypted. */
 struct hfd_sealed_value {
         char key[HFD_KEY_MAX];
-        char why[80]; /* one of the short texts of hfd_kv.sealed; a longer one would be cut off */
+        char why[80]; /* one of the short texts of hfd_kv_sealed; a longer one would be cut off */
 };
 /*
  * Whether a value in the scope is sealed; *ret_sealed is the first. unreadable: the cacher's tree,

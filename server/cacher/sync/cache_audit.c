@@ -3,7 +3,8 @@
  * Checks whether the cache has missed an event. Versions of etcd 3.4 and 3.5 are known to lose
  * watch events around a compaction (etcd issue 18089). So every few minutes all keys are listed at
  * the cache's own revision, without values, and compared with a snapshot of the cache at that
- * revision. If a version differs, it is logged and counted, and the cache is filled again.
+ * revision. If they differ, the first difference is logged and counted, and the cache is filled
+ * again.
  *
  * Invariant: the list and the snapshot are of one revision of one history. So an event that is
  * still on its way is no difference, and an audit that spans a replacement of the store ends
@@ -87,7 +88,7 @@ static void compare_counts(struct audit *audit) {
                                "%zu objects cached, %zu stored", n_cached, audit->n_keys);
 }
 
-/* complete: no page failed, and the store was not replaced, so the counts may be compared. */
+/* complete: no page failed, and the generation is the same, so the counts may be compared. */
 static void end_audit(struct audit *audit, bool complete) {
         struct hfd_cacher *cacher = audit->cacher;
         uint64_t cancel = 0;

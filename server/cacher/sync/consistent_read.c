@@ -10,8 +10,8 @@
  * already have determined the revision for a probe that was sent, and that revision may be older
  * than a write which this read must see.
  *
- * A worker that has read many requests sends the probe after it has handled all of them, so that
- * their reads share one.
+ * An HTTP worker thread that has received many requests sends the probe after it has handled all of
+ * them, so that their reads share one.
  *
  *      start -> to_probe -> probing -> waiting -> ready: 0, or HF_E_TIMEOUT (read from the store)
  *      after ---------------------------^
@@ -19,8 +19,8 @@
  * If other programs write to the same store, outside our prefix, the store's revision increases
  * without events for our watch, and the cache does not reach it soon. So when consistent reads have
  * been late three times, and no waiting read was served in between, consistent reads go directly to
- * the store for ten seconds. Until a waiting read is served, each further late read does the same.
- * The cause may also be a watch that hangs, which server/storage/watch_lag.c notices.
+ * the store for ten seconds. Until a waiting read is served, each further late read has the same
+ * effect. The cause may also be a watch that hangs, which server/storage/watch_lag.c notices.
  */
 #include "server/cacher/sync/consistent_read.h"
 
@@ -84,9 +84,9 @@ static struct hfd_consistent_read *remove_group(struct hfd_consistent_read **lis
         return group;
 }
 
-/* Many reads that are ready together come from few threads. Each read is passed back to the thread
- * that it came from: the data of the read are in the cache of that thread's processor, and the
- * thread sends the responses together. */
+/* Many reads that are ready together come from few threads. A read with `pass` goes back to the
+ * thread that it came from: the data of the read are in the cache of that thread's processor, and
+ * the thread sends the responses together. */
 void hfd_consistent_reads_call_ready(struct hfd_consistent_read *reads) {
         while (reads) {
                 struct hfd_consistent_read *group = remove_group(&reads);

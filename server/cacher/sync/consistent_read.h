@@ -6,7 +6,7 @@
  * model.
  *
  * A function starts a wait and returns; ready reports its end. Thread: any; never under the
- * cacher's lock, except where a name ends in _locked. Never blocks.
+ * cacher's lock, except where a name ends in _locked. Only hfd_consistent_reads_await_end blocks.
  */
 #include <stdbool.h>
 #include <stdint.h>

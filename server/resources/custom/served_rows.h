@@ -3,8 +3,8 @@
 /*
  * All rows that are served at a moment, those of the table in resource_table.h and those of custom
  * resources, in the order in which clients see them: groups as kube-apiserver orders them, in each
- * the versions, the preferred one first, in each the resources. For discovery and OpenAPI. Pure.
- * Thread: owner only.
+ * the versions, the preferred one first, in each the resources. For discovery and OpenAPI, and
+ * to find out whether a group version is served. Pure. Thread: owner only.
  */
 #include "server/resources/custom/custom_table.h"
 

@@ -2,9 +2,9 @@
 #pragma once
 /*
  * The expressions of admission: those of policies, and the matchConditions of policies and
- * webhooks, in the Common Expression Language. A set is what one policy or one webhook has: its
- * expressions are compiled once, and refer to the same variables. server/admission/expressions/
- * evaluates them.
+ * webhooks, in the Common Expression Language. A set has those of one policy or one webhook, which
+ * are compiled once, and refer to the same variables. (The type check of a policy makes one
+ * set for each kind.) server/admission/expressions/ evaluates them.
  *
  * Owner: the caller frees a set; its expressions live as long as the set. Thread: only that of the
  * owner until the set is complete. Then the set does not change any more, and any thread may

@@ -2,9 +2,10 @@
 /*
  * Converts objects between the versions of their kind. Invariants:
  *
- *  - A conversion to the stored form and back gives the same members, perhaps in another order. Two
- *    facts make this so: no name of one form has another meaning in the other form (a unit test
- *    checks the tables), and the decoder has removed all unknown members before.
+ *  - Renaming members to the stored form and back gives the same members, perhaps in another order.
+ *    Two facts make this so: no name of one form has another meaning in the other form (a unit test
+ *    checks the tables), and the decoder has removed all unknown members before. The functions of
+ *    a conversion (to_stored, from_stored) may lose what they lose in Kubernetes.
  *  - Wherever an object is stored or sent, an entry of managedFields has the names of fields of the
  *    entry's apiVersion. Only within a write it has those of the requested row.
  */

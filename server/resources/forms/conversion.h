@@ -31,8 +31,8 @@
  * resource it copies the bytes. For a built-in kind, hfd_conversion_parse and hfd_conversion_encode
  * search the table of resources for another version. If there is none, they only parse and encode.
  *
- * Most conversions only rename members of the object. Pure, except for reference counts. Thread:
- * any.
+ * A conversion renames members of the object, or has functions that do more. Pure, except for
+ * reference counts. Thread: any.
  */
 #include "server/resources/objects/object.h"
 #include "server/resources/resource.h"

@@ -6,7 +6,8 @@
  * Invariants: the values of a response are counted before it is parsed, because each value becomes
  * a struct, even one that is a single byte in the response. A webhook can change neither the
  * identity nor the metadata of an object, except labels and annotations. The messages are those of
- * kube-apiserver.
+ * kube-apiserver, except those about a response that is too large or not JSON, and about an element
+ * that is no object.
  */
 #include "server/resources/forms/conversion_review.h"
 
@@ -225,8 +226,8 @@ static bool check_map(const struct hf__json *map, const struct hf__json *old, co
         return false;
 }
 
-/* Gives the converted object the metadata of the original, with its own labels and annotations.
- * 0, HF_E_INVALID or -ENOMEM. */
+/* Gives the converted object the metadata of the original, but keeps the labels and annotations
+ * that the webhook has sent. 0, HF_E_INVALID or -ENOMEM. */
 static int restore_metadata(const struct pair *pair, struct hf__strbuf *why) {
         static const char *const own[] = {"labels", "annotations"};
         struct hf__json *received = hf__json_get(pair->converted, "metadata"), *meta;

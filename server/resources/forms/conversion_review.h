@@ -2,7 +2,8 @@
 #pragma once
 /*
  * The ConversionReview (apiextensions.k8s.io/v1) that a conversion webhook gets, and the check of
- * its response. Rules and texts are those of Kubernetes. Pure. Thread: any.
+ * its response. Rules and texts are those of Kubernetes, except that a response has limits, and
+ * some texts about malformed responses. Pure. Thread: any.
  *
  * A webhook may change everything but kind, name, namespace and uid; of the metadata, only labels
  * and annotations are taken from the response.

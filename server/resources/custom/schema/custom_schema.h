@@ -60,8 +60,8 @@ const struct hfd_schema *hfd_custom_schema_fields(const struct hfd_custom_schema
 /*
  * Removes the fields that the schema does not have, and reports them to strict, unless that is
  * NULL. Embedded resources keep apiVersion, kind and metadata; of their metadata only the fields of
- * ObjectMeta stay. The metadata of the object itself is not touched. Never refuses a wrong type:
- * validate does. 0 or -ENOMEM.
+ * ObjectMeta stay, or all if a field of ObjectMeta has a wrong type. The metadata of the object
+ * itself is not touched. Never refuses a wrong type: validate does. 0 or -ENOMEM.
  */
 int hfd_custom_schema_prune(const struct hfd_custom_schema *schema, struct hf__json *object,
                             struct hfd_strict *strict);
@@ -82,7 +82,8 @@ bool hfd_custom_schema_is_formed(const struct hfd_custom_schema *schema, const c
 /*
  * Adds a cause for each mistake in the object. old: the stored object that it replaces; then a
  * mistake in a part that has not changed gets no cause (ratcheting), and repeated elements get none
- * if old has some. Mistakes in embedded resources always get one. old NULL = a create.
+ * if old has some. Mistakes in embedded resources always get one. So do those in kind and
+ * apiVersion of the object itself, unless nothing has changed. old NULL = a create.
  */
 void hfd_custom_schema_validate(const struct hfd_custom_schema *schema,
                                 const struct hf__json *object, const struct hf__json *old,

@@ -203,8 +203,8 @@ static bool scan_array(struct scan *scan, struct place place) {
 
 /* ---- values ---- */
 
-/* Whether the values of the node are scanned at all. Pruning decodes the metadata of embedded
- * resources, which needs parsed JSON; and each default must have a bit in a uint64_t. */
+/* Whether objects and arrays of the node are scanned at all. Pruning decodes the metadata of
+ * embedded resources, which needs parsed JSON; and each default must have a bit in a uint64_t. */
 static bool is_simple(const struct hfd_custom_node *node) {
         return !node || (!node->embedded && node->n_defaults <= 64);
 }

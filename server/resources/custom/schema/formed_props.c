@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Checks the types of those keywords of a JSONSchemaProps that are used, and the schemas in them.
- * The rules and the compilation walk a schema that has passed without checking these types again.
- * The recursion is as deep as the JSON is nested.
+ * The rules and the compilation walk only a schema that has passed, and rely on most of these
+ * types. The recursion is as deep as the JSON is nested.
  *
  * The keywords that are not in the table may have any value: default and example may by their
  * nature, and the others are not supported (structure/keywords.c refuses `definitions`, `$ref` and

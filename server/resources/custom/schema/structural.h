@@ -2,9 +2,9 @@
 #pragma once
 /*
  * The rules for the openAPIV3Schema of a CustomResourceDefinition: it must be a structural schema.
- * Other files check the contents of x-kubernetes-validations (custom/rules/), and what
- * only the root must not have (strategies/definition/definition_props.c). Pure. Thread: any.
- * Blocks: no.
+ * Other files check the contents of x-kubernetes-validations (custom/rules/), that the root is not
+ * nullable, and which keywords the root may have if there is the subresource status
+ * (strategies/definition/definition_props.c). Pure. Thread: any. Blocks: no.
  */
 struct hf__json;
 struct hfd_causes;

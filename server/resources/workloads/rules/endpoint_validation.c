@@ -22,7 +22,7 @@
 #define ENDPOINTS_MAX 1000
 #define ADDRESSES_MAX 100 /* of one endpoint */
 #define PORTS_MAX     20000
-#define HINTS_MAX     8 /* zones of one endpoint, and nodes */
+#define HINTS_MAX     8 /* zones of one endpoint; and as many nodes */
 
 /* ---- endpoints of slices ---- */
 
@@ -193,7 +193,7 @@ static void validate_port(const struct hf__json *port, const struct hf__json_ind
         validate_app_protocol(port, path, causes);
 }
 
-/* Those of a slice. */
+/* The ports of a slice. */
 static void validate_ports(const struct hf__json *ports, struct hfd_causes *causes) {
         size_t n = hf__json_count(ports), i = 0;
         struct hf__json_index names;

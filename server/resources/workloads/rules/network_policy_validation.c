@@ -149,8 +149,8 @@ static struct hf__json *list_cidrs(const struct hf__json *spec) {
 
 /* ---- rules ---- */
 
-/* A peer is either pods, selected by labels of their own or of their namespace, or a range of
- * addresses. */
+/* A peer is either a range of addresses, or pods. Pods are selected by their own labels, by those
+ * of their namespace, or by both. */
 static void validate_peer(const struct hf__json *peer, const char *field,
                           const struct hf__json_index *known, struct hfd_causes *causes) {
         static const char *const selectors[] = {"podSelector", "namespaceSelector"};

@@ -3,10 +3,11 @@
  * The rules of Services.
  *
  * Invariants: the texts of the causes and their order are those of kube-apiserver, because clients
- * show them and tests compare them. An update that does not change the spec is not checked
- * (hfd_spec_is_kept), and an address that the old Service had is accepted. Repeated ports are found
- * by sorting and repeated names with an index, never by comparing all ports with each other:
- * clients choose how many a Service has.
+ * show them and tests compare them. An update that does not change the spec (hfd_spec_is_kept) has
+ * only its annotations checked, and only if it changes one of them (are_annotations_kept). An
+ * address that the old Service had is accepted. Repeated ports are found by sorting and repeated
+ * names with an index, never by comparing all ports with each other: clients choose how many a
+ * Service has.
  *
  * In Kubernetes these rules run after the allocation of addresses and ports. Nothing here allocates
  * any, so what is absent for that reason is not required.
@@ -84,8 +85,8 @@ static int compare_taken(const void *a, const void *b) {
         return r == 0 ? compare_positions(a, b) : r;
 }
 
-/* Kubernetes shows a repeated nodePort as its number, and a repeated port as its internal Go type
- * with the compared members only. */
+/* Kubernetes shows a repeated nodePort as its number, and a repeated port as its internal Go type,
+ * in which only the compared members are set. */
 static void refuse_port(const struct taken *port, bool of_node, struct hfd_causes *causes) {
         char path[HFD_FIELD_PATH_MAX], field[HFD_FIELD_PATH_MAX], shown[300], protocol[160];
 
@@ -149,10 +150,10 @@ static void validate_ports(const struct hf__json *spec, struct hfd_causes *cause
         hf__json_index_done(&names);
 }
 
-/* A Service of type ClusterIP cannot be reached at ports of the nodes. Kubernetes gives the other
- * types one of a configured range, and ignores a nodePort of an ExternalName service. Here each
- * port of a node is in the range. As in Kubernetes, a number that the Service had before is not
- * compared with the range. old: the old spec; NULL = none. */
+/* A Service of type ClusterIP cannot be reached at ports of the nodes. For NodePort and
+ * LoadBalancer Services, Kubernetes takes ports of a configured range; here the range has all valid
+ * ports. A nodePort of an ExternalName Service is ignored. As in Kubernetes, a number that the
+ * Service had before is not compared with the range. old: the old spec; NULL = none. */
 static void validate_node_ports(const struct hf__json *spec, const struct hf__json *old,
                                 struct hfd_causes *causes) {
         char path[HFD_FIELD_PATH_MAX], field[HFD_FIELD_PATH_MAX];
@@ -314,7 +315,7 @@ static void validate_traffic(const struct hf__json *spec, const struct hf__json 
 
 /* ---- annotations ---- */
 
-/* The first one is the old name of the second one. */
+/* HINTS_ANNOTATION is the old name of MODE_ANNOTATION. */
 static void validate_topology(const struct hf__json *object, struct hfd_causes *causes) {
         const struct hf__json *mode = hfd_service_annotation(object, MODE_ANNOTATION),
                               *hints = hfd_service_annotation(object, HINTS_ANNOTATION);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The rules of ReplicationControllers, and what they share with the kinds of apps/v1
- * (apps_validation.c) and Jobs (job_validation.c).
+ * The rules of ReplicationControllers, and what they share with other kinds, most of all with those
+ * of apps/v1 (apps_validation.c) and Jobs (job_validation.c).
  *
  * Invariants: the texts of the causes and their order are those of kube-apiserver, because clients
  * show them and tests compare them. An update that does not change the spec is not checked

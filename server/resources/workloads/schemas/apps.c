@@ -64,7 +64,7 @@ static const struct hfd_schema rolling_update_daemon_set = {
         HFD_STRUCT("io.k8s.api.apps.v1.RollingUpdateDaemonSet", rolling_update_daemon_set_fields)};
 
 /* rollingUpdate goes with the type RollingUpdate. Go has a struct of its own for each kind, because
- * the defaults and the members differ. */
+ * the defaults and some members differ. */
 static const struct hfd_schema_field daemon_set_update_strategy_fields[] = {
         {"rollingUpdate", &rolling_update_daemon_set, .protobuf_tag = 2,
          .flags = HFD_FIELD_POINTER},

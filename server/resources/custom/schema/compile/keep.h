@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Keeps what a compiled schema consists of, each piece once: texts, arrays and nodes with the same
- * bytes share their memory. A piece is made elsewhere, from pieces that are already kept, so equal
- * pieces have equal bytes; a struct must be zeroed before it is filled.
+ * Keeps the pieces of a compiled schema, each one once: texts, arrays and nodes with the same bytes
+ * share their memory. Defaults and enums are no pieces (node.h). A piece is made elsewhere, from
+ * pieces that are already kept, so equal pieces have equal bytes; a struct must be zeroed before it
+ * is filled.
  *
  * Ownership: what is kept is in blocks, which the keeper's user takes over from `blocks`; the
  * keeper itself is needed only while the schema is made. Thread: owner only.

@@ -5,7 +5,8 @@
  * Kubernetes uses.
  *
  * Invariant: a format accepts what Kubernetes accepts, even where that is more than its name
- * promises: a stricter check would refuse objects that other servers have stored.
+ * promises: a stricter check would refuse objects that other servers have stored. Exceptions are
+ * long numbers in a duration (is_duration), and what network_formats.c lists.
  */
 #include "server/resources/custom/schema/formats/formats.h"
 
@@ -46,7 +47,7 @@ static bool begins_with_date(const char *text) {
 
 static bool is_date(const char *text) { return begins_with_date(text) && text[10] == '\0'; }
 
-/* Whether the n bytes are "Z" or an offset, "+01:00". */
+/* Whether the n bytes are "Z", "z" or an offset, "+01:00". */
 static bool is_zone(const char *text, size_t n) {
         if (n == 1)
                 return *text == 'Z' || *text == 'z';
@@ -54,8 +55,9 @@ static bool is_zone(const char *text, size_t n) {
                text[3] == ':' && digits(text + 4, 2) >= 0;
 }
 
-/* "2006-01-02T15:04:05.999Z" or with an offset, "+01:00". As in Kubernetes any character but a line
- * feed is the point before the fraction, and nothing counts from a second T on. */
+/* "2006-01-02T15:04:05.999Z" or with an offset, "+01:00". As in Kubernetes, T and Z may be small
+ * letters, any character but a line feed is the point before the fraction, and nothing counts from
+ * a second T on. */
 static bool is_date_time(const char *text) {
         if (!begins_with_date(text) || (text[10] != 'T' && text[10] != 't'))
                 return false;
@@ -77,7 +79,7 @@ static bool is_date_time(const char *text) {
         return n_digits > 0 && is_zone(time + n_digits, (size_t)(end - time) - n_digits);
 }
 
-/* Go's time.ParseDuration: "1h30m", "-1.5s", "0". */
+/* Go's time.ParseDuration, but without its limit for large values: "1h30m", "-1.5s", "0". */
 static bool is_go_duration(const char *text) {
         static const char *const units[] = {"ns", "us", "\u00b5s", "\u03bcs", "ms", "s", "m", "h"};
 

@@ -2,11 +2,12 @@
 /*
  * The checks of formats of the network: URIs, e-mail addresses, names of hosts, addresses.
  *
- * Invariants: a check accepts what Go's parsers accept, because Kubernetes uses them. There are
- * four differences: comments in e-mail addresses are not understood; in names of hosts every
- * character outside of ASCII counts as a letter; what a URI has in brackets as its host is not
- * looked at; and an IPv4 address within IPv6 must not have leading zeros. Each check takes linear
- * time, because clients choose the texts.
+ * Invariants: a check accepts what Go's parsers accept, because Kubernetes uses them. Known
+ * differences: comments, groups and inner spaces in e-mail addresses are not understood; in
+ * names of hosts every character outside of ASCII counts as a letter; what is in brackets, as the
+ * host of a URI or the domain of an e-mail address, is not looked at; in IPv6 a group has at most
+ * four digits, and an IPv4 address within it no leading zeros; the address of a CIDR is shorter
+ * than ADDRESS_MAX. Each check takes linear time, because clients choose the texts.
  */
 #include <arpa/inet.h>
 #include <ctype.h>
@@ -194,7 +195,7 @@ static bool is_uri_host(const char *text, size_t n) {
         return !colon || is_port(colon, n - (size_t)(colon - text));
 }
 
-/* Whether n bytes are "USER@HOST:PORT". The last '@' ends the user. */
+/* Whether n bytes are "USER@HOST:PORT"; USER@ and :PORT are optional. The last '@' ends USER. */
 static bool is_authority(const char *text, size_t n) {
         size_t n_user = n;
 

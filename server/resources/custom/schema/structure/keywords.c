@@ -116,7 +116,8 @@ static void check_values(struct hfd_structure *structure, const struct hf__json 
 }
 
 /* The server itself sets apiVersion, kind and the metadata of an object, so a default for them
- * would never count. Those of an embedded resource may have defaults. */
+ * would never count. Those of an embedded resource may have defaults, except below
+ * additionalProperties of its metadata (check_values). */
 static void check_properties(struct hfd_structure *structure, const struct hf__json *props,
                              const struct place *place) {
         const struct hf__json *properties = hf__json_get(props, "properties");

@@ -3,9 +3,9 @@
  * The rules for the extensions that say how apply merges lists and maps: x-kubernetes-list-type,
  * x-kubernetes-list-map-keys and x-kubernetes-map-type.
  *
- * Invariants: in a list of type map, each key is a scalar that every element has, because elements
- * are identified by their keys. The texts of the causes and their order are those of
- * kube-apiserver.
+ * Invariants: in a list of type map, every element has each key, because elements are identified by
+ * their keys, and no key has the type object or array. The texts of the causes and their order are
+ * those of kube-apiserver.
  */
 #include <stdio.h>
 #include <string.h>
@@ -105,8 +105,8 @@ static void check_list_type(struct hfd_structure *structure, const struct hf__js
         }
 }
 
-/* Each key is a property of the items, with a scalar type, and occurs once. An index finds repeated
- * keys, because a definition may have very many of them. */
+/* Each key is a property of the items, not of type object or array, and occurs once. An index finds
+ * repeated keys, because a definition may have very many of them. */
 static void check_keys(struct hfd_structure *structure, const struct hf__json *props,
                        const struct hfd_structure_path *path,
                        const struct hfd_structure_path *items_path) {

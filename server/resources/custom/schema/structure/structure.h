@@ -41,7 +41,8 @@ struct hfd_structure {
 };
 
 /* The definition must not change until hfd_structure_done: the trees borrow from it. causes NULL:
- * only hfd_structure_member and the functions without a structure may be called. */
+ * before hfd_structure_done, only hfd_structure_member and the functions without a structure may be
+ * called. */
 void hfd_structure_init(struct hfd_structure *structure, struct hfd_causes *causes);
 void hfd_structure_done(struct hfd_structure *structure);
 void hfd_structure_patterns_done(struct hfd_structure *structure); /* for hfd_structure_done */
@@ -100,7 +101,8 @@ void hfd_structure_check_keywords(struct hfd_structure *structure, const struct 
 /* The rules of x-kubernetes-list-type, x-kubernetes-map-type and so on, for one schema. */
 void hfd_structure_check_lists(struct hfd_structure *structure, const struct hf__json *props,
                                const struct hfd_structure_path *path);
-/* Defaults must be valid by their schemas. node: the compiled props. */
+/* Defaults must be valid by their schemas; those below additionalProperties are not checked. node:
+ * the compiled props. */
 void hfd_structure_check_defaults(struct hfd_structure *structure, const struct hf__json *props,
                                   const struct hfd_custom_node *node,
                                   const struct hfd_structure_path *path);

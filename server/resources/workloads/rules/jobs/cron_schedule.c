@@ -2,14 +2,17 @@
 /*
  * The rules for the schedule and the time zone of a CronJob.
  *
- * Invariants: a schedule is accepted or refused exactly as by the parser that kube-apiserver uses
+ * Invariants: a schedule is accepted or refused as by the parser that kube-apiserver uses
  * (github.com/robfig/cron), and with the same text, because clients show the text. Its odd rules
- * are therefore kept, such as "?" for "*", and a sign before a number. There are two exceptions: a
- * check takes linear time and has a copy of the schedule on the stack, so TEXT_MAX limits the
- * length; and all numbers of 19 or more digits are out of range (parse_number).
+ * are therefore kept, such as "?" for "*", and a sign before a number. These are exceptions:
+ *
+ *  - TEXT_MAX limits the length, because a check has a copy of the schedule on the stack;
+ *  - all numbers of 19 or more digits are out of range (parse_number);
+ *  - only ASCII spaces separate fields, and a zone inside a schedule is not looked up;
+ *  - the texts for a bad duration and for some bad numbers can differ.
  *
  * kube-apiserver has a database of zones of its own. Here it is that of the machine. If that
- * database is incomplete, each name that is not in it is accepted (hfd_zone_may_exist).
+ * database is incomplete, each well-formed name that is not in it is accepted (hfd_zone_may_exist).
  */
 #include <ctype.h>
 #include <inttypes.h>
@@ -240,8 +243,8 @@ static void check_schedule(const char *text, struct mistake *mistake) {
                 check_fields(schedule, mistake);
 }
 
-/* A zone belongs in spec.timeZone. A schedule with a zone in it that was stored before that rule
- * existed may keep it. */
+/* A zone belongs in spec.timeZone. If the old schedule has a zone in it, because it was stored
+ * before that rule existed, the new one may have one, too. */
 void hfd_cron_schedule_validate(const struct hf__json *spec, const struct hf__json *was,
                                 struct hfd_causes *causes) {
         static const char field[] = "spec.schedule";

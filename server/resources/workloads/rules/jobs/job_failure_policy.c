@@ -64,7 +64,7 @@ static int compare_codes(const void *a, const void *b) {
         return x->position < y->position ? -1 : 1;
 }
 
-/* Sets the member of each element that has the code of an earlier one. Others stay false. */
+/* Sets repeated[i] if element i has the code of an earlier one. The others stay false. */
 static void find_repeated(const struct hf__json *values, bool repeated[EXIT_CODES_MAX]) {
         struct exit_code sorted[EXIT_CODES_MAX];
         size_t n = 0;
@@ -79,7 +79,7 @@ static void find_repeated(const struct hf__json *values, bool repeated[EXIT_CODE
                 repeated[sorted[i].position] = sorted[i].code == sorted[i - 1].code;
 }
 
-/* The cause shows the whole list. */
+/* The value of the cause is the list; a long one is cut. */
 static void refuse_values(const struct hf__json *values, const char *field, const char *why,
                           struct hfd_causes *causes) {
         struct hf__strbuf shown = {0};

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What an update of a Job may change: how many pods it runs and how long, and while it is idle,
- * where its pods may run, and with which resources.
+ * What an update of a Job must not change, such as its selector and its template. While the Job is
+ * idle (is_idle), the template may change where its pods may run, and with which resources.
  *
  * Invariants: the texts of the causes and their order are those of kube-apiserver, because clients
  * show them and tests compare them. Members are compared by their schema, so that an absent member
- * equals the zero of its type, as in Go.
+ * equals the zero of its type, unless it is a pointer in Go.
  */
 #include <inttypes.h>
 #include <stdint.h>
@@ -63,8 +63,8 @@ static void validate_completions(const struct hf__json *spec, const struct hf__j
                           "can only be modified in tandem with spec.parallelism");
 }
 
-/* Whether the Job is suspended and has no pods, so that no pod was made from a template that
- * changes. The condition Suspended says that the controller has deleted the pods of a Job that ran
+/* Whether the Job is suspended and has no active pods: those would have the old template. The
+ * condition Suspended says that the controller has deleted the active pods of a Job that ran
  * before. */
 static bool is_idle(const struct hf__json *job) {
         const struct hf__json *conditions = hf__json_path(job, "status.conditions"),
@@ -77,7 +77,8 @@ static bool is_idle(const struct hf__json *job) {
                 hf__json_has_text(suspended, "status", "True"));
 }
 
-/* Removes from a copy of a template the members that decide where its pods may run. */
+/* Removes from a copy of a template the members that may decide where its pods run; schedulers also
+ * read labels and annotations. */
 static void drop_scheduling(struct hf__json *template) {
         static const char *const members[] = {"metadata.annotations", "metadata.labels",
                                               "spec.nodeSelector",    "spec.schedulingGates",

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The rules of Jobs and CronJobs. job_failure_policy.c and job_success_policy.c have those of their
- * policies, and job_update.c has what an update may change.
+ * policies, cron_schedule.c those of schedules, and job_update.c has what an update may change.
  *
  * Invariants: the texts of the causes and their order are those of kube-apiserver, because clients
  * show them and tests compare them. An update that does not change the spec is not checked
@@ -126,7 +126,7 @@ static void validate_manager(const struct hf__json *spec, const char *field,
 }
 
 /* field: the path of the spec, which is inside a template in a CronJob. was: the old spec; NULL: a
- * create. A template that an update keeps is not checked. */
+ * create. Of a template that an update keeps, only the restartPolicy is checked. */
 static void validate_job_spec(const struct hf__json *spec, const struct hf__json *was,
                               const char *field, struct hfd_causes *causes) {
         /* Of the template of a suspended Job, only the place and the resources of its pods may
@@ -201,7 +201,7 @@ static void refuse_generated(const struct hf__json *selector, struct hfd_causes 
         hf__strbuf_done(&shown);
 }
 
-/* Whether the selector selects what the generated labels are. 0 or -ENOMEM. */
+/* *ret_selects: whether the selector selects pods that have the generated labels. 0 or -ENOMEM. */
 static int select_generated(const struct hf__json *selector, const char *const *keys,
                             const char *const *wanted, bool *ret_selects) {
         struct hf__json *labels = hf__json_object();
@@ -237,7 +237,7 @@ static void validate_generated(const struct hf__json *object, struct hfd_causes 
                 refuse_generated(selector, causes);
 }
 
-/* The name of a pod of an indexed Job, which is its host name too, ends with its index. */
+/* The host name of a pod of an indexed Job is the name of the Job, "-" and the pod's index. */
 static void validate_pod_names(const struct hf__json *object, struct hfd_causes *causes) {
         const char *name = hf__json_string(object, "metadata.name");
         char pod[300], why[400];

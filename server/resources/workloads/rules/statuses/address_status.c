@@ -19,8 +19,8 @@
 
 /* ---- load balancers ---- */
 
-/* Who answers at the address: the nodes, or a proxy in front of them. The default is set before
- * (hfd_service_prepare). */
+/* Who answers at the address: the nodes, or a proxy in front of them. For the type LoadBalancer the
+ * default is set before (hfd_service_prepare). */
 static void validate_mode(const struct hf__json *ingress, const char *field,
                           struct hfd_causes *causes) {
         const char *ip = hfd_text_of(ingress, "ip"), *mode = hfd_text_of(ingress, "ipMode");
@@ -37,7 +37,7 @@ static void validate_mode(const struct hf__json *ingress, const char *field,
         }
 }
 
-/* field: that of the element. known: the elements of the old status, by their addresses. */
+/* field: the path of the element. known: the elements of the old status, by their addresses. */
 static void validate_ingress(const struct hf__json *ingress, const char *field, bool has_mode,
                              const struct hf__json_index *known, struct hfd_causes *causes) {
         const char *ip = hfd_text_of(ingress, "ip"), *host = hfd_text_of(ingress, "hostname");

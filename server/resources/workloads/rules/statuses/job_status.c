@@ -185,7 +185,7 @@ static void validate_numbers(const struct change *change) {
 
 /* ---- what agrees with the conditions ---- */
 
-/* A Job is complete or failed, not both, and the condition that announces the end comes first. */
+/* A finished Job is complete or failed, not both, and has the condition that announces this end. */
 static void validate_end(const struct change *change) {
         const struct conditions *now = &change->now, *then = &change->then;
         bool complete_changed = now->complete != then->complete,
@@ -220,7 +220,8 @@ static void validate_end(const struct change *change) {
                                           "SuccessCriteriaMet=true condition");
 }
 
-/* A finished Job was started, unless it is suspended and has nothing to do, and no pod is left. */
+/* A finished Job has no active and no uncounted pods. It was started, unless it is suspended and
+ * has nothing to do. */
 static void validate_finished(const struct change *change) {
         bool finished = is_finished(&change->now),
              finished_changed = finished != is_finished(&change->then);

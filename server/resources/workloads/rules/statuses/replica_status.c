@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The rules of the statuses of Deployments, ReplicaSets, ReplicationControllers, StatefulSets,
- * DaemonSets, disruption budgets and autoscalers: numbers of pods that cannot be true. No
- * controller of this server writes them, but those of others do.
+ * DaemonSets, disruption budgets and autoscalers. They refuse numbers of pods that cannot be true,
+ * and bad conditions of budgets. No controller of this server writes these statuses; controllers in
+ * other programs do.
  *
  * Invariants: the texts of the causes and their order are those of kube-apiserver, because clients
  * show them and tests compare them. A write that does not change the status is not checked: the
@@ -52,7 +53,7 @@ struct numbers {
         const char *const *bounded; /* none is greater than `replicas`; NULL, or ends with NULL */
         /* The text of the cause for more available pods than ready ones; NULL = no such rule. */
         const char *too_available;
-        bool counts_collisions; /* collisionCount never falls: a lower one would be used again */
+        bool counts_collisions; /* collisionCount never falls: lower ones gave names that collide */
 };
 
 /* The caller has looked whether the status is kept. */
@@ -76,7 +77,7 @@ static void validate_numbers(const struct hf__json *status, const struct hf__jso
                 hfd_status_refuse_number(status, collisions, "cannot be decremented", causes);
 }
 
-/* The rules of a kind that has no others. */
+/* For a kind whose status has no rules but those of its numbers. */
 static void validate_counts(const struct hfd_schema *schema, const struct hf__json *object,
                             const struct hf__json *old, const struct numbers *rules,
                             struct hfd_causes *causes) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The rules of PersistentVolumeClaims. Those of their spec are in claim_spec.c, because pods have
- * templates of claims.
+ * The rules of PersistentVolumeClaims: what an update may change. The rules of the spec alone are
+ * in strategies/pod/rules/volumes/claim_spec.c, because pods have templates of claims.
  *
  * Invariants: the texts of the causes and their order are those of kube-apiserver, because clients
  * show them and tests compare them. One text is shorter: kube-apiserver appends the differences
@@ -34,7 +34,7 @@ static struct hfd_quantity amount_of(const struct hf__json *value) {
  *
  *  - is_placed false: the old spec names no volume yet, so a controller may set volumeName once;
  *  - has_class false: the old spec has no class yet, so it may be set once;
- *  - is_bound: a bound claim may ask for more, and for another VolumeAttributesClass.
+ *  - is_bound: a bound claim may ask for another size, and for another VolumeAttributesClass.
  */
 static void drop_mutable(struct hf__json *spec, bool is_bound, bool is_placed, bool has_class) {
         if (!is_placed)

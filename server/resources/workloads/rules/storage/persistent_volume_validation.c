@@ -169,7 +169,7 @@ static bool is_affinity_kept(const struct hf__json *affinity, struct hf__json *w
                                    affinity, was);
 }
 
-/* An affinity may be added, but not changed. */
+/* An affinity may be added, but an old one must be kept (is_affinity_kept). */
 static void refuse_other_affinity(const struct hf__json *affinity, const struct hf__json *old,
                                   struct hfd_causes *causes) {
         HF__CLEANUP(hf__json_cleanup) struct hf__json *was = hf__json_dup(old);

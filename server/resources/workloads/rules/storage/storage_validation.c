@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The rules of StorageClasses, VolumeAttributesClasses, CSIDrivers and VolumeAttachments. Most of
+ * The rules of StorageClasses, VolumeAttributesClasses, CSIDrivers and VolumeAttachments. Many of
  * their fields cannot be changed by an update.
  *
  * Invariants: the texts of the causes and their order are those of kube-apiserver, because clients
@@ -245,7 +245,7 @@ void hfd_volume_attachment_validate(const struct hf__json *object, const struct 
 
         if (hfd_spec_is_kept(&hfd_volume_attachment_schema, object, old, causes))
                 return;
-        /* The rule for the name is newer than the kind, so only a create checks it. */
+        /* The rule for the attacher's name is newer than the kind, so only a create checks it. */
         if (old)
                 (void)hfd_require_text(spec, "spec", "attacher", causes);
         else
