@@ -31,7 +31,7 @@ struct hf__json_index_entry {
 struct hf__json_index {
         /* Sorted by text, and by position where texts are equal. */
         struct hf__json_index_entry *entries;
-        size_t n; /* children without a text have no entry */
+        size_t n; /* without the children that have no text, except after init_texts */
         struct hf__json_index_entry few[HF__JSON_INDEX_FEW]; /* entries of a small container */
 };
 
@@ -42,8 +42,8 @@ struct hf__json_index {
  */
 int hf__json_index_init(struct hf__json_index *index, const struct hf__json *container,
                         const char *key);
-/* The same for an array of objects, but one without such a text has "": so Go reads a member that
- * is absent. */
+/* The same for an array of objects, but an object without such a text has the text "", as Go reads
+ * an absent member. */
 int hf__json_index_init_texts(struct hf__json_index *index, const struct hf__json *array,
                               const char *key);
 void hf__json_index_done(struct hf__json_index *index);

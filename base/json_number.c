@@ -25,8 +25,8 @@
 
 #include "base/json_item.h"
 
-/* The most bytes of a number. In a longer number cJSON before 1.7.19 reports a syntax error, and
- * later versions read the number. With every version hf__json_parse returns HF_E_TOO_LARGE. */
+/* The most bytes of a number. cJSON before 1.7.19 stops within a longer number, and later versions
+ * read it to its end. With every version hf__json_parse returns HF_E_TOO_LARGE. */
 #define NUMBER_MAX 63
 
 /* The text, and how far it has been searched for numbers. */

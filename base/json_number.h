@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* Numbers that a double may not hold exactly. For base/json*.c only. Thread: as json.h. */
+/* Numbers that a double may not hold exactly. For base/json*.c and a test. Thread: as json.h. */
 #include <stddef.h>
 #include <stdint.h>
 

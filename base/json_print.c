@@ -3,9 +3,9 @@
  * Prints values as JSON. The functions are declared in json.h.
  *
  * Invariants: a finite double that is printed here reads back as an equal double, and a whole
- * number below 1e21 has no exponent. cJSON's own printer is not used, because it writes large whole
- * numbers as "1e+15", which Kubernetes' clients refuse for integer fields, and because it needs an
- * additional copy of the text.
+ * number of at most 21 digits has no exponent. cJSON's own printer is not used, because it writes
+ * large whole numbers as "1e+15", which Kubernetes' clients refuse for integer fields, and because
+ * it needs an additional copy of the text.
  */
 #include "base/json.h"
 
@@ -21,7 +21,8 @@
 static void print_shortest(double value, struct hf__strbuf *out) {
         char text[40];
 
-        /* The fewest digits that read back as the same value. */
+        /* The fewest digits, but at least 15, that read back as the same value. %g omits zeros at
+         * the end. */
         for (int digits = 15; digits <= 17; digits++) {
                 (void)snprintf(text, sizeof text, "%.*g", digits, value);
                 if (strtod(text, NULL) == value)

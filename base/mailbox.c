@@ -58,7 +58,7 @@ void hf__mailbox_wake(struct hf__mailbox *mailbox) {
         (void)n; /* EAGAIN: the counter is full, so the eventfd is readable */
 }
 
-/* True: this thread will wake the owner in hf__mailbox_wake_delayed. The mutex is locked. */
+/* True: this thread will wake the owner in wake_owners. The mutex is locked. */
 static bool delay_wake(struct hf__mailbox *mailbox) {
         hf__mutex_assert_held(&mailbox->mu);
         if (!wakes.on)

@@ -64,7 +64,8 @@ void hf__mailbox_wake_delayed(void);
  *    is compared, so each ctx has one function.
  *  - HF__NOT_DELAYED: this thread delays no wakes, or delays 4 calls already. The caller must wake
  *    the owner itself.
- * wake may post lazily: the owners of those messages are woken after all calls. Thread: any.
+ * wake may post lazily: the owners of those messages are woken after all calls at the latest.
+ * Thread: any.
  */
 enum hf__delay { HF__NOT_DELAYED, HF__DELAYED, HF__DELAYED_BEFORE };
 enum hf__delay hf__mailbox_delay_call(void (*wake)(void *ctx), void *ctx);

@@ -224,8 +224,8 @@ static uint64_t load_relaxed(_Atomic uint64_t *value) {
         return atomic_load_explicit(value, memory_order_relaxed);
 }
 
-/* Writes whole numbers below 1e15, which a double holds exactly, without an exponent. Other finite
- * numbers get at most 12 significant digits. */
+/* Writes whole numbers of at most 15 digits, which a double holds exactly, without an exponent.
+ * Other finite numbers get at most 12 significant digits. */
 static void put_number(struct hf__strbuf *out, double value) {
         if (isnan(value)) {
                 hf__strbuf_puts(out, "NaN");

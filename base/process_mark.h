@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The process mark: a number that differs from the marks of all ancestors of this process. State
- * that must not be used after a fork records the mark, and compares it at each use: in a child,
- * inherited memory contains only marks of ancestors.
+ * The process mark: a number that differs from each mark that an ancestor of this process had got
+ * before it forked. State that must not be used after a fork records the mark, and compares it at
+ * each use: in a child, inherited memory contains only such marks of ancestors.
  *
  * The process id is not such a number: if a process is the first of its pid namespace, and so is a
  * child that it makes with CLONE_NEWPID, both have the id 1. Only where the kernel does not support

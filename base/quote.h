@@ -8,8 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Approximates Go's unicode.IsPrint: false for control, format and private-use characters, and for
- * every space but ' '. */
+/* Approximates Go's unicode.IsPrint: false for control and private-use characters, for most format
+ * characters, and for every space but ' '. */
 bool hf__is_printable(uint32_t character);
 /* Writes the n bytes of text in quotes, with Go's escapes, and the NUL. If max_out is too small for
  * all of them, the last characters are left out. max_out >= 3. */

@@ -2,8 +2,8 @@
 /*
  * SHA-256 for libholdfast, which does not link OpenSSL: the bootstrap ledger records the hash of
  * each manifest. holdfastd uses this function too for most plain hashes, for example in ETags. For
- * signatures and encryption it uses OpenSSL, and also for the digest of each token that a request
- * has (server/jwt/verified.c).
+ * signatures and encryption it uses OpenSSL, and also for the digest by which it finds a token that
+ * it has verified before (server/jwt/verified.c).
  *
  * Invariant: the result is SHA-256 (FIPS 180-4). The ledger ConfigMap, the names of Events and the
  * key ids of tokens contain the hash or a part of it, so no other hash function can replace it.

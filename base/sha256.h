@@ -9,5 +9,5 @@
 
 void hf__sha256(const void *data, size_t n, uint8_t ret_digest[32]);
 /* Writes the first n_digits hexadecimal digits of the digest and a NUL to text, which has n_digits
- * + 1 bytes. n_digits is even and at most 64. */
+ * + 1 bytes. n_digits is even, 2 to 64. */
 void hf__sha256_text(const void *data, size_t n, size_t n_digits, char *text);

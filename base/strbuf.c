@@ -227,7 +227,7 @@ static bool is_plain_text(const char *text, size_t n) {
         for (size_t i = 0; i + 8 < n; i += 8)
                 if (!is_plain_word(text + i))
                         return false;
-        return is_plain_word(text + n - 8); /* overlaps the word before */
+        return is_plain_word(text + n - 8); /* may overlap the word before */
 }
 
 /* Appends a text as a JSON string if all its characters are plain, as in most texts. False: nothing

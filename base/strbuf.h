@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * A string that grows. Errors are sticky: once an append fails (out of memory, or over the limit),
- * all later appends do nothing and `error` stays set. So a caller that builds a text checks for
- * errors once, at the end. Thread: owner only.
+ * A string that grows. Errors are sticky: once an append fails (out of memory, over the limit, or
+ * a bad format), all later appends do nothing and `error` stays set. So a caller that builds a text
+ * checks for errors once, at the end. Thread: owner only.
  */
 #include <stdbool.h>
 #include <stddef.h>

@@ -7,8 +7,8 @@
  * hf__mutex_init sets, so both stay in this file and see the same HF__COSTLY_ASSERTS.
  *
  * Each thread gets a stack of its own, which is unmapped when the thread is joined. glibc would
- * keep the stacks of threads that have ended, with all pages that were used, and many threads work
- * for a moment only, for example when a term begins. A stack is larger than what was asked for, by
+ * keep the stacks of threads that have ended, with some of their pages, and many threads work for a
+ * moment only, for example when a term begins. A stack is larger than what was asked for, by
  * what the deepest JSON value needs (base/json.h). A stack takes memory only for the pages that the
  * thread has used. With huge pages the first use would take far more, so stacks have none.
  */

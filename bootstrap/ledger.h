@@ -9,8 +9,8 @@
  *                          outcome, superseded
  *      <phase>.completed   "<version> <time>": the newest version that completed the phase
  *
- * A later format may change everything but <phase>.completed, which readiness depends on. Pure. A
- * ledger belongs to one thread.
+ * A later format must keep `format` and <phase>.completed, which readiness depends on, and may
+ * change the rest. Pure. A ledger belongs to one thread.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -82,9 +82,9 @@ void hf__ledger_done(struct hf__ledger *ledger);
 int hf__ledger_read(const struct hf__json *object, const char *const *phases, size_t n_phases,
                     struct hf__ledger *ret_ledger, struct hf_status *reterr_status);
 /* Appends to `out` the ConfigMap `object` with the ledger's records and completions. Everything
- * else in it stays. If object is NULL, appends a new ConfigMap with this namespace and name. The
- * ledger must not have a newer format, of which no records were read. 0, -ENOMEM or
- * HF_E_TOO_LARGE. */
+ * else in it stays, except unknown members of records. If object is NULL, appends a new ConfigMap
+ * with this namespace and name. The ledger must not have a newer format, of which no records were
+ * read. 0, -ENOMEM or HF_E_TOO_LARGE. */
 int hf__ledger_write(const struct hf__ledger *ledger, const struct hf__json *object, const char *ns,
                      const char *name, struct hf__strbuf *out);
 

@@ -23,13 +23,13 @@
 #define REOPEN_MIN (100 * HF_NSEC_PER_MSEC)
 #define REOPEN_MAX (5 * HF_NSEC_PER_SEC)
 
-/* Shared by the hook's thread and the callbacks of its watch. */
+/* Shared by the hook's thread, the callbacks of its watch, and on_cancel. */
 struct wait {
         struct hf__phase *phase; /* borrowed; immutable */
         pthread_mutex_t mu;
         pthread_cond_t changed; /* signals that a flag below was set */
-        /* Guarded by mu. Exception: while no watch is open, no callback runs, so the hook's thread
-         * uses `complete` and `ended` without mu. */
+        /* Guarded by mu. Exception: only callbacks of the watch set `complete` and `ended`, so the
+         * hook's thread uses these two without mu while no watch is open. */
         bool complete; /* the ledger shows the phase as complete; stays true */
         bool ended;    /* the current watch has ended */
         bool canceled; /* the hooks shut down; stays true */

@@ -88,7 +88,7 @@ static int read_file(const char *path, char **ret_text, size_t *ret_n,
         return r;
 }
 
-/* Reads one file and appends its steps. Skips anything that is not a regular file. */
+/* Reads one file and appends its steps. Skips what can be opened but is not a regular file. */
 static int add_file(struct hf__steps *steps, const struct hf__manifest_kinds *kinds,
                     const char *directory, const char *name, struct hf_status *reterr_status) {
         char path[PATH_MAX], *text;

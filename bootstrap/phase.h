@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The bootstrap object and its phases. The files of this folder that do I/O share this state.
- * bootstrap.c describes the model.
+ * The bootstrap object and its phases. The files of this folder that send requests share this
+ * state. bootstrap.c describes the model.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -33,8 +33,8 @@ struct hf__phase {
         bool has_readiness_check; /* it is registered; set by hf_bootstrap_install */
 
         /* used only by the phase's thread in the current term; terms do not overlap */
-        /* A phase that has failed for this long releases the Lease. Doubles with each release;
-         * reset when the phase is complete. */
+        /* A phase that has failed for this long releases the Lease. Doubles with each release, up
+         * to GIVE_WAY_MAX (phase_run.c); reset when the phase is complete. */
         hf_nsec give_way_after;
 
         /*

@@ -16,8 +16,8 @@ int hf__phase_ledger_read(struct hf__phase_run *run, struct hf_status *why);
 /*
  * The next four functions change the ledger, write it at the resourceVersion that was last read or
  * written (or create it), and report the progress that was made. A record is written in two halves:
- * start sends the request and does not block; end waits for the response and frees pending. Between
- * the two, nothing else may use the ledger's object or change run->step.
+ * start sends the request and blocks only while on_progress runs; end waits for the response and
+ * frees pending. Between the two, nothing else may use the ledger's object or change run->step.
  */
 int hf__phase_ledger_start_record(struct hf__phase_run *run, const struct hf__plan *plan,
                                   struct hf__pending_request **ret_pending, struct hf_status *why);

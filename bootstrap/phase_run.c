@@ -2,9 +2,8 @@
 /*
  * Runs a phase in a term. plan.c decides, and this file carries out: it reads the ledger, gets the
  * next action from the plan, does it, and gets the next one. While a record is written, the next
- * step's object is created. Steps whose order does not matter are done together
- * (phase_together.c). The file begins with the loop; the functions that the loop calls
- * follow.
+ * step's object is created. Steps whose order does not matter are done together (phase_together.c).
+ * The file begins with the loop; the functions that the loop calls follow.
  *
  * After any failure it discards all known state and, after a pause that grows, reads it again. So
  * the same code handles a lost response, a conflict with another writer, and a crash of the
@@ -18,10 +17,11 @@
  * need the ledger to become ready. Objects that exist keep their content. If a phase fails but some
  * version has completed it before, the controllers after it may start, too.
  *
- * The run ends between two steps when the term drains, and at once when the gate or the fence
- * refuses a write. After failing for give_way_after it releases the Lease, which drains the term,
- * unless it has no elector or is writing a deleted ledger again. That time doubles with each
- * release in a row, so that a fault that all instances share does not keep moving the Lease.
+ * When the term drains, the run ends between two steps or after a failure. It ends at once when the
+ * gate or the fence refuses a write. After failing for give_way_after it releases the Lease, which
+ * drains the term, unless it has no elector or is writing a deleted ledger again. That time doubles
+ * with each release in a row, so that a fault that all instances share does not keep moving the
+ * Lease.
  *
  * Invariants: the ledger is written only at the resourceVersion that was last read or written here,
  * so another process's change is never overwritten. All writes go through the term's client, gated

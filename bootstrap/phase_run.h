@@ -18,7 +18,7 @@ struct hf__phase_run {
 
         /* the phase was complete in this term, and then its ledger was deleted */
         bool is_restoring;
-        /* the last read may have been outdated, so only consistent reads follow */
+        /* the last read may have been outdated: hf__phase_ledger_read now reads consistently */
         bool needs_consistent_read;
         /* an object existed already, so the next ones may too: from now on steps are done one after
          * another */

@@ -2,15 +2,16 @@
 /*
  * Keeps a LeaseCandidate object up to date.
  *
- *      NEW --start--> RUNNING --stop--> STOPPED
+ *      NEW --start--> RUNNING --stop--> STOPPED      (a stop also leads from NEW to STOPPED)
  *
  * One thread publishes (writes) the object: at the start, when it is woken, and when the next
- * renewal or the retry after a failure is due. A watch of the object runs on the client's threads.
- * It wakes the publishing thread when the object was deleted or contains a ping without a response.
+ * renewal is due. After a failure it publishes only when the retry is due. A watch of the object
+ * runs on the client's threads. It wakes the publishing thread when the object was deleted or
+ * contains a ping without a response.
  *
  * Invariants:
  *  - Publishing reads the object first, because the coordinator writes to it too.
- *  - No ping is lost, because a reopened watch begins with the object's current state.
+ *  - No ping is lost between two watches, because each begins with the object's current state.
  *  - The watch holds a reference, because it may end after hf_candidate_free. Its end callback then
  *    must not use the host, which may be freed already.
  */
@@ -256,7 +257,7 @@ static int publish_object(struct hf_candidate *candidate, struct hf_status *rete
         return r;
 }
 
-/* The pause doubles with each failure in a row. */
+/* The pause doubles with each failure in a row, up to RETRY_MAX. Jitter is added. */
 static hf_nsec retry_pause(struct hf_candidate *candidate) {
         hf_nsec delay = RETRY_MIN;
 
@@ -362,7 +363,8 @@ static int copy_config(struct hf_candidate *candidate, const struct hf_candidate
         return r;
 }
 
-/* The object is invalid without these members. The error names the missing one. */
+/* Checks the members without which the object is invalid, the client, and refresh. The error names
+ * the wrong one. */
 static int check_config(const struct hf_candidate_config *config, struct hf_status *reterr_status) {
         const struct {
                 const char *what, *text;

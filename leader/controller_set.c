@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Copies and checks the controllers of an elector once, at registration. Mistakes are reported
- * there with the controller's name (or its index if it has none), so that a term need not handle
- * them.
+ * there with the controller's name or its index, so that a term need not handle them.
  *
  * Invariant: in a set that was copied, every name in `after` resolves, and the relation has no
  * cycle. struct hf__term relies on both: with a cycle its controllers would wait for ever.

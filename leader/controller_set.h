@@ -9,7 +9,7 @@
 
 /*
  * Copies n controllers with their names; contexts and functions stay borrowed. In the copies
- * `after` ends with NULL. label: "namespace/name" of the Lease, for error messages. 0;
+ * `after` ends with NULL. label: the elector's (elector.h), for error messages. 0;
  * HF_E_INVALID: a controller has no name or no run function, or its `after` breaks a rule above or
  * has a name twice; HF_E_EXISTS (duplicate name); -EINVAL (hf__sized_copy_at refuses a struct); or
  * -ENOMEM. The caller frees with hf__controller_set_free. n 0: *ret_controllers is NULL.

@@ -116,8 +116,8 @@ static void on_joined(struct hf__core *core, hf_nsec doubt_at, hf_nsec now,
         /* An abort has shut the gate already. After a drain it is still open. */
         if (core->state == HF_DRAINING)
                 hf__core_push_action(actions, HF__ACT_GATE_SHUT);
-        /* An upper bound: an unanswered write ends before the validity does, at most renew_deadline
-         * from now, and settles lease_duration - renew_deadline later (rule 13). */
+        /* An upper bound: an unanswered write ends with the validity at the latest, at most
+         * renew_deadline from now, and settles lease_duration - renew_deadline later (rule 13). */
         core->settled_at = now + hf__core_timing(core)->lease_duration;
         hf__core_term_settled(core, doubt_at);
         hf__core_term_joined(core, now);

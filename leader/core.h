@@ -14,7 +14,7 @@
  *      FOLLOWING   another process holds the Lease, or nobody does. This process contends for it.
  *      LEADING     a term: the gate is open and the controllers run.
  *      DRAINING    a planned end of the term: the controllers finish their current work. The
- *                  gate stays open and the Lease is still renewed.
+ *                  gate stays open and the Lease is still renewed (rule 12 has the exception).
  *      ABORTING    the term is over: the gate is shut and the controllers must return at once.
  *      RELEASING   the controllers have returned. The Lease is given up, once the last writes of
  *                  the term have settled (rule 13).
@@ -41,7 +41,7 @@
  *
  *  1. At most one operation (a read or a write of the Lease) is under way. The core itself ends an
  *     operation whose deadline passes, and ignores a reply with another id. So a request that hangs
- *     delays neither a stop nor a watch event, and a late reply does no harm.
+ *     delays no watch event, and a stop only for a limited time. A late reply does no harm.
  *
  *  2. A term is valid until renew_deadline after the last successful write was *sent*. The server
  *     cannot have applied the write earlier than that, so every standby begins to wait no earlier,
@@ -60,12 +60,13 @@
  *  5. A standby waits for the recorded lease duration, counted from the moment at which it saw the
  *     holder's fields change last. It never compares another machine's timestamps with its own
  *     clock. It takes a Lease without a holder, or a deleted one, at once, unless rule 9, 10, 12,
- *     13 or 15 makes it wait.
+ *     13 or 15, or the backoff after a failed request, makes it wait.
  *
- *  6. A standby that watches the Lease acquires it without reading it first. Shortly before a Lease
- *     expires it reads once more (the final read), as late as the reply can still arrive in time,
- *     because the watch may lag behind a renewal. It does not wait for that reply longer than until
- *     the expiry. When the watch is lost, the standby polls, with jitter, and reopens the watch.
+ *  6. A standby that watches the Lease acquires a free one without reading it first. Shortly before
+ *     a Lease expires it reads once more (the final read), as late as the reply can still arrive in
+ *     time, because the watch may lag behind a renewal. It does not wait for that reply longer than
+ *     until the expiry. When the watch is lost, the standby polls, with jitter, and reopens the
+ *     watch.
  *
  *  7. Every term has a different acquire time, which identifies it. If a record has our identity
  *     and one of the last acquire times that this core wrote, but this core does not lead with it
@@ -83,8 +84,8 @@
  *     reports a stuck controller in the end.
  *
  *  9. After a short term that was lost, the core waits before it contends again. The wait doubles
- *     with each short term in a row. There is no wait after a term of at least one lease duration.
- *     A leader that cannot keep the Lease must not keep others from it.
+ *     with each short term in a row, up to a lease duration. There is no wait after a term of at
+ *     least one lease duration. A leader that cannot keep the Lease must not keep others from it.
  *
  * 10. A hand-over releases the Lease with the successor's name in it. For one retry period only the
  *     named standby takes it. HF__EV_HAND_OVER or an annotation on the record requests a hand-over.
@@ -92,8 +93,9 @@
  *     names another holder.
  *
  * 11. After a stop, no acquire of this core may still be applied. While one could be, the core
- *     reads the Lease again. As soon as the Lease is free to take, the core writes a release. The
- *     release changes the revision that the acquire expects, so the acquire can only fail.
+ *     reads the Lease again, until the time limit of the release at the latest. As soon as the
+ *     Lease is free to take, the core writes a release. The release changes the revision that the
+ *     acquire expects, so the acquire can only fail.
  *
  * 12. In a coordinated election (KEP-4355) a coordinator names the holder. The core never creates
  *     the Lease and never takes a free or expired one. It acquires the Lease only while the record
@@ -143,7 +145,7 @@ enum hf__core_event_type {
         HF__EV_WATCH_LOST, /* the watch ended, could not be opened, or an event of it was lost */
         HF__EV_STOP,       /* stop this elector: it will not contend again */
         HF__EV_HAND_OVER,  /* successor ("" = any standby): drain, join, release, then follow */
-        HF__EV_JOINED,     /* all controllers of the term have returned; doubt_at. Sent once per
+        HF__EV_JOINED,     /* all controllers of the term have returned; doubt_at. At most once per
                               term, after HF__ACT_TERM_DRAIN or HF__ACT_TERM_ABORT */
         HF__EV_SETTLED,    /* the last unanswered write of the term has ended; doubt_at. Only after
                               an HF__EV_JOINED whose doubt_at was HF_NSEC_NEVER */
@@ -191,7 +193,8 @@ enum hf__core_action_type {
         HF__ACT_GATE_SHUT,  /* shut the gate, before anything else of the same step */
         HF__ACT_TERM_ABORT, /* fire the abort token; text says why */
         HF__ACT_STUCK,      /* stop_grace has passed: report the stuck controller, fail livez */
-        HF__ACT_REPORT,  /* holder or state changed: on_change, log; text (or NULL) is a warning */
+        HF__ACT_REPORT,     /* holder or state changed, or a collision has begun (then text is a
+                               warning; otherwise NULL): on_change, log */
         HF__ACT_STOPPED, /* the elector has stopped; released: we certainly do not hold the Lease */
 };
 
@@ -207,7 +210,7 @@ struct hf__core_action {
 };
 
 /* More than any step appends: the start or the extension of a term, its drain or abort (two
- * actions), an operation, the watch, a report. hf__core_push_action asserts the limit. */
+ * actions), an operation, the watch, the stop, a report. hf__core_push_action asserts the limit. */
 #define HF__CORE_MAX_ACTIONS  8
 #define HF__CORE_OWN_ACQUIRES 8 /* acquire times that the core remembers (rule 7) */
 
@@ -261,7 +264,8 @@ struct hf__core_term_record {
 };
 
 /* The data that the core keeps of the last write. hf__core_op_record rebuilds the whole record from
- * it and `observed`. A record is large, and a process may have thousands of cores. */
+ * it, `observed` and other members of the core. A record is large, and a process may have thousands
+ * of cores. */
 struct hf__core_write {
         bool exists, has_holder;
         int64_t duration_s, acquire_us, renew_us, transitions, gap_us;
@@ -290,9 +294,10 @@ struct hf__core {
         struct hf__core_seen observed; /* the newest record seen; its texts are copies */
         hf_nsec observed_at;           /* boot time of the last change in the fields of `observed`
                                           that a holder changes (hf__record_same_fields) */
-        hf_nsec heard_at;              /* boot time of the last read, write or watch event of the
-                                          Lease, even if it showed no change. What is discarded as
-                                          older than `observed` does not count */
+        hf_nsec heard_at;              /* boot time of the last successful read or write, or the
+                                          last watch event, even if it showed no change. A reply
+                                          that is discarded, or an event older than `observed`,
+                                          does not count */
         bool holder_is_dead;           /* the process that wrote `observed` is dead (rule 14) */
         bool collision;                /* another process holds it under our identity (rule 7) */
         /* Describes the last record that existed. Used only for the history in a new record. */
@@ -314,8 +319,8 @@ struct hf__core {
         bool in_doubt;          /* the outcome of an earlier write is unknown: it may have been
                                    applied, or may still be */
         hf_nsec op_duration;    /* how long the last operation with a reply took */
-        hf_nsec next_op_at;     /* no operation before this: backoff after a failure */
-        hf_nsec final_read_for; /* the expiry for which the last final read was sent */
+        hf_nsec next_op_at;     /* backoff: no operation but a final read before this */
+        hf_nsec final_read_for; /* the last final read was for an acquire at this time */
         unsigned n_failures;    /* in a row: 0 after a write that succeeded, and when FOLLOWING or
                                    RELEASING begins. A read that succeeds sets it to 0 only
                                    without a valid term, and if the Lease is not free */
@@ -335,11 +340,11 @@ struct hf__core {
         const char *last_end; /* why the last term ended; static */
 
         /* following */
-        hf_nsec poll_at;      /* without a watch: time of the next read */
+        hf_nsec poll_at;      /* until a watch has reported something: time of the next read */
         hf_nsec contend_at;   /* no acquire before this: backoff after a lost term (rule 9) */
         hf_nsec hold_back;    /* added to the time at which a Lease may be taken (rule 15) */
-        hf_nsec yields_until; /* after a hand-over: no acquire before this; 0 once the Lease
-                                 names a new holder (rule 10) */
+        hf_nsec yields_until; /* after a hand-over: no acquire before this, unless the Lease names
+                                 us as the successor; 0 once it names a new holder (rule 10) */
 
         /* Ring of the acquire times that this core wrote last. A record with our identity and
          * another acquire time is a collision (rule 7). */

@@ -126,7 +126,7 @@ static void replace_observed(struct hf__core *core, const struct hf__core_seen *
                 core->last_holder = core->observed.holder;
 }
 
-/* Replaces the known record by a newer one, or by the fact that the Lease is absent. */
+/* Replaces the known record by one that was seen now, or by the fact that the Lease is absent. */
 static void store_observed(struct hf__core *core, const struct hf__core_seen *record, hf_nsec now) {
         int64_t transitions = core->observed.transitions;
 
@@ -136,8 +136,8 @@ static void store_observed(struct hf__core *core, const struct hf__core_seen *re
         if (!record->exists || record->acquire_us != core->observed.acquire_us ||
             strcmp(record->holder, core->observed.holder) != 0)
                 core->holder_is_dead = false;
-        /* After a hand-over this process waits until there is a new holder (rule 10). Now there is
-         * one, or a coordinator has named this process again. */
+        /* After a hand-over this process waits for a new holder (rule 10). Now there is one, or a
+         * coordinator has named this process again. */
         if (record->exists && record->holder[0] && !hf__core_is_written_by_us(core, record))
                 core->yields_until = 0;
         if (record->exists) {

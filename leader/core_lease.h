@@ -45,7 +45,7 @@ bool hf__core_observe_read(struct hf__core *core, const struct hf__record *recor
 /* ---- whether the Lease may be acquired ---- */
 
 /* Whether our last write, if its outcome is unknown, may still be applied: the Lease is still at
- * the revision that the write expects. */
+ * the revision that the write expects, or does not exist if the write was to create it. */
 bool hf__core_may_still_apply(const struct hf__core *core);
 /* Coordinated election: whether the record names this process, has not expired, and no other holder
  * is preferred. */

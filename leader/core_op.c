@@ -44,9 +44,9 @@ static bool is_optional_read(const struct hf__core *core) {
 
 /*
  * Returns when to renew after a write that is sent now: after a retry period at most, and half of
- * one at least. Each elector of a process has a phase of its own, and its renewals return to that
- * phase within two retry periods. So the renewals of many electors spread out again after a start
- * or an outage that all of them had in common.
+ * one at least. Each elector has a phase (renew_phase), and its renewals return to that phase
+ * within two retry periods. So the renewals of many electors spread out again after a start or an
+ * outage that all of them had in common.
  */
 static hf_nsec next_renewal_at(const struct hf__core *core, hf_nsec now) {
         hf_nsec period = hf__core_timing(core)->retry_period, phase = core->config.renew_phase;
@@ -109,9 +109,9 @@ static bool is_handed_to_me(const struct hf__core *core) {
                strcmp(core->observed.successor, core->config.identity) == 0;
 }
 
-/* Returns when the Lease may be acquired, with the hold_back (rule 15). hf__core_free_at is 0 for a
- * Lease that is free already. Then the hold_back counts from observed_at: at that time this
- * process first saw that the Lease is free, or saw the last renewal by a holder that is dead. */
+/* Returns when the Lease may be acquired, with the hold_back (rule 15). If hf__core_free_at
+ * is 0, the hold_back counts from observed_at: at that time this process first saw that the Lease
+ * is free, or saw the last renewal by a holder that is dead. */
 static hf_nsec acquirable_at(const struct hf__core *core, hf_nsec now) {
         hf_nsec free_at = hf__core_free_at(core);
 
@@ -124,8 +124,8 @@ static hf_nsec acquirable_at(const struct hf__core *core, hf_nsec now) {
 }
 
 /*
- * Returns when to send the final read of a Lease that expires at write_at, or HF_NSEC_NEVER if none
- * is needed. The watch may lag behind a renewal, so the read is sent as late as its reply can still
+ * Returns when to send the final read before an acquire at write_at, or HF_NSEC_NEVER if none is
+ * needed. The watch may lag behind a renewal, so the read is sent as late as its reply can still
  * arrive before write_at: it gets a quarter more time than the last operation took, but at least
  * 1/1024 and at most a quarter of a retry period. The read also opens the connection that the
  * acquire will use.
@@ -208,8 +208,8 @@ static bool must_invalidate_acquire(const struct hf__core *core, hf_nsec now) {
                hf__core_free_at(core) <= now;
 }
 
-/* Whether the Lease names this process, so that nobody else can acquire it yet. With a lock of two
- * Leases (two_lease_lock.h) also whether one of them does, or may do so later. */
+/* Whether the Lease names this process, so that nobody else can acquire it before it expires. With
+ * a lock of two Leases (two_lease_lock.h) also whether one of them does, or may do so later. */
 static bool is_ours(const struct hf__core *core) {
         return core->observed.unsettled || hf__core_is_written_by_us(core, &core->observed);
 }
@@ -264,7 +264,7 @@ static hf_nsec compute_retry_at(struct hf__core *core, hf_nsec now, hf_nsec retr
                 left = core->valid_until - now;
                 delay = hf__later(hf__earlier(left / 4, retry), retry / 16);
                 /* Respect the server's Retry-After only up to half of the remaining validity,
-                 * because a later renewal could not save the term. */
+                 * because a later renewal could come too late to save the term. */
                 delay = hf__later(delay, hf__earlier(retry_after, left / 2));
         } else if (core->state == HF_RELEASING) {
                 delay = hf__earlier(hf__later(retry_after, timeout / 8), timeout / 2);

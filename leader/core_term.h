@@ -9,7 +9,7 @@
 static inline const struct hf_leader_timing *hf__core_timing(const struct hf__core *core) {
         return &core->config.timing;
 }
-/* Whether this process leads a valid term: the gate is open and the Lease is renewed. */
+/* Whether this process leads a valid term: the Lease is renewed, except as rule 12 says. */
 static inline bool hf__core_has_valid_term(const struct hf__core *core) {
         return core->state == HF_LEADING || core->state == HF_DRAINING;
 }

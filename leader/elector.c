@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The constructor of an elector. It checks the whole configuration at registration, because a
- * mistake that shows up only when a term begins would stop a running system. It copies what it
- * keeps.
+ * The constructor, the destructor and the queries of an elector. The constructor checks the whole
+ * configuration at registration, because a mistake that shows up only when a term begins would stop
+ * a running system. It copies the texts and the controllers that it keeps.
  *
  * Invariants: no two electors of a set contend for the same Lease (an elector that migrates has two
  * Leases). With the same identity, each would see the other's record as a collision. Controllers'
@@ -106,7 +106,7 @@ static int check_migration(const struct hf_elector_config *config,
         return 0;
 }
 
-/* Checks everything but the controllers, and fills *timing with the defaults. */
+/* Checks everything but the controllers. Sets *timing to that of config, with the defaults. */
 static int check_config(const struct hf_electors *electors, const struct hf_elector_config *config,
                         struct hf_leader_timing *timing, struct hf_status *reterr_status) {
         struct hf_status why = {0};

@@ -21,8 +21,8 @@
 #include "leader/term.h"
 #include "leader/term_writes.h"
 
-/* The changing part of what hf_elector_info reports; struct hf_leader_info describes the
- * members. */
+/* The changing part of what hf_elector_info reports, except valid_until, which the gate has. struct
+ * hf_leader_info describes the members. */
 struct hf__elector_info {
         enum hf_leader_state state;
         const char *holder; /* as the core keeps it: the loop may free it once another holder is
@@ -103,7 +103,7 @@ struct hf_elector {
         /* guarded by electors->mu */
         struct hf__elector_info info;
         bool released; /* if HF_STOPPED: this process certainly does not hold the Lease */
-        /* Why the last operation on the Lease failed; NULL = it succeeded. Only the loop's thread
+        /* Why the last operation on the Lease failed; NULL = it did not. Only the loop's thread
          * writes it. It is failure_text, or a static text if there was no memory. */
         const char *last_failure;
         char *failure_text; /* owned */

@@ -37,8 +37,8 @@ static void on_stale(void *ctx, int error) {
         hf__elector_wake(elector);
 }
 
-/* The last unanswered write of the ended term has got its response, or could not be sent. May be
- * called again (leader_client.h). Thread: any, with a lock of the client held. */
+/* The last unanswered write of the ended term has got its response, or could not be sent. May also
+ * be called without such a write (leader_client.h). Thread: any, with a lock of the client held. */
 static void on_settled(void *ctx) {
         struct hf_elector *elector = ctx;
         atomic_store(&elector->writes.settled, true);
@@ -78,8 +78,8 @@ static void open_gate(struct hf_elector *elector, const struct hf__core_action *
                       (double)elector->core.term_record.gap_us / 1e6);
 }
 
-/* Without controllers there is no struct hf__term: a process may have thousands of such electors.
- */
+/* Without leader-only controllers there is no struct hf__term: a process may have thousands of such
+ * electors. */
 static int start_controllers(struct hf_elector *elector, const struct hf__core_action *action) {
         char acquired_at[HF__REVISION_MAX];
         if (!hf__elector_runs(elector, HF_LEADER_ONLY))
@@ -114,7 +114,7 @@ static void start_term(struct hf_elector *elector, const struct hf__core_action 
         hf__term_writes_give_up(&elector->writes);
         open_gate(elector, action);
         /* The controllers start before the log line is written, because a slow log must not delay
-         * the hand-over. */
+         * them. */
         int r = start_controllers(elector, action);
         notify_host(elector);
         hf_log(log_of(elector), HF_LOG_NOTICE, COMPONENT,
@@ -207,9 +207,9 @@ static void report_change(struct hf_elector *elector, const char *warning, bool 
 }
 
 /*
- * Adds an Event when a term has begun or ended. It is sent a second later, so that the first writes
- * of the controllers, here or at the next leader, do not queue behind it. An Event that is not yet
- * due when the electors stop is sent when the loop ends.
+ * Adds an Event when a term has begun or ended. It is sent at least a second later, so that the
+ * first writes of the controllers, here or at the next leader, do not queue behind it. An Event
+ * that is not yet due when the electors stop is sent when the loop ends.
  */
 static void add_events(struct hf_elector *elector, struct hf__core_time now) {
         enum hf_leader_state state = elector->core.state;

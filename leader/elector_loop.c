@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The elector loop: one thread that runs the cores of all electors of a process.
+ * The elector loop: one thread that runs the cores of all electors of a set.
  *
  * The inputs of the loop are replies of the lock, watch events, requests of the embedder, the
  * return of controllers, deadlines, and the end of a process that holds a Lease (if lock files are
@@ -127,7 +127,7 @@ void hf__elector_loop_on_record(void *ctx, const struct hf__record *record) {
 /* ---- state that other threads read ---- */
 
 /* Copies the core's state into `info`, and the time by which it stops into electors->stop_by, if it
- * is the latest. Counts changes of the holder, and collisions. */
+ * is the latest. Counts new holders and collisions. */
 static void publish_info(struct hf_elector *elector, hf_nsec now) {
         const struct hf__core *core = &elector->core;
         bool leads = core->state == HF_LEADING || core->state == HF_DRAINING;
@@ -393,7 +393,7 @@ static void notice_stop(struct hf_electors *electors) {
         if (electors->stop_noticed || !atomic_load(&electors->stop_requested))
                 return;
         electors->stop_noticed = true;
-        /* An iteration before this one may have taken the one that came with the request. */
+        /* An earlier iteration may have cleared the flag that was set with the request. */
         atomic_store(&electors->attention, true);
         handle_messages(electors);
 }
@@ -459,7 +459,7 @@ static struct hf_elector *take_stepped(struct hf_electors *electors, hf_nsec now
 
         while (flagged) {
                 struct hf_elector *elector = flagged;
-                flagged = elector->next_flagged; /* another thread may set it from now on */
+                flagged = elector->next_flagged; /* another thread may set it after the next line */
                 atomic_store(&elector->is_flagged, false);
                 add_stepped(elector);
         }
@@ -476,8 +476,9 @@ static struct hf_elector *take_stepped(struct hf_electors *electors, hf_nsec now
 }
 
 /* Skips the electors without input: a process may have ten thousand electors, and most wake-ups
- * concern a few of them. Once a second it includes all, which sends the Events that are due and
- * updates the leaderless time. *all_iterated_at: boot time at which it last included all. */
+ * concern a few of them. Once a second, and if `attention` is set, it includes all, which also
+ * sends the Events that are due and updates the leaderless time. *all_iterated_at: boot time at
+ * which it last included all. */
 static void iterate_electors(struct hf_electors *electors, hf_nsec now, hf_nsec *all_iterated_at) {
         bool all = atomic_exchange(&electors->attention, false) ||
                    now - *all_iterated_at >= HF_NSEC_PER_SEC;
@@ -566,7 +567,7 @@ static void start_elector(struct hf_elector *elector) {
 }
 
 /* Steps the electors that are due. If there are many, often several of them send something. Then
- * the client's thread wakes once for all, and sends their requests together. */
+ * the client's thread wakes once for several, and sends their requests together. */
 static void step_electors(struct hf_electors *electors, hf_nsec *all_iterated_at) {
         bool delays = electors->n >= MANY_ELECTORS;
 

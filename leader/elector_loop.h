@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* The elector loop: one thread that runs the cores of all electors of a process. */
+/* The elector loop: one thread that runs the cores of all electors of a set. */
 #include "base/mailbox.h"
 #include "leader/electors.h"
 
 /*
  * A message to the loop: an event for one elector, as in struct hf__core_event. It is much smaller
  * than the event, because it has its texts at their own length: thousands of messages may wait.
- * Allocated with malloc; the loop frees it.
+ * Allocated with malloc; the loop frees it, or hf_electors_free if it comes after the loop's end.
  */
 struct hf__elector_message {
         struct hf__message message; /* first */

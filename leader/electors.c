@@ -170,7 +170,7 @@ static bool all_instances_joined(struct hf_electors *electors) {
 
 /* How long a stop waits for threads. */
 struct limit {
-        struct hf__deadline until; /* its `at` may be moved (is_limit_over_locked) */
+        struct hf__deadline until; /* its `at` may be moved (is_limit_over_locked and others) */
         hf_nsec duration;          /* with which `until` began, and begins anew */
 };
 
@@ -498,7 +498,7 @@ struct hf_electors *hf_electors_free(struct hf_electors *electors) {
         hf__stop_thread_join(electors);
         hf__leader_health_remove(electors);
         if (!has_no_threads(electors))
-                return NULL; /* leaked on purpose: a stuck thread may still use the memory */
+                return NULL; /* leaked on purpose: a thread may still use the memory */
         for (size_t i = 0; i < electors->n; i++) {
                 electors->list[i]->term = hf__term_free(electors->list[i]->term);
                 hf__term_writes_give_up(&electors->list[i]->writes);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* The set of all electors of a process, their one loop thread and that loop's mailbox. */
+/* A set of electors (usually all of a process), its one loop thread and that loop's mailbox. */
 #include <pthread.h>
 #include <stdatomic.h>
 

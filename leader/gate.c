@@ -8,8 +8,8 @@
  *
  * A thread that sees an opening or an extension late is only refused without need. A thread that
  * has seen anything published after a shut finds the gate shut. Release and acquire are enough for
- * all of this. The shut and the loads are sequentially consistent, which is more than is needed:
- * callers must not rely on it.
+ * all of this. The shut and the readers' loads of valid_until are sequentially consistent, which is
+ * more than is needed: callers must not rely on it.
  */
 #include "leader/gate.h"
 

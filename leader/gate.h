@@ -9,8 +9,8 @@
  * suspended or cut off from the network cannot act when it wakes up, before it has learned
  * anything.
  *
- * Only the actions of the elector's core change it. After a fork it is shut in the child, because
- * the child does not renew the Lease.
+ * Only elector_actions.c changes it. After a fork it is shut in the child, because the child does
+ * not renew the Lease.
  *
  * Thread: open, extend and shut by the elector loop; the others by any. Never blocks.
  */
@@ -21,17 +21,19 @@
 #include <holdfast/clock.h>
 
 struct hf__gate {
-        _Atomic int64_t valid_until; /* boot time; 0 = shut */
+        _Atomic int64_t valid_until; /* boot time; 0 = not opened, or shut by hf__gate_shut */
         _Atomic uint64_t process;    /* the mark of the process that opened it */
 };
 
 /* hf__process_mark_init must have succeeded. */
 void hf__gate_open(struct hf__gate *gate, hf_nsec valid_until);
-/* Never shortens, and does nothing if the gate is shut. */
+/* Never shortens. Does nothing before hf__gate_open, and after hf__gate_shut. */
 void hf__gate_extend(struct hf__gate *gate, hf_nsec valid_until);
 void hf__gate_shut(struct hf__gate *gate); /* idempotent */
 bool hf__gate_may_act(struct hf__gate *gate, hf_nsec now);
-hf_nsec hf__gate_valid_until(struct hf__gate *gate); /* 0 = shut */
+/* 0 = not opened, or shut by hf__gate_shut. The time may have passed, and in a forked child it is
+ * the parent's. */
+hf_nsec hf__gate_valid_until(struct hf__gate *gate);
 /*
  * Decides about a request of a term; is_over: the term has ended. Returns 0 if the request may be
  * sent, and limits *deadline (boot time; 0 = none) to the validity. Otherwise returns

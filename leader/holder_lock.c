@@ -72,8 +72,8 @@ static int describe_place(char *place, size_t max) {
         return n > 0 && (size_t)n < max ? 0 : -EOVERFLOW;
 }
 
-/* Describes an open file. HF_E_INVALID: it is not a regular file, or its time of creation is not
- * known. */
+/* Describes an open file. HF_E_INVALID: it is not a regular file, or its inode or time of creation
+ * is not known. */
 static int describe_file(int fd, char *file, size_t max) {
         struct statx st;
 

@@ -8,9 +8,10 @@
  *
  * A description counts only if it was made under the same boot of the same kernel, in the same pid
  * namespace and with the same root directory, and if the file of that name in the peer's own
- * directory has the same device, inode and time of creation. Otherwise nothing is known.
+ * directory, or the peer's own file, has the same device, inode and time of creation. Otherwise
+ * nothing is known.
  *
- * Thread: any, but one at a time for one object. Every function blocks for a short time, on a local
+ * Thread: any, but one at a time for one object. A function may block for a short time, on a local
  * file system.
  */
 #include <stdbool.h>

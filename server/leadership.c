@@ -5,7 +5,7 @@
  *
  * Invariant: while this process leads a term, the run file names the Lease, the identity and the
  * term, because `holdfastd release` frees exactly that term after a crash. If the file cannot be
- * written, this is logged, and the term goes on.
+ * written, this is logged, and the term goes on. With --storage=memory there is no run file.
  */
 #include "server/leadership.h"
 

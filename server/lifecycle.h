@@ -5,14 +5,15 @@
  * are those of kube-apiserver.
  *
  *      start   the listener accepts ......................... MuxAndDiscoveryComplete
- *              etcd responds, the post-start hooks run, READY=1
+ *              the store responds, the post-start hooks run, READY=1
  *              the first /readyz with status 200 ............ HasBeenReady
  *
- *      T0      SIGTERM ...................................... ShutdownInitiated
+ *      T0      SIGTERM, SIGINT or a failure ................. ShutdownInitiated
  *              /readyz fails, STOPPING=1; then a) and b) at the same time:
  *                a) the shutdown delay passes ............... AfterShutdownDelayDuration
  *                b) the pre-shutdown hooks stop: controllers finish and are joined, the gate
- *                   is shut, the Lease is released .......... PreShutdownHooksStopped
+ *                   of the term (holdfast/leader.h) is shut,
+ *                   the Lease is released ................... PreShutdownHooksStopped
  *
  *      after a) and b) ...................................... NotAcceptingNewRequest
  *              without --shutdown-send-retry-after:
@@ -27,8 +28,8 @@
  *              one after a failure (main/sequence.c)
  *
  * The API serves while the hooks stop, because the release of the Lease goes through it. A SIGTERM
- * more than a second after the first one exits at once. A controller that does not stop ends the
- * process without a release.
+ * or SIGINT more than a second after the first one exits at once. A controller that does not stop
+ * ends the process without a release.
  *
  * This type only records the signals; other files set them. If the start fails, its remaining
  * signals are not set. The mutex mu guards the times. No other lock is taken while it is held.

@@ -63,7 +63,8 @@ static void collect_due_work_locked(struct hfd_cacher *cacher, hf_nsec now,
         *ret_due = due;
 }
 
-/* Called without the lock, because each of these runs callbacks or sends requests. */
+/* Called without the lock, because this runs callbacks, sends requests, builds objects and frees
+ * some. */
 static void run_due_work(struct hfd_cacher *cacher, struct due_work *due) {
         hfd_history_garbage_free(&due->garbage);
         hfd_consistent_reads_call_ready(due->late);

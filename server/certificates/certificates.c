@@ -66,9 +66,9 @@ static int read_or_copy(const struct hfd_flag_pem *file, const char *generated, 
         return *ret_text ? 0 : hf_fail(reterr_status, -ENOMEM, "out of memory");
 }
 
-/* Tells the identity Lease the CA of this instance, so that other instances of this CA put it into
- * their kubeconfigs. If a flag names certificates of another origin, clients that trust only this
- * CA cannot use the instance, so it stays out of the kubeconfigs. */
+/* Puts the CA of this instance into its identity Lease, so that other instances of this CA put this
+ * instance into their kubeconfigs. If a flag names a certificate or a CA, the instance stays out of
+ * the kubeconfigs: clients that trust only this CA may not be able to use it. */
 static void note_ca(struct hfd_server *server) {
         const struct hfd_config *config = server->config;
         char fingerprint[HFD_PKI_FINGERPRINT_MAX] = "";
@@ -129,7 +129,7 @@ int hfd_certificates_read_account_keys(struct hfd_server *server, struct hf_stat
 }
 
 /* Names the contexts of the other instances: holdfast-<instance>, or holdfast-<instance>-<host> if
- * instances of two hosts have the same name. Returns the number of contexts. The list may have two
+ * two in the list have the same name. Returns the number of contexts. The list may have two
  * processes of one host and name, of which one has just ended: only the first gets a context. */
 static size_t name_contexts(const struct hfd_peer_list *list,
                             char names[HFD_PEERS_MAX][CONTEXT_MAX],

@@ -5,8 +5,9 @@
  * Invariants. Only certificates are published, and never the text of a file as it is: the file of a
  * certificate may contain its key. The key of the CA is read for each signature and overwritten
  * afterwards, so that it is in memory only while it is used, unless the CA has no directory. A
- * certificate is issued only by the CA that this server trusts for its clients: nobody would accept
- * a certificate of another one.
+ * certificate is issued only by the CA that this server trusts for its clients (or, if another CA
+ * was put into --cert-dir, will trust from its next reload on): nobody would accept a certificate
+ * of another one.
  */
 #include "server/certificates/cluster_ca.h"
 
@@ -67,10 +68,11 @@ static bool is_from(const char *ca_pem, const char *cert_pem) {
         return hfd_pki_describe(ca_pem, cert_pem, &description) == 0 && description.from_ca;
 }
 
-/* Returns the certificates by which clients can verify `serving`: the CA of this server or that of
- * its clients, whichever has issued it. A certificate that was given by flags may come from a CA
- * that this server does not know. Then the result is the rest of its chain or, without one, the
- * certificate itself. chain: the certificates in the text `serving`. Borrowed. */
+/* Returns the certificates by which clients can verify `serving`: the CA of this server, if that
+ * has issued it, or that of its clients, if that has issued it or the next certificate of its
+ * chain. A certificate that was given by flags may come from a CA that this server does not know.
+ * Then the result is the rest of its chain or, without one, the certificate itself. chain: the
+ * certificates in the text `serving`. Borrowed. */
 static const char *find_root(const struct hfd_pki *own, const char *serving, const char *chain,
                              const char *client_ca) {
         const char *rest = rest_of_chain(chain);

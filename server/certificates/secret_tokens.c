@@ -2,8 +2,8 @@
 /*
  * Issues the tokens that Secrets hold.
  *
- * Invariant: the claims name the Secret. Such a token does not expire, so it ends with its Secret,
- * and without the name it would never end.
+ * Invariant: the claims name the Secret. Such a token does not expire: it ends with its Secret,
+ * which the server finds by this name, or with its account.
  */
 #include "server/certificates/secret_tokens.h"
 

@@ -70,8 +70,8 @@ static int set_default_instance(char **text) {
 }
 
 /* Splits text, which may be NULL, at commas and copies the items. On failure the items copied so
- * far stay in the array, and hfd_config_done frees them. HF_E_TOO_LARGE: there are more than max
- * items. HF_E_INVALID: an item is empty. */
+ * far stay in the array, and hfd_config_done frees them. 0, -ENOMEM, HF_E_TOO_LARGE: there are more
+ * than max items, or HF_E_INVALID: an item is empty. */
 static int split_list(const char *text, char **items, size_t max, size_t *ret_n) {
         size_t n = 0;
         while (text && *text) {

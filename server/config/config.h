@@ -2,7 +2,8 @@
 #pragma once
 /*
  * The configuration: the result of parsing the command line. hfd_flags_parse fills, completes and
- * checks it. Afterwards it does not change, and any thread may read it.
+ * checks it, and hfd_kube_apiserver_parse sets two members more. Afterwards it does not change, and
+ * any thread may read it.
  *
  * The functions here open no file and bind no address. hfd_config_complete reads the environment
  * and the host's name, so it is called at the start of the process, before there are threads.
@@ -37,7 +38,7 @@ enum hfd_command {
         HFD_COMMAND_STORE_CHECK,
         HFD_COMMAND_STORE_COMPACT,
         HFD_COMMAND_VERSION, /* holdfastd version, --version */
-        HFD_COMMAND_HELP,    /* --help, after any command */
+        HFD_COMMAND_HELP,    /* --help or help, with any command */
 };
 
 enum hfd_output { HFD_OUTPUT_TEXT, HFD_OUTPUT_JSON }; /* in the order of --output */

@@ -38,7 +38,8 @@ static int refuse_value(struct hf_status *reterr_status, const char *flag, const
                        hf__redact(value, shown, sizeof shown), rule);
 }
 
-/* Whether the name is safe as a file name, in an identity and in the name of a Lease. */
+/* Whether the name is safe as a file name. (Identities and names of Leases have it in the form that
+ * hfd_identity_make gives it.) */
 static bool is_instance_name(const char *text) {
         size_t n = strlen(text);
         return n > 0 && n <= 63 && text[0] != '.' && text[0] != '-' &&
@@ -46,8 +47,8 @@ static bool is_instance_name(const char *text) {
                        n;
 }
 
-/* Whether text begins with http:// or https:// and continues. The store parses the rest, but its
- * message could not name the flag. */
+/* Whether text begins with http:// or https:// and continues, without white space and quotes. The
+ * store parses the rest, but its message could not name the flag. */
 static bool is_http_url(const char *text) {
         static const char *const schemes[] = {"http://", "https://"};
 

@@ -16,7 +16,7 @@
 #include "base/time_format.h"
 
 /* Reports a value that cannot be parsed or is out of range. The message is the same for both,
- * because it contains both rules. Not for a TEXT. */
+ * because it contains both rules. Not for a TEXT, FILE or DIRECTORY: these are never refused. */
 static int refuse_value(const struct hfd_flag *flag, const char *value,
                         struct hf_status *reterr_status) {
         char shown[101], min[32], max[32];

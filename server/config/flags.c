@@ -5,7 +5,7 @@
  * to the list in hfd_config_done, which frees the strings.
  *
  * Invariant: a default in the table is parsed like a value from the command line, so that --help
- * shows what takes effect. Only derived defaults are described in words.
+ * shows what takes effect. A default is described in words only if the table has no value for it.
  */
 #include "server/config/flags.h"
 

@@ -21,8 +21,9 @@ struct hf__strbuf;
  * the flag or the argument:
  *  - a flag is unknown, is given twice (unless it is a list that may be repeated), belongs to
  *    another command, or has no value, a malformed one or one that is out of range;
- *  - an argument is missing, or there is one too many;
- *  - hfd_config_check fails.
+ *  - an argument or a sub-command is missing, there is an argument too many, or one is a URL in
+ *    place of a file;
+ *  - hfd_config_complete or hfd_config_check fails.
  */
 int hfd_flags_parse(int argc, char *const argv[], struct hfd_config *ret_config,
                     struct hf_status *reterr_status);

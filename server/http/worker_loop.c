@@ -4,14 +4,15 @@
  * stranger's until its sender is known (connection.c).
  *
  * One iteration:
- * - wait for events of sockets, for a second at most. So an idle worker makes progress too, which
- *   the watchdog checks.
+ * - wait for events of sockets, for about a second at most. So an idle worker makes progress too;
+ *   the watchdog checks this.
  * - serve the known senders' connections with events.
- * - handle the messages (new sockets, changed responses, calls) of other threads and of this one.
+ * - handle the messages (new sockets, changed responses, requests that continue, calls) of other
+ *   threads and of this one.
  * - when http->draining has been set: begin to drain the connections.
  * - serve the dirty connections of known senders, whose responses have changed or which have more
- *   to do, in at most MAX_DIRTY steps, so that an event for thousands of watches does not delay
- *   other requests.
+ *   to do, and those that are only to be freed, in at most MAX_DIRTY steps, so that an event for
+ *   thousands of watches does not delay other requests.
  * - serve one stranger's connection: in turn one with an event and a dirty one. Their sockets are
  *   in a second epoll, and the dirty ones in a second list, so that a flood of handshakes or
  *   requests, of which a step takes up to some milliseconds, delays known senders by one step only.
@@ -216,7 +217,7 @@ static void handle_local_messages(struct hfd_worker *worker) {
 /* ---- the loop ---- */
 
 /* One read may contain many requests, and most of them post to the store's thread. Delayed wakes
- * let it wake once for all of them. */
+ * let that thread wake once for many of them. */
 static void serve_connection(struct hfd_connection *connection, uint32_t events) {
         hf__mailbox_delay_wakes();
         hfd_connection_serve(connection, events);
@@ -251,9 +252,9 @@ static void serve_stranger(struct hfd_worker *worker, bool has_events) {
 }
 
 /* Reports the responses of which this iteration has learned and which are not complete. Those whose
- * connection is still to be served, such as most strangers', are reported again after its turn. The
- * worker may read content_length without the lock, because it is final once the response has
- * started. */
+ * connection is still to be served, such as most strangers', are reported again after its turn if
+ * they are not complete then. The worker may read content_length without the lock, because it is
+ * final once the response has started. */
 static void report_unsent(struct hfd_worker *worker) {
         assert(hfd_worker_mailbox_is_current(&worker->mailbox));
         while (worker->responded) {

@@ -2,8 +2,8 @@
 /*
  * Signs JSON Web Tokens, and verifies their signatures.
  *
- * Invariants. Once a signature was found right, the set of keys remembers the digest of the whole
- * token, and header and signature of that token are not looked at again (verified.h).
+ * Invariants. When a signature was found right, the set of keys remembers the digest of the whole
+ * token. While it does, header and signature of that token are not looked at again (verified.h).
  * hfd_jwt_verify parses only the header, whose size is limited, until the signature is found right.
  * The algorithm is that of the key; the header must name the same one, so neither "none" nor HMAC
  * with a public key can pass. Base64url is strict: no padding, no other alphabet, no unused bits.
@@ -97,7 +97,8 @@ static int parse_header(const struct part *part, struct hf__json **ret_header) {
         if (part->n > HEADER_MAX / 3 * 4 || !decode_part(part, data, &n))
                 return HF_E_UNAUTHORIZED;
         int r = parse_object(data, n, &header);
-        /* These members name extensions that a reader must understand. This reader knows none. */
+        /* crit names extensions that a reader must understand, and b64 is one. This reader knows
+         * none. */
         if (r == 0 && (hf__json_get(header, "crit") || hf__json_get(header, "b64"))) {
                 hf__json_free(header);
                 return HF_E_UNAUTHORIZED;

@@ -3,7 +3,8 @@
 /*
  * JSON Web Tokens (RFC 7519) as signed texts, header.claims.signature (RFC 7515). What the claims
  * mean is for the caller. Pure, apart from random numbers of signatures, and from the tokens that a
- * set of keys remembers (verified.h). Thread: any.
+ * set of keys remembers (verified.h). Where the decoder or OpenSSL lacks memory, the result is
+ * HF_E_UNAUTHORIZED or -EIO, as for other failures. Thread: any.
  */
 #include <stdbool.h>
 #include <stddef.h>

@@ -4,7 +4,8 @@
  *
  * Invariants. No function of key.h leaves an entry in OpenSSL's error queue, which the TLS code of
  * the same thread would take for its own. And a passphrase is never asked for, because that would
- * block on a terminal: an encrypted key is refused by its PEM header.
+ * block on a terminal: an encrypted key is recognized by the name or the headers of its PEM part,
+ * and refused.
  */
 #include "server/jwt/key.h"
 

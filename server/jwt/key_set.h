@@ -17,7 +17,7 @@ struct hf__strbuf;
 struct hfd_jwt_key_set;
 struct hfd_jwt_verified;
 
-#define HFD_JWT_KEYS_MAX  32  /* of a set; a token without a kid is tried with each */
+#define HFD_JWT_KEYS_MAX  32  /* of a set; for a token without a kid, each may be tried */
 #define HFD_JWT_TRIED_MAX 128 /* members of a JWK Set that are tried */
 
 /* An empty set with one reference. NULL: out of memory. */

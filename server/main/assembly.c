@@ -10,8 +10,9 @@
  *   admission) stop before the cacher is freed, and are freed after it, because the cacher calls
  *   on_observed until it is freed.
  * - auth gets its authenticators later, and is freed before them.
- * - The handler of OpenAPI and the admission plug-ins for policies and webhooks borrow the registry
- *   or its pool of threads, but are freed after the registry, because the pool uses them.
+ * - The handler of OpenAPI and the admission plug-ins for policies and webhooks borrow the
+ *   registry, its pool of threads or the cacher, but are freed after these, because the pool and
+ *   the feed of admission use them.
  * - The router and host.health are created before the handlers and checks that they call, and are
  *   freed after the objects of these: only requests call them, and all requests have ended then.
  *
@@ -201,7 +202,8 @@ static void on_observed(void *ctx, unsigned observers) {
                 hfd_flow_control_changed(server->flow);
 }
 
-/* The tokens of service accounts. Their keys come from files, which the reload reads again. */
+/* The tokens of service accounts. Their keys come from files, which the reload reads again, or a
+ * generated key signs (account_keys.h). */
 static int make_service_accounts(struct hfd_server *server, struct hf_status *reterr_status) {
         const struct hfd_config *config = server->config;
         const struct hfd_service_accounts_config accounts =
@@ -253,7 +255,7 @@ static int make_oidc(struct hfd_server *server, struct hf_status *reterr_status)
         return 0;
 }
 
-/* Called when `holdfastd store copy` begins to write to the store. Thread: the store's. */
+/* Called when `holdfastd store copy` begins to write to the store. Thread: any. */
 static void on_copy_begun(void *ctx) {
         struct hfd_server *server = ctx;
 

@@ -3,7 +3,8 @@
  * The steps of every store before it starts a transaction: the check, and the size.
  *
  * Invariant: a transaction that passes the checks behaves the same in every store, apart from the
- * limit on its size. So they must refuse everything else that one of the stores does not support.
+ * limit on its size, and from the compares that a store that encrypts refuses (encrypted_store.h).
+ * So the checks must refuse everything else that one of the stores does not support.
  */
 #include "server/storage/store.h"
 

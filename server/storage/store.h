@@ -44,6 +44,7 @@
  *      HF_E_TOO_LARGE  a key, a count, or the whole request exceeds its limit
  *      -ENOMEM         out of memory
  *      HF_E_CLOSED     the store was stopped
+ *      -EIO            a store that encrypts gets no random numbers
  *
  * The outcome of an operation, which its callback receives:
  *
@@ -96,8 +97,8 @@ struct hfd_store_reply {
         const struct hfd_kv *kvs;
         size_t n_kvs;
         bool more; /* list: more keys follow after the limit */
-        /* Which history the revisions belong to; it changes when a store is restored from a backup
-         * into a new cluster. 0 = unknown (an error, or a store with one history only). */
+        /* Which history the revisions belong to; it changes when a backup is restored (of etcd:
+         * into a new cluster). 0 = unknown (an error, or a store with one history only). */
         uint64_t cluster_id;
         struct hf_status status; /* the error as text */
 };
@@ -161,8 +162,9 @@ struct hfd_watch_handler {
 
 /* The functions that a store implements. Thread: any, except for free. */
 struct hfd_store_ops {
-        /* urgent: for Leases, whose values are small. A store does urgent operations before the
-         * others, or with a thread and connections of their own, so that they wait for little. */
+        /* urgent: for Leases, whose values are small. A store in which operations wait does urgent
+         * ones before the others, or with a thread and connections of their own, so that they wait
+         * for little. */
         int (*get)(struct hfd_store *store, const char *key, bool urgent, hf_nsec deadline,
                    hfd_store_fn done, void *ctx);
         /* Lists the keys with the prefix, from start_key (NULL = the first) on, as they were at

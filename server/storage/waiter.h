@@ -23,7 +23,7 @@ struct hfd_waiter {
         pthread_cond_t cond;
 };
 
-/* The result of an operation: a copy of its reply. Zeroed: no operation yet. */
+/* The result of an operation: a copy of its reply without cluster_id. Zeroed: no operation yet. */
 struct hfd_result {
         struct hfd_waiter *waiter;
         /* Guarded by the waiter's mu. The members below are valid once it is true, and only `error`

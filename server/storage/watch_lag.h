@@ -38,7 +38,8 @@ enum hfd_watch_lag_action {
         HFD_WATCH_LAG_PROBE,          /* read the store's revision */
         HFD_WATCH_LAG_WRITE_PROGRESS, /* write a watched key, so that the watch must deliver
                                          something */
-        HFD_WATCH_LAG_REOPEN,         /* end the watch and open it on another member of the store */
+        HFD_WATCH_LAG_REOPEN,         /* end the watch and open it anew, on another member of the
+                                         store if there is one */
 };
 
 /* A watch was opened; it delivers what follows the cache's revision. */

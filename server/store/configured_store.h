@@ -12,8 +12,8 @@
  * Reads the files and creates the store, but does not connect to etcd yet. host is borrowed until
  * the store is freed; config is used during this call only. Blocks on the files. 0, -errno,
  * HF_E_UNAVAILABLE (another process holds the file of --store locked for too long), or
- * HF_E_NOT_FOUND, HF_E_TOO_LARGE or HF_E_INVALID, whose message names the flag and the file or the
- * URL. The caller frees the store with store->ops->free.
+ * HF_E_NOT_FOUND, HF_E_TOO_LARGE or HF_E_INVALID, whose message names the flag and says what is
+ * wrong. The caller frees the store with store->ops->free.
  */
 int hfd_configured_store_new(const struct hf_host *host, const struct hfd_config *config,
                              struct hfd_store **ret_store, struct hf_status *reterr_status);

@@ -5,7 +5,7 @@
  *
  * Invariant: a failure is one line on stderr, after the output of the program if one of etcd's
  * programs has failed. `check` prints one line to stdout for each of the first
- * HFD_SQLITE_FAULTS_MAX faults, and one for the others together.
+ * HFD_SQLITE_FAULTS_MAX faults and, if the check was completed, one for the others together.
  */
 #include "server/store/file_commands.h"
 

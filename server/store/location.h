@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* The location of a store, in the form that the sub-commands `holdfastd store ...` accept:
- * sqlite:FILE or etcd:URL[,URL]. Thread: main. */
+/* The location of a store, in the form that `holdfastd store copy` and `holdfastd store compact`
+ * accept: sqlite:FILE or etcd:URL[,URL]. Thread: main. */
 #include <stdbool.h>
 
 #include "server/config/config.h"

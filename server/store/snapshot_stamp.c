@@ -204,7 +204,8 @@ static bool has_ended(struct stamping *stamping, int *ret_exit_status) {
         return true;
 }
 
-/* Runs etcdctl until the private etcd responds. The output of etcdctl is in the file run.log. */
+/* Runs etcdctl until the private etcd responds or ends, for START_TIMEOUT at most. The output of
+ * etcdctl is in the file run.log. */
 static int ask_etcd(struct stamping *stamping, const char *what, const char *const argv[]) {
         hf_nsec give_up = now() + START_TIMEOUT;
 
@@ -242,7 +243,8 @@ static int read_keys(struct stamping *stamping, struct hfd_key_prefixes *prefixe
         return 0;
 }
 
-/* Refuses a prefix that no key of the snapshot has. All keys are listed only for the message. */
+/* Refuses a prefix that no key of the snapshot has, unless the snapshot has no keys at all. If no
+ * key has the prefix, all keys are listed, for the message. */
 static int check_prefix(struct stamping *stamping, const char *snapshot, const char *prefix) {
         char objects[HFD_KEY_MAX], own[HFD_KEY_MAX];
         const char *const lists[][3] = {{own, "--limit=1"}, {objects, "--limit=1"}, {""}};

@@ -16,7 +16,8 @@
  * end it. Call it on the main thread before there are others, because it starts child processes,
  * blocks signals and changes the environment. If a program fails, prints its output to stderr. 0,
  * HF_E_EXISTS, HF_E_NOT_FOUND (the snapshot has keys, but none of this prefix), HF_E_CANCELED (a
- * signal), HF_E_UNAVAILABLE (a program failed), HF_E_TOO_LARGE (a path) or -errno.
+ * signal), HF_E_UNAVAILABLE (a program failed or is missing), HF_E_TOO_LARGE (a path or the prefix)
+ * or -errno.
  */
 int hfd_snapshot_stamp(const char *snapshot, const char *target, const char *prefix,
                        struct hf_status *reterr_status);

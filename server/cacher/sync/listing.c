@@ -10,8 +10,8 @@
  * may have PAGE_GROWTH times as many as all before it together. The limits are PAGE_MAX and, with
  * the average size so far, PAGE_BYTES. Until a page reaches a limit, the work grows about linearly
  * with the number of keys. A page that fails may have been too large for the store's deadline or
- * for a response. So it is requested again at half the size, and all later pages of this listing
- * are halved too.
+ * for a response. So, unless may_retry forbids it, the page is requested again at half the size,
+ * and all later pages of this listing are halved too.
  *
  * Two threads. The store's thread receives a page, keeps references to its values, and requests
  * the next one, unless two pages wait. The cacher's timer thread builds the trees, a few objects at
@@ -100,8 +100,9 @@ static void record_progress(struct hfd_cacher *cacher, size_t n) {
 /* ---- values ---- */
 
 /*
- * Puts one stored value into the trees. A value that is not a valid object gets a placeholder
- * (stored_value.h), and values of unknown resources are skipped. False: out of memory.
+ * Puts one stored value into the trees. A value that is not a valid object, or cannot be decrypted,
+ * gets a placeholder (stored_value.h). Values of unknown resources are skipped. False: out of
+ * memory.
  */
 static bool add_value(struct hfd_listing *listing, const struct hfd_kv *kv) {
         const char *path;
@@ -137,7 +138,7 @@ static size_t next_limit(const struct hfd_listing *listing) {
         size_t limit = PAGE_FIRST;
 
         if (listing->n_keys > 0) {
-                /* The average is rounded up, and is not 0 if all values are empty. */
+                /* One byte more than the average: it is not 0 even if all values are empty. */
                 size_t n_in_page_bytes = PAGE_BYTES / (listing->n_bytes / listing->n_keys + 1);
                 limit = PAGE_GROWTH * listing->n_keys;
                 limit = limit < n_in_page_bytes ? limit : n_in_page_bytes;
@@ -216,7 +217,8 @@ static void count_page(struct hfd_listing *listing, const struct hfd_store_reply
                 listing->n_bytes += reply->kvs[i].value ? reply->kvs[i].value->n : 0;
 }
 
-/* Passes the page to the timer thread. Requests the next one, unless two wait to be built. */
+/* Passes the page to the timer thread. Requests the next one, if there is one, unless two wait to
+ * be built or the listing is about to end. */
 static void queue_page(struct hfd_listing *listing, struct hfd_listing_page *page, bool more) {
         struct hfd_cacher *cacher = listing->cacher;
 

@@ -25,15 +25,15 @@ struct hfd_listing {
 
         /* the timer thread only */
         struct hfd_object_tree trees[HFD_SLOTS_MAX];
-        /* Empty until the listing is published: then the cacher's trees move here, to be freed. */
+        /* Empty until the listing is published: then that of the cacher moves here, to be freed. */
         struct hfd_object_tree newer[HFD_SLOTS_MAX];
-        struct hfd_event_histories histories; /* likewise empty, then those of the cacher */
+        struct hfd_event_histories histories; /* likewise, those of the cacher */
         struct hfd_object_tree unreadable;    /* placeholders, by key; see cacher_state.h */
 
         /* of the thread that requests a page, or runs the callback of the request */
         uint64_t revision;           /* of the first page; 0 = no page has arrived */
         size_t n_keys, n_bytes;      /* on the pages so far; n_bytes: of their values */
-        unsigned n_retries;          /* pages that were requested again */
+        unsigned n_retries;          /* requests that were repeated: each halves the pages */
         char start[HFD_KEY_MAX];     /* the next page starts at this key; "" = the first page */
         char directory[HFD_KEY_MAX]; /* the next page has only keys below it; "" = all keys */
 
@@ -67,9 +67,9 @@ void hfd_listings_reset_locked(struct hfd_cacher *cacher);
 
 /*
  * Starts a listing; only one may run. When it has ended, done is called once, on the timer thread,
- * and frees the listing. error is 0 or the reason for the failure; status may be NULL. 0; -ENOMEM;
- * or HF_E_CANCELED: the cacher is being freed. After an error done is not called. Thread: any;
- * never blocks.
+ * and frees the listing. Its `error` is 0 or the reason for the failure; status may be NULL.
+ * Returns 0; or, if the listing was not started and done is not called, -ENOMEM or HF_E_CANCELED
+ * (the cacher is being freed). Thread: any; never blocks.
  */
 int hfd_listing_start(struct hfd_cacher *cacher, unsigned long generation,
                       void (*done)(struct hfd_listing *listing, int error,

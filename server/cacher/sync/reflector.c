@@ -68,7 +68,7 @@ struct hfd_reflector *hfd_reflector_free(struct hfd_reflector *reflector) {
 /*
  * Ends the chain after a failure, or after the end of the watch. The timer restarts it after the
  * backoff, unless the cacher is being freed. status may be NULL. relist: the next chain must list;
- * otherwise it does so only if that was requested before.
+ * otherwise it does so only if something else sets watch.relist.
  */
 static void fail_chain(struct hfd_cacher *cacher, int error, const struct hf_status *status,
                        bool relist) {

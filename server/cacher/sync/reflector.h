@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Keeps the cache equal to the store: lists everything once, then watches. The head of reflector.c
+ * Keeps the cache equal to the store: lists everything, then watches. The head of reflector.c
  * describes the model.
  */
 #include <holdfast/clock.h>

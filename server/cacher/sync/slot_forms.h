@@ -2,12 +2,12 @@
 #pragma once
 /*
  * The form that the cached objects of each custom resource have. A form is what a definition makes
- * of stored bytes. Definitions with the same storage version, schema and selectable fields have the
- * same form (hash_form in server/resources/custom/custom_kind.c). A custom resource has a slot, its
- * place in the arrays of the cacher (server/resources/custom/custom_table.h). The form of the slot
- * is that of the storage row of the kind that is served there. While no kind is served in a slot,
- * the slot has no form: new objects are as they are stored, and those that are cached already keep
- * their form.
+ * of stored bytes. It depends on the storage version and its schema, the selectable fields, and
+ * what else hash_form in server/resources/custom/custom_kind.c reads: definitions that agree in all
+ * of this have the same form. A custom resource has a slot, its place in the arrays of the cacher
+ * (server/resources/custom/custom_table.h). The form of the slot is that of the storage row of the
+ * kind that is served there. While no kind is served in a slot, the slot has no form: new objects
+ * are as they are stored, and those that are cached already keep their form.
  *
  * The cacher's lock guards the forms.
  */
@@ -41,7 +41,7 @@ const struct hfd_resource *hfd_slot_form_of(struct hfd_cacher *cacher,
  * Before an object enters a tree of the cacher: makes it anew if the form has changed since it was
  * made, which is rare. Consumes the reference and returns one. NULL = out of memory, or not a valid
  * object. *ret_old: the object in its previous form, which the caller drops after it has released
- * the lock, also if NULL was returned; NULL = the object has the form already.
+ * the lock, also if NULL was returned; NULL = the object is returned as it was.
  */
 struct hfd_object *hfd_slot_form_apply_locked(const struct hfd_slot_forms *forms,
                                               struct hfd_object *object,
@@ -50,10 +50,10 @@ struct hfd_object *hfd_slot_form_apply_locked(const struct hfd_slot_forms *forms
 /*
  * Gives the slot of row, a storage row, the form of row: new objects have it from now on, and
  * cached objects of another form are made anew, unless they are not valid for row. Readers may get
- * an older form until this returns, and later too if the object is not valid for row. So they check
- * the form of each object (forms/conversion.h). Takes as long as parsing all objects of the slot,
- * unless they have the form already. One thread at a time; not under the lock. 0 or -ENOMEM: call
- * it again.
+ * an older form until this returns, and later too if the object is not valid for row, or if the
+ * cache was filled meanwhile. So they check the form of each object (forms/conversion.h). Takes as
+ * long as parsing all objects of the slot, unless they have the form already. One thread at a time;
+ * not under the lock. 0 or -ENOMEM: call it again.
  */
 int hfd_slot_form_set(struct hfd_cacher *cacher, const struct hfd_resource *row);
 /* The slot has no form any more; its objects keep theirs. Thread: any; not under the lock. */

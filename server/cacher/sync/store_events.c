@@ -78,9 +78,9 @@ static bool is_term_begun(struct hfd_cacher *cacher, const struct hfd_watch_even
 }
 
 /*
- * Returns the object that a put event contains. If a write of this instance stored it, the object
- * already exists as `newer`, and sharing it saves a copy of its bytes. NULL: out of memory, or the
- * value is invalid or sealed.
+ * Returns the object that a put event contains. If an update by this instance stored it, the object
+ * often exists already as `newer`, and sharing it saves a copy of its bytes. NULL: out of memory,
+ * or the value is invalid or sealed.
  */
 static struct hfd_object *get_put_object(struct hfd_cacher *cacher,
                                          const struct hfd_resource *resource, const char *path,
@@ -115,8 +115,8 @@ static bool prepare_removal(struct hfd_cacher *cacher, const struct hfd_watch_ev
         return !prepared->cached || prepared->deleted;
 }
 
-/* Parses what the change needs to find watches by the trigger. If memory runs out, the change
- * visits more watches. */
+/* Parses what the change needs to find watches by the trigger (hfd_watchers_need_trigger_locked).
+ * If memory runs out, the change visits more watches. */
 static void prepare_trigger(struct hfd_cacher *cacher, const struct hfd_prepared_event *prepared) {
         size_t index = hfd_resource_index(prepared->resource);
         struct hfd_object *before = NULL;
@@ -234,7 +234,8 @@ static bool seal_locked(struct hfd_cacher *cacher, struct hfd_prepared_event *pr
         return true;
 }
 
-/* The watch has delivered this revision of path, so writes no longer need an earlier version. */
+/* The watch has delivered this revision of path, so writes no longer need it, or an earlier
+ * version, in `newer`. */
 static void forget_newer_locked(struct hfd_object_tree *newer, struct hfd_prepared_event *prepared,
                                 uint64_t revision) {
         const struct hfd_object *object = hfd_object_tree_find(newer, prepared->path);

@@ -356,7 +356,8 @@ static void end_after_loss_locked(struct hfd_delivery *delivery, bool is_snapsho
         delivery->drops_queue = true;
 }
 
-/* May take none: the watch looks at a slice of the history, or its end was requested meanwhile. */
+/* May take none: a slice of the history may have none for this watch, or the end of the watch was
+ * requested meanwhile. */
 static size_t take_changes_locked(struct hfd_delivery *delivery,
                                   struct hfd_queued_change batch[BATCH_MAX]) {
         hf__mutex_assert_held(&delivery->cacher->mu);

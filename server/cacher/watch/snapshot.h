@@ -22,7 +22,7 @@ struct hfd_snapshot {
         struct hfd_object_tree unreadable;
         uint64_t revision; /* of the list */
         /* For hfd_snapshot_keep. */
-        uint64_t changed; /* revision of the last change that objects contains */
+        uint64_t changed; /* tells which state `objects` is (hfd_event_history_changed) */
         uint64_t fill;    /* the filling of the cache that it comes from */
 };
 

@@ -106,9 +106,9 @@ void hfd_watcher_cancel(struct hfd_watcher *watcher) {
 /* ---- creating a watcher ---- */
 
 /*
- * Prepares what the watch begins with: a snapshot of all objects, nothing (from_now), or all
- * changes after a revision. At most logarithmic time: the watch reads them when it delivers them.
- * False: the history no longer contains all changes after that revision.
+ * Prepares what the watch begins with: a snapshot of all objects, nothing (from_now), or the
+ * changes that hfd_event_history_resume finds for a revision. At most logarithmic time: the watch
+ * reads them when it delivers them. False: the history may no longer contain all of these changes.
  */
 static bool queue_initial_locked(struct hfd_watcher *watcher, uint64_t revision) {
         struct hfd_cacher *cacher = watcher->cacher;

@@ -68,8 +68,9 @@ void hfd_watcher_resume(struct hfd_watcher *watcher);
 /* Ends the watch: sink.end is called soon with HF_E_CANCELED, perhaps before this returns, unless
  * the watch has already ended. Idempotent. Thread: any. */
 void hfd_watcher_cancel(struct hfd_watcher *watcher);
-/* Returns the bytes of the changes that wait for the sink. Each counts its object before and after
- * the change, although other watches and the history may share them. Thread: any. */
+/* Returns the bytes of the changes that are queued for the sink, without those that the watch will
+ * take from the history. Each counts its object before and after the change, although other watches
+ * and the history may share them. Thread: any. */
 size_t hfd_watcher_waiting(const struct hfd_watcher *watcher);
 /* Drops the caller's reference, and does not end the watch: the cacher keeps it until sink.end.
  * Accepts NULL, returns NULL. */

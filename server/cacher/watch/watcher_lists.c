@@ -4,8 +4,9 @@
  *
  * Each resource has one list of the watches of all its objects. That list also has the watches that
  * are told of terms (watcher_private.h), whatever they select. All other watches are narrow: they
- * are in lists by a hash of what they watch. That is the path (a namespace, a name or both), or,
- * without a name, the value that they select of the resource's trigger (hfd_selectable_trigger).
+ * are in lists by a hash of what they watch. If a watch has no name and selects a value of the
+ * resource's trigger (hfd_selectable_trigger), that is this value. Otherwise it is the path: a
+ * namespace, a name or both.
  * The trigger of pods is spec.nodeName, because each kubelet watches the pods of its node; the
  * watch cache of Kubernetes has the same trigger. A pod that gets a node concerns the watches of
  * two values of the trigger: it is added for the one, deleted for the other.

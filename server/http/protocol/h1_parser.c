@@ -33,7 +33,7 @@
  * byte of data. A chunk with one byte of data needs five more. */
 #define FRAMING_ALLOWANCE 16384
 #define FRAMING_PER_BYTE  8
-#define MAX_SKIPPED       8 /* bytes of empty lines that are accepted before a request */
+#define MAX_SKIPPED       8 /* bytes of empty lines that are skipped before a request */
 
 struct hfd_h1_parser {
         llhttp_t llhttp;
@@ -192,7 +192,7 @@ struct hfd_h1_parser *hfd_h1_parser_free(struct hfd_h1_parser *p) {
         return NULL;
 }
 
-/* BODY -> HEAD: ready for the next request. Does not reset keep_alive and http10, which the
+/* Back to HEAD: ready for the next request. Does not reset keep_alive and http10, which the
  * connection reads after DONE. */
 static void rewind_parser(struct hfd_h1_parser *p) {
         hf__strbuf_done(&p->head);

@@ -26,8 +26,8 @@
  * final GOAWAY follows when the PING is acknowledged, or at the next tick. The connection ends when
  * no stream is left.
  *
- * Invariant: a request is in the list exactly as long as its stream points to it. on_stream_close
- * and h2_close remove both links together.
+ * Invariant: until h2_close, a request is in the list exactly as long as its stream points to it.
+ * on_stream_close removes both links together. h2_close removes all requests, then the session.
  */
 #include "server/http/protocol/h2.h"
 
@@ -169,8 +169,8 @@ static int on_begin_headers(nghttp2_session *session, const nghttp2_frame *frame
         return 0;
 }
 
-/* Stores a header, or a pseudo-header: those replace the request line and Host of HTTP/1.1. 0,
- * HF_E_INVALID, HF_E_TOO_LARGE or -ENOMEM. */
+/* Stores a header, or one of the pseudo-headers that replace the request line and Host of HTTP/1.1;
+ * :scheme is ignored. 0, HF_E_INVALID, HF_E_TOO_LARGE or -ENOMEM. */
 static int store_header(struct hfd_http_request *request, const char *name, size_t n_name,
                         const char *value, size_t n_value) {
         size_t n;

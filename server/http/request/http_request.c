@@ -373,6 +373,8 @@ struct hfd_client_cert hfd_http_request_peer(struct hfd_http_request *request) {
                                                 origin->fingerprint ? origin->fingerprint : ""};
 }
 
+/* ---- what users set, and the end; the headers name the thread of each ---- */
+
 void hfd_http_request_set_response_header(struct hfd_http_request *request, const char *name,
                                           const char *value) {
         assert(hfd_http_request_is_on_worker(request) && !request->dispatched &&

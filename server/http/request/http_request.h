@@ -44,12 +44,12 @@ enum hfd_http_verdict {
  * the context, headers of the response, on_finished and on_unsent, and respond. It must not keep
  * the request without a reference of its own. Thread: worker. Must not block.
  *
- * The first HFD_HTTP_READ_BODY on a connection also makes its sender known, even if nobody knows
- * its name: a body may be long, so its reading has the limits of known senders. A client
- * certificate that verifies makes the sender known, too. Until then the connection is a stranger's:
- * it has small limits of its own, and it is closed for others when places run out and soon after
- * the server begins to drain. A request whose sender is not known makes the connection a stranger's
- * again, unless a request with HFD_HTTP_READ_BODY is under way or the client certificate verifies.
+ * HFD_HTTP_READ_BODY also makes the sender of the connection known, even if nobody knows its name:
+ * a body may be long, so its reading has the limits of known senders. A client certificate that
+ * verifies makes the sender known, too. Until then the connection is a stranger's: it has small
+ * limits of its own, and it is closed for others when places run out, and soon after the server
+ * begins to drain. A request whose sender is not known makes the connection a stranger's again,
+ * unless a request with HFD_HTTP_READ_BODY is under way or the client certificate verifies.
  */
 typedef enum hfd_http_verdict (*hfd_http_on_head)(void *ctx, struct hfd_http_request *request);
 
@@ -58,10 +58,10 @@ struct hfd_header {
         const char *name, *value; /* name in lower case */
 };
 
-/* ---- the request; everything returned is borrowed until the last unref. Only the headers and the
- * body are freed earlier: those of a refused request, when on_head has returned or when the server
- * itself refuses it (413, for example), and those of a request whose response is a stream (see
- * hfd_http_request_stream). From then on they count as absent. ---- */
+/* ---- the request; what the accessors return is borrowed until the last unref. Only the headers
+ * and the body are freed earlier: those of a refused request, when on_head has returned or when the
+ * server itself refuses it (413, for example), and those of a request whose response is a stream
+ * (see hfd_http_request_stream). From then on they count as absent. ---- */
 
 /* Thread: any. ref returns request, unref returns NULL; both accept NULL. */
 struct hfd_http_request *hfd_http_request_ref(struct hfd_http_request *request);
@@ -70,7 +70,7 @@ struct hfd_http_request *hfd_http_request_unref(struct hfd_http_request *request
 /* The accessors below may be called from any thread that holds a reference, once the handler has
  * been called. on_head may use all but body and received_at. */
 
-/* "GET", in upper case as sent. */
+/* As sent: "GET", for example. */
 const char *hfd_http_request_method(struct hfd_http_request *request);
 /* As sent, without the query; of an absolute URL, also without the scheme and the authority. Begins
  * with '/'. */
@@ -91,7 +91,7 @@ const char *hfd_http_request_header_like(struct hfd_http_request *request, const
 const char *hfd_http_request_body(struct hfd_http_request *request, size_t *ret_n);
 /* "HTTP/2.0", "HTTP/1.1" or "HTTP/1.0". */
 const char *hfd_http_request_protocol(struct hfd_http_request *request);
-/* "127.0.0.1:40112", "[::1]:40112", "local" */
+/* "127.0.0.1:40112", "[::1]:40112", or "local" for the peer of a unix socket. */
 const char *hfd_http_request_remote(struct hfd_http_request *request);
 /* The boot time at which the handler was called; 0 = it was not called. */
 hf_nsec hfd_http_request_received_at(struct hfd_http_request *request);
@@ -108,8 +108,8 @@ struct hfd_client_cert {
         const char *common_name;
         const char *const *organisations; /* the first 64 */
         size_t n_organisations;
-        /* When the first certificate of its chain expires, in seconds since 1970: the connection
-         * may live for longer. */
+        /* The earliest expiry in its chain (its own if no chain was verified), in seconds since
+         * 1970: the connection may live for longer. */
         int64_t expires;
         const char *uid;         /* of the user, in the attribute that Kubernetes reads */
         const char *fingerprint; /* the SHA-256 of the certificate, in hexadecimal */
@@ -144,7 +144,7 @@ void hfd_http_request_free_allocated(struct hfd_http_request *request);
 /* Two pointers for the users of this header: the filters own the context, the handler that the
  * router has chosen owns the handler context. free_fn is called on the thread that drops the last
  * reference, first for the handler context, which may borrow from the context. Set each at most
- * once, before responding. Thread: worker. */
+ * once, before responding. Thread: worker, but any that holds a reference may read the context. */
 void hfd_http_request_set_context(struct hfd_http_request *request, void *context,
                                   void (*free_fn)(void *context));
 void *hfd_http_request_context(struct hfd_http_request *request);
@@ -172,7 +172,7 @@ void hfd_http_request_on_unsent(struct hfd_http_request *request,
 /*
  * For a stream whose pieces are made while the peer reads: fn is called on the worker whenever the
  * worker has read bytes up to the end of a piece, and fewer than `low` bytes remain in the queue.
- * (After a read that ends within a piece, fn is not called; a later read reaches the piece's end.)
+ * (After a read that reaches no end of a piece, fn is not called; a later read reaches one.)
  * Set it once, before the stream begins. fn must not block. Thread: worker.
  */
 void hfd_http_request_on_drained(struct hfd_http_request *request, size_t low,
@@ -225,8 +225,9 @@ void hfd_http_request_stream(struct hfd_http_request *request, int code, const c
 /*
  * Queues one more piece of a stream. It is referenced, not copied; an empty one is ignored. 0;
  * -ENOBUFS: the peer reads too slowly, and the stream has been cut; -ENOMEM: it has been cut for
- * lack of memory; -EPIPE: the peer has left, or the stream was cut before; -EINVAL: the response is
- * not a stream, or has ended. Pieces from one thread keep their order. Thread: any.
+ * lack of memory; -EPIPE: the request has left its connection, or the stream was cut before;
+ * -EINVAL: the response is not a stream, or has ended. Pieces from one thread keep their order.
+ * Thread: any.
  */
 int hfd_http_request_push(struct hfd_http_request *request, struct hf__buf *piece);
 /* The bytes of the pieces in the queue. The first piece counts in full, even if a part of it was

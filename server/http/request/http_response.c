@@ -86,8 +86,8 @@ static struct hfd_packed_header lengths_of(const struct hfd_checked_header *head
 /*
  * The headers that belong to this response alone: the content type, the one that on_head has set,
  * and those of the caller. (hfd_http_response_next_header adds those that requests share.) A header
- * that would break the framing (a line break in a value, a length or connection header of the
- * caller) is left out instead of failing the response, because a value may echo what a client sent.
+ * that would break the framing (such as a line break in a value, or a Content-Length of the caller)
+ * is left out instead of failing the response, because a value may echo what a client sent.
  */
 struct head {
         struct hfd_checked_header headers[MAX_HEADERS];
@@ -136,7 +136,7 @@ static bool pack_head_locked(struct hfd_http_response *response, const struct he
         return true;
 }
 
-/* Adds a piece to the queue, whose limits the caller has checked. 0 or -ENOMEM. */
+/* Adds a piece to the queue. For a stream, the caller has checked the limits. 0 or -ENOMEM. */
 static int append_locked(struct hfd_http_response *response, struct hf__buf *piece) {
         unsigned mask;
 
@@ -345,7 +345,7 @@ void hfd_http_response_get_state(struct hfd_http_request *request,
 /*
  * Takes up to n bytes of the first piece, which begin at *ret_offset. NULL: the queue is empty.
  * *ret_left: the bytes that remain in the queue, if the piece leaves it; then the caller drops its
- * reference. Otherwise SIZE_MAX, and the piece stays valid without the lock, because only this
+ * reference. Otherwise it is not set, and the piece stays valid without the lock, because only this
  * thread removes pieces.
  */
 static struct hf__buf *take_part(struct hfd_http_response *response, size_t n, hf_nsec now,

@@ -63,8 +63,8 @@ struct hfd_http_response {
         hf_nsec sent_at;
         size_t offset;         /* worker only: bytes already read of the first piece */
         size_t n_sent;         /* worker only: body bytes given to the connection */
-        size_t ring_uncounted; /* guarded by mu: size of the first piece if it alone exceeds the
-                                  limit, else 0 */
+        size_t ring_uncounted; /* guarded by mu: size of a stream's first piece if it alone exceeds
+                                  the limit, else 0 */
         void (*continuation)(void *ctx); /* guarded by mu: fn of hfd_http_request_continue; NULL =
                                             none */
         void *continuation_ctx;
@@ -106,8 +106,7 @@ void hfd_http_response_get_state(struct hfd_http_request *request,
 void (*hfd_http_response_clear_posted(struct hfd_http_request *request, hf_nsec now,
                                       void **ret_ctx))(void *ctx);
 /* Copies up to n bytes and removes them from the queue. Returns the number of bytes. now: boot
- * time. May call on_drained. n is at most the n of hfd_http_response_get_state: a read that finds
- * the queue empty before it has n bytes does not call on_drained. */
+ * time. May call on_drained, if it reaches the end of a piece. */
 size_t hfd_http_response_read(struct hfd_http_request *request, char *out, size_t n, hf_nsec now);
 /* Drops the pieces in the queue of a response that was cut. */
 void hfd_http_response_clear(struct hfd_http_request *request);

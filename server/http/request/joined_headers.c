@@ -3,7 +3,7 @@
  * See joined_headers.h. The headers are grouped by name first, each group with its final length.
  * Then each byte is copied once.
  *
- * Invariant: the work is in proportion to the bytes, and to the square of the number of names,
+ * Invariant: the work is at most in proportion to the bytes times the number of different names,
  * which HFD_HEADERS_MAX limits. A header that is joined where it was found would move all that
  * follows it, once for each repetition.
  */

@@ -3,8 +3,8 @@
  * The peer of a connection (origin.h). A request may outlive its connection and still read the
  * peer, so each request has a reference.
  *
- * Invariant: nothing but `refused` and `expires` changes after the handshake, because threads read
- * it without a lock.
+ * Invariant: nothing but `refused`, `expires` and `refs`, which are atomic, changes after the
+ * handshake, because threads read it without a lock.
  */
 #include "server/http/request/origin.h"
 

@@ -5,8 +5,8 @@
  * shared by all of its requests.
  *
  * Threads: the worker fills it in until the handshake is done. It is immutable afterwards, so that
- * every thread may read it without a lock. Only `refused` and `expires` change: the worker sets
- * them.
+ * every thread may read it without a lock. Only `refused` and `expires`, which the worker sets, and
+ * the count of references change.
  */
 #include <stdatomic.h>
 #include <stdbool.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The memory of a body (request_body.h). It doubles when it is full, so a sender of n bytes makes
- * the server reserve at most about 2 * n, of which a mapping uses only what was written.
+ * the server reserve at most about 2 * n (or SPACE_MIN), of which a mapping uses only what was
+ * written.
  *
  * Invariant: a body that was added to is followed by a NUL within its memory, and `space` alone
  * says where the memory comes from.

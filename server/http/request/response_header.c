@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Checks the headers of a response, eight bytes at a time. Nearly every header is good, so the
- * loops do not end early.
+ * Checks the headers of a response, eight bytes at a time. Nearly every header is good, so is_range
+ * does not end early.
  *
  * Invariant: no name or value that is accepted contains a line break or another control character,
  * except tabs in values. Otherwise text that a client chose could begin a header of its own.

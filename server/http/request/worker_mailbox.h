@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The mailbox of a worker (worker_loop.c), which knows its worker's thread. Requests and
+ * The mailbox of a worker (worker_loop.c), and the test for the worker's thread. Requests and
  * connections need only this part of a worker to give it work.
  *
- * Threads: each function says which. The mailbox has a lock of its own (base/mailbox.h).
+ * Threads: each function says which; init and done: those that create and free the worker. The
+ * mailbox has a lock of its own (base/mailbox.h).
  */
 #include <stdbool.h>
 

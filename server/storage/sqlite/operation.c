@@ -294,7 +294,7 @@ hf_nsec hfd_sqlite_expire_locked(struct hfd_sqlite *sqlite) {
                 hf__timer_heap_remove(&sqlite->deadlines, timer);
                 fail_late(&reply, op->kind == HFD_SQLITE_TXN || op->kind == HFD_SQLITE_COMPACT,
                           op->running);
-                /* As soon as mu is released, the thread that took the operation may free it. */
+                /* As soon as mu is released, the operation's thread may free it. */
                 atomic_store(&op->responded, true);
                 pthread_mutex_unlock(&sqlite->mu);
                 done(ctx, &reply);

@@ -98,7 +98,7 @@ static void free_store(struct hfd_sqlite *sqlite) {
 }
 
 /* Opens the file before the notify file, which has the lock (file_lock.h), is made. So no notify
- * file is left beside a file that is refused. */
+ * file is left beside a file that is not a store. */
 static int open_first(struct hfd_sqlite *sqlite, const char *path, bool create,
                       struct hf_status *reterr_status) {
         int r = hfd_sqlite_db_open(&sqlite->write_db, path, create, reterr_status);

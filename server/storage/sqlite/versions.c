@@ -175,7 +175,8 @@ static bool cut_to_limit(struct hfd_sqlite_kvs *kvs, size_t limit) {
 
 /*
  * The state of a list, which walks the index. The index is sorted by key and then by id. Of each
- * key the list returns the last version that is not newer than the revision of the list.
+ * key the list returns the last version that is not newer than the revision of the list, unless
+ * that version is a deletion.
  */
 struct walk {
         int64_t newest;     /* ids above it are newer than the revision */

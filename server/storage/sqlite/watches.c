@@ -11,10 +11,11 @@
  * and for all watches if SQLite says that there was a commit since the last look. It also ends
  * operations whose deadline has passed.
  *
- * The writes of this process are in memory (commits.h), so the watcher delivers them without
- * looking at the file. Another process may write at the same time, and the watcher cannot tell the
- * notices of that process from those of this one. So LOOK_AFTER after a write of this process the
- * watcher looks at the file, however many writes follow meanwhile.
+ * The last writes of this process are in memory, unless they are too many (commits.h), so the
+ * watcher delivers them without looking at the file. Another process may write at the same time,
+ * and the watcher cannot tell the notices of that process from those of this one. So LOOK_AFTER
+ * after a write of this process the watcher looks at the file, however many writes follow
+ * meanwhile.
  *
  * Invariants:
  *  - a watch receives whole revisions, in order, because both hfd_sqlite_log and the commits in
@@ -264,7 +265,7 @@ static bool serve_commits_locked(struct hfd_sqlite *sqlite,
 }
 
 /* Whether there was a commit since the last look, by this process or another. True also if SQLite
- * cannot tell: reading the rows then fails as well, and the watches end with that error. */
+ * cannot tell: reading the rows then fails as well, and the watches end (HF_E_UNAVAILABLE). */
 static bool was_committed(struct hfd_sqlite *sqlite, int64_t *seen) {
         sqlite3_stmt *changes = hfd_sqlite_db_statement(&sqlite->watch_db, HFD_SQL_CHANGES);
         int64_t now = 0;

@@ -8,9 +8,9 @@
  * Invariants:
  *  - a write is answered with success only after its commit has returned;
  *  - a compare that fails, or a compaction to a revision that does not fit, concerns its own
- *    operation only. If anything else fails, the whole batch is rolled back, and nothing of it is
- *    written. The outcome is unknown only if the commit itself fails, or to a caller whose deadline
- *    passes meanwhile (operation.h);
+ *    operation only. If anything else fails before the commit, the whole batch is rolled back, and
+ *    nothing of it is written. The outcome is unknown only if the commit itself fails, or to a
+ *    caller whose deadline passes meanwhile (operation.h);
  *  - other processes may write between two batches, so each batch reads the revision anew; the
  *    remembered rows (heads.h) are used only if the revision is still the same.
  */
@@ -239,15 +239,16 @@ static void run_batch(struct writer *writer, struct hfd_sqlite_op *ops) {
                 hfd_sqlite_respond(writer->sqlite, op);
         }
         hf__mailbox_wake_delayed();
-        /* After the replies: on a notice the watchers of all processes look at the file, and the
-         * threads that wait for a reply would have to wait for a processor, too. */
+        /* After the replies: a notice wakes the watchers of all processes, and the threads that
+         * wait for a reply would have to wait for a processor, too. */
         if (has_news)
                 notify_watchers(writer->sqlite);
 }
 
 /* ---- compaction ---- */
 
-/* After each failure in a row the next step waits twice as long as after the previous one. */
+/* After each failure in a row the next step waits twice as long as after the previous one, from
+ * FIRST_RETRY up to LAST_RETRY. */
 static void put_off_sweep(struct writer *writer, const struct hf_status *why) {
         const struct hf_host *host = writer->sqlite->store.host;
 

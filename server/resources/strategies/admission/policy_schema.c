@@ -41,8 +41,8 @@ static const struct hfd_schema variable_schema = {HFD_STRUCT(HFD_ADMISSION_V1 "V
                                                   .description =
                                                           "A value that several expressions use."};
 
-/* Both kinds of policies have these fields, and some of them with different numbers in protobuf.
- * The macro takes the number then. */
+/* Both kinds of policies have these fields. Only failurePolicy has different numbers in protobuf.
+ */
 #define CONDITIONS(tag)                                                                            \
         {                                                                                          \
                 "matchConditions",                                                                 \

@@ -118,7 +118,7 @@ static const struct hfd_schema client = {HFD_STRUCT(HFD_ADMISSION_V1 "WebhookCli
         }
 
 /* A mutating webhook has one field more, in the middle of the numbers of protobuf: so the two kinds
- * differ in the numbers of conditions and objectSelector. */
+ * differ in the numbers of matchConditions and objectSelector. */
 static const struct hfd_schema_field validating_fields[] = {
         REVIEW_VERSIONS,
         CLIENT,

@@ -3,8 +3,8 @@
  * The parser of URLs. It finds the mistakes that occur in practice. Go refuses some more (such as a
  * wrong IPv6 address), which are accepted here.
  *
- * Invariants: every part lies within the text, and no NUL ends it. An absent part has no bytes. The
- * errors are Go's, because kube-apiserver's causes contain them.
+ * Invariants: every part lies within the text, mostly without a NUL after it. An absent part has no
+ * bytes. The errors are Go's, because kube-apiserver's causes contain them.
  */
 #include "server/resources/strategies/admission/webhook_url.h"
 

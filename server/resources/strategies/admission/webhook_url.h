@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Splits a URL as Go's net/url does, into the parts that the rules for webhooks use. Pure. Thread:
- * any.
+ * Splits a URL as Go's net/url does, into the parts that the rules for webhooks and for the
+ * approval of definitions use. Pure. Thread: any.
  */
 #include <stdbool.h>
 #include <stddef.h>

@@ -3,7 +3,8 @@
  * Validates ValidatingWebhookConfigurations and MutatingWebhookConfigurations.
  *
  * Some rules are newer than the kinds. As in Kubernetes, if the stored object already breaks such a
- * rule, an update may break it too (struct options).
+ * rule, an update may break it too. An update that changes no match condition does not check them
+ * (struct options).
  *
  * Invariants: the texts of the causes and their order are those of kube-apiserver, because clients
  * show them and tests compare them. The work grows with n log n, because a client chooses the
@@ -30,7 +31,7 @@
 /* For each of the newer rules: whether the update need not keep it. */
 struct options {
         bool any_side_effects; /* an old webhook has other side effects than v1 allows */
-        bool unknown_versions; /* an old webhook knows no version of reviews that we send */
+        bool unknown_versions; /* an old webhook lists versions, but neither v1 nor v1beta1 */
         bool same_names;       /* two old webhooks have one name */
         bool same_conditions;  /* the match conditions are as they were, so they stay unchecked */
 };
@@ -128,7 +129,7 @@ static void validate_choice(const struct hf__json *hook, const char *key, const 
         hfd_cause_unsupported_text(causes, hfd_rule_path(path, field, key), value, supported);
 }
 
-/* any: values that v1 no longer allows are accepted. */
+/* any: Some and Unknown, which only v1beta1 allows, are accepted. */
 static void validate_side_effects(const struct hf__json *hook, bool any, const char *field,
                                   struct hfd_causes *causes) {
         const char *value = hf__json_string(hook, "sideEffects");

@@ -84,7 +84,8 @@ void hfd_data_map_validate_immutable(const struct hf__json *object, const struct
         for (size_t i = 0; i < n_parts; i++) {
                 const struct hf__json *new_part = hf__json_get(object, parts[i].name),
                                       *old_part = hf__json_get(old, parts[i].name);
-                /* Older versions of the server stored empty maps, so an absent map is equal. */
+                /* Older versions of the server stored empty maps, so an absent map equals an empty
+                 * one. */
                 bool both_empty = !hf__json_first(new_part) && !hf__json_first(old_part);
                 if (!both_empty && !hfd_causes_equal(causes, new_part, old_part) &&
                     !(parts[i].is_base64 && has_same_values(causes, new_part, old_part)))

@@ -12,7 +12,7 @@ struct hfd_causes;
 
 #define HFD_DATA_MAP_MAX (1u << 20) /* bytes of all values of an object, decoded */
 
-/* Adds a cause for each key of the map `part` of object that cannot be a file name. */
+/* Adds a cause for each key of the map `part` of object that hfd_is_config_key refuses. */
 void hfd_data_map_validate_keys(const struct hf__json *object, const char *part,
                                 struct hfd_causes *causes);
 /* A map of an object. */

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The schema and the strategy of Secrets. The values of data are base64. The type must not change,
- * and the well-known types require certain keys.
+ * and most well-known types require certain keys or an annotation.
  *
  * Invariants: stringData exists in requests only. hfd_secret_normalize moves it into data, so it is
  * never stored or served. No cause shows a value of a Secret. What a rule decodes is wiped from
- * memory (require_json), except what the JSON parser has read of a text that it then refuses.
+ * memory (require_json), except keys of JSON, and what the parser has read of a text that it then
+ * refuses.
  */
 #include <errno.h>
 #include <stdio.h>

@@ -7,8 +7,8 @@
  *
  *  - status.storedVersions always has the version in which objects are stored now, so that no
  *    client drops a version while objects of it may exist.
- *  - A definition that is being deleted has the finalizer of the controller that deletes its
- *    objects first (server/controllers/definitions).
+ *  - A delete adds the finalizer of the controller that first deletes the definition's objects
+ *    (server/controllers/definitions).
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -105,7 +105,8 @@ static int reset_status(struct hf__json *object) {
 }
 
 /* Adds the storage version to status.storedVersions, also if an update makes another version the
- * storage version. Nothing is removed: objects of older versions may exist. 0 or -ENOMEM. */
+ * storage version. Nothing is removed: objects of older versions may exist. Returns what prepare
+ * returns. */
 static int add_stored_version(struct hf__json *object) {
         const char *name = storage_version(object);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Validates the approval of a CustomResourceDefinition. Groups below k8s.io and kubernetes.io
- * belong to Kubernetes. A definition in one of them must have an annotation with the URL of its
- * approval, or with the reason why it is not approved.
+ * Validates the approval of a CustomResourceDefinition. The groups k8s.io and kubernetes.io, and
+ * all below them, belong to Kubernetes. A definition in one of them must have an annotation with
+ * the URL of its approval, or with the reason why it is not approved.
  *
  * Invariant: an update that does not change the kind of approval is accepted, because the
  * definition may have been stored before this rule existed.

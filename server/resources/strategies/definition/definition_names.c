@@ -2,8 +2,8 @@
 /*
  * Validates the names of a custom resource.
  *
- * Invariants: the names become segments of paths and of keys in the store, so all of them are DNS
- * labels (kinds in lower case). The texts and their order are those of kube-apiserver.
+ * Invariants: all names are DNS labels (kinds in lower case), also because the plural becomes a
+ * segment of paths and of keys in the store. The texts and their order are those of kube-apiserver.
  */
 #include <stdio.h>
 #include <string.h>

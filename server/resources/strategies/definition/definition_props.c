@@ -3,8 +3,8 @@
  * Validates the schema of a version of a custom resource. This file has the rules for its root;
  * hfd_custom_props_check checks the rest.
  *
- * Invariant: the rows of `root_fields` are in the order of Kubernetes' struct, because only the
- * first mistake at the root is reported, and the message shows the struct.
+ * Invariant: the rows of `root_fields` are in the order of Kubernetes' struct, because
+ * check_root_with_status reports only the first mistake, and the message shows the struct.
  */
 #include <stdio.h>
 #include <string.h>
@@ -26,7 +26,7 @@ static bool any_has_default(const struct hf__json *container) {
         return false;
 }
 
-/* The recursion is as deep as the schema is nested, which the JSON parser limits. */
+/* The recursion is as deep as the schema is nested, which HF__JSON_DEPTH_MAX limits. */
 bool hfd_definition_has_default(const struct hf__json *props) {
         static const char *const one[] = {"items", "not", "additionalProperties",
                                           "additionalItems"};

@@ -81,8 +81,8 @@ static const struct hfd_schema validation = {HFD_STRUCT(HFD_API_EXTENSIONS
                                                         validation_fields),
                                              .description = "What objects of a version are."};
 
-/* Kubernetes has no marker for the list of versions, so for apply it is atomic, and one manager has
- * all versions. Objects are stored in exactly one of them. */
+/* Kubernetes' marker for the list of versions is +listType=atomic, so one manager has all of them.
+ * Exactly one has `storage`: objects are written in it. */
 static const struct hfd_schema_field version_fields[] = {
         {"additionalPrinterColumns", HFD_LIST_OF(&column),
          "The columns of the table after the name; the age if there are none.", .protobuf_tag = 6},

@@ -9,8 +9,8 @@
  *
  * Invariants:
  *
- *  - The members that decide where objects are stored never change: group and plural; and also
- *    scope and kind once the definition is established.
+ *  - Group and plural never change, and scope and kind do not once the definition is established:
+ *    all four decide the form of the stored objects or of their keys.
  *  - A version in which objects may be stored stays in the spec.
  */
 #include <stdio.h>
@@ -89,7 +89,7 @@ static bool has_status(const struct hf__json *version) {
 }
 
 /* Whether unknown fields of objects are kept. Only a stored definition that was converted from
- * v1beta1 can say so: hfd_definition_validate refuses an update that begins to. */
+ * v1beta1 can say so: hfd_definition_validate refuses a create or an update that begins to. */
 static bool keeps_unknown(const struct hf__json *spec) {
         return hf__json_bool(spec, "preserveUnknownFields", false);
 }
@@ -284,7 +284,8 @@ static void check_versions(const struct check *c) {
                 refuse_versions(c, "must contain unique version names");
         if (n_storage != 1)
                 refuse_versions(c, "must have exactly one version marked as storage version");
-        /* kube-apiserver's internal version repeats the name of the first one as spec.version. */
+        /* kube-apiserver's internal type of the kind repeats the first version's name as
+         * spec.version. */
         const char *first = hfd_definition_text(hf__json_first(c->versions), "name");
         if (*first)
                 hfd_definition_check_label(first, "spec.version", first, "", c->causes);

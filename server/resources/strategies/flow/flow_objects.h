@@ -4,8 +4,8 @@
  * The FlowSchemas and PriorityLevelConfigurations that every server has: those of kube-apiserver,
  * with its names and numbers, and one of each for the Leases of all users (HFD_FLOW_LEASES). Users
  * cannot change the specs of the mandatory ones, except spec.exempt of the level `exempt`. The
- * others are suggestions, which users may change or delete. The table is static and immutable.
- * Thread: any.
+ * others are suggestions, whose specs users may change. The controller flow-control creates deleted
+ * objects of the table again. The table is static and immutable. Thread: any.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -35,7 +35,7 @@ struct hfd_flow_object {
 const struct hfd_flow_object *hfd_flow_objects(size_t *ret_n);
 /* NULL = there is none of this kind and name. */
 const struct hfd_flow_object *hfd_flow_object_find(const char *kind, const char *name);
-/* The spec; and the whole object, with the annotation HFD_FLOW_AUTO_UPDATE, by which the server
- * finds the objects that it keeps up to date. The caller frees the result. NULL = out of memory. */
+/* The spec; and the whole object, with the annotation HFD_FLOW_AUTO_UPDATE. Its value is "true":
+ * the controller undoes changes of the spec. The caller frees the result. NULL = out of memory. */
 struct hf__json *hfd_flow_object_spec(const struct hfd_flow_object *object);
 struct hf__json *hfd_flow_object_make(const struct hfd_flow_object *object);

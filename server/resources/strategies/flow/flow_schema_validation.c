@@ -175,7 +175,7 @@ static void validate_verbs(const struct hf__json *rule, const char *field,
         }
 }
 
-/* A path outside the API, which may end with a wildcard: "/debug/" and "*". url[n - 2] exists where
+/* A path outside the API, which may end with a slash and the wildcard '*'. url[n - 2] exists where
  * it is read, because the text begins with '/' and has a '*' after it. */
 static void validate_path(const char *url, const char *field, struct hfd_causes *causes) {
         const char *star = strchr(url, '*');

@@ -60,9 +60,9 @@ extern struct hfd_sqlite_library hfd_sqlite;
 int hfd_sqlite_load(struct hf_status *reterr_status);
 /* The WAL stays as it is when db is closed, even if no other connection is left. Accepts NULL. */
 void hfd_sqlite_keep_wal(sqlite3 *db);
-/* For a file that is refused: the same if the WAL has contents. SQLite makes an empty WAL and the
- * file of its shared memory when it reads a file in WAL mode; the close removes both. Accepts NULL.
- */
+/* For a file that is refused: the same if the WAL has contents, or cannot be looked at. SQLite
+ * makes an empty WAL and the file of its shared memory when it reads a file in WAL mode; the close
+ * removes both, unless db is read-only. Accepts NULL. */
 void hfd_sqlite_keep_filled_wal(sqlite3 *db);
 /* As sqlite3_close, but accepts NULL also if SQLite is not loaded. */
 int hfd_sqlite_close(sqlite3 *db);

@@ -204,7 +204,7 @@ static int stamp_file(const char *path, const char *prefix, struct hf_status *re
         return r;
 }
 
-/* Refuses a prefix that no key of the backup has. */
+/* Refuses a prefix that no key of the backup has, unless the backup has no keys at all. */
 static int check_prefix(const char *path, const char *prefix, struct hf_status *reterr_status) {
         struct hfd_key_prefixes prefixes = {.wanted = prefix};
         sqlite3_stmt *statement = NULL;

@@ -8,11 +8,12 @@
  * rename it to the target. The target must not exist, so nothing is replaced, and a file at the
  * target is complete. TARGET-wal, TARGET-shm and TARGET-journal must not exist either, because
  * SQLite would take them for the target's own. The target's mode is 0600. A process that is killed
- * leaves the temporary file, TARGET.XXXXXX. The functions block for the disk. Thread: any.
+ * leaves the temporary file, TARGET.XXXXXX, and perhaps TARGET.XXXXXX-journal. The functions block
+ * for the disk. Thread: any.
  *
  * They return 0, HF_E_EXISTS (the target or a file beside it exists), HF_E_NOT_FOUND, HF_E_INVALID
- * (the source is damaged or not a store, or SQLite cannot be loaded), HF_E_BUSY, HF_E_TOO_LARGE
- * (the path or the prefix) or -errno; the message says what is at fault.
+ * (the source is damaged, is not a store, or has a later schema, or SQLite cannot be loaded),
+ * HF_E_BUSY, HF_E_TOO_LARGE (the path or the prefix) or -errno; the message says what is at fault.
  */
 #include <stdint.h>
 

@@ -45,8 +45,8 @@ fault(struct hfd_sqlite_faults *faults, const char *format, ...) {
                 faults->report(faults->ctx, text);
 }
 
-/* HF_E_INVALID (damage, for example) is a fault, and the next part of the check follows. Any other
- * error ends the check. */
+/* HF_E_INVALID (damage, for example) counts as a fault, and the result is 0. Any other error is
+ * returned and ends the check. */
 static int fault_or_fail(struct check *check, int error, struct hf_status *status) {
         if (error != HF_E_INVALID)
                 return error;

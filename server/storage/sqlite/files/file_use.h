@@ -4,9 +4,9 @@
  * Tells whether a process uses the file of a SQLite store, for commands that need it alone. The
  * result is true only at the moment of the call: a process may open the file afterwards.
  *
- * The function relies on SQLite's locks. A connection in WAL mode holds the shared lock of the file
- * from its first read until it is closed, and all connections of holdfastd to a store have that
- * mode. Thread: any.
+ * The function relies on SQLite's locks. A connection to a file in WAL mode holds the shared lock
+ * of the file from its first read until it is closed. Each start of a store sets that mode. A
+ * backup does not have it: commands that read one hold the lock only while they read. Thread: any.
  */
 #include <holdfast/error.h>
 

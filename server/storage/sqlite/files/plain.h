@@ -21,15 +21,15 @@ enum hfd_sqlite_plain_mode {
 /*
  * Opens an existing file. HF_E_INVALID: the file is damaged, is not a store, or has an unknown
  * schema, or SQLite cannot be loaded; the message says which. HF_E_NOT_FOUND, HF_E_BUSY (another
- * process uses the file, and this process wants it alone), another error of hfd_sqlite_plain_fail,
- * or another -errno. After an error *ret_db is NULL. The caller closes *ret_db by hfd_sqlite_close,
- * which accepts NULL.
+ * process uses the file, and one of the two wants it alone), another error of
+ * hfd_sqlite_plain_fail, or another -errno. After an error *ret_db is NULL. The caller closes
+ * *ret_db by hfd_sqlite_close, which accepts NULL.
  */
 int hfd_sqlite_plain_open(const char *path, enum hfd_sqlite_plain_mode mode, sqlite3 **ret_db,
                           struct hf_status *reterr_status);
 /* The error of the last call of SQLite: HF_E_INVALID (damaged, no database, or a table is missing),
  * HF_E_BUSY, -ENOSPC, -ENOMEM, -EROFS or -EIO. The message begins with the path. db NULL: SQLite
- * had no memory for the connection; -ENOMEM. */
+ * had no memory for the connection; -ENOMEM, and the message has no path. */
 int hfd_sqlite_plain_fail(sqlite3 *db, const char *path, struct hf_status *reterr_status);
 /* Runs statements without values. 0 or an error of _fail. */
 int hfd_sqlite_plain_exec(sqlite3 *db, const char *path, const char *text,
