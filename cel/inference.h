@@ -28,7 +28,7 @@ struct hf__cel_inference {
 };
 
 /* New variables. Returns the number of the first; the others follow. If `failed` is set afterwards,
- * there are none, and the number means nothing. */
+ * there may be none, and the number means nothing. */
 uint32_t hf__cel_new_vars(struct hf__cel_inference *inference, uint32_t n);
 const struct hf__cel_type *hf__cel_var(struct hf__cel_inference *inference, uint32_t number);
 /* The type with new variables in place of its parameters: A becomes variable `base`, B the next. */
@@ -38,8 +38,8 @@ const struct hf__cel_type *hf__cel_instantiate(struct hf__cel_inference *inferen
  * that are not bound become dyn. */
 const struct hf__cel_type *hf__cel_substitute(struct hf__cel_inference *inference,
                                               const struct hf__cel_type *type, bool to_dyn);
-/* Whether from[i] can be assigned to to[i], for each of the n pairs of types. If so, binds the
- * variables for which that holds; if not, changes nothing. */
+/* Whether from[i] can be assigned to to[i], for each of the n pairs of types. If so, binds
+ * variables so that this holds; if not, changes no binding. */
 bool hf__cel_assign(struct hf__cel_inference *inference, const struct hf__cel_type *const *from,
                     const struct hf__cel_type *const *to, size_t n);
 /* The more general of two types, one of which can be assigned to the other. */

@@ -142,8 +142,8 @@ static bool is_time(const char *name) {
         return strcmp(name, "timestamp") == 0 || strcmp(name, "duration") == 0;
 }
 
-/* Conversions depend on their argument alone. Other functions may as well, but cel-go folds these,
- * and what is folded has no cost. */
+/* Conversions depend on their argument alone. So do many other functions, but cel-go folds only
+ * calls of conversions, and what is folded has no cost. */
 static bool is_conversion(const char *name) {
         static const char *const names[] = {"bool", "bytes",  "double", "dyn",
                                             "int",  "string", "type",   "uint"};

@@ -21,8 +21,8 @@ struct hf__taken_name {
         char key[];
 };
 
-/* Adds the entry, which the index then owns. HF_E_EXISTS: the name is taken. name: for the
- * message. */
+/* Adds the entry, which the index then owns. name: for the message. 0, -ENOMEM, or HF_E_EXISTS: the
+ * name is taken. After an error the caller keeps the entry. */
 static int take_name(struct hf__taken_names *names, const struct hf__names_of_elector *elector,
                      struct hf__taken_name *entry, const char *name,
                      struct hf_status *reterr_status) {

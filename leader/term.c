@@ -21,8 +21,8 @@
  *      WAITING --begun, all before it have started--> RUNNING --returned 0, or drained--> RETURNED
  *         +------------------drained, or dismissed-------------------------------------->
  *
- * "Before" and "after" are meant in the order that the `after` members define. Each part has two
- * counters:
+ * "Before" and "after" speak only of the parts that an `after` member names directly. Each part has
+ * two counters:
  *  - n_not_started: the number of parts before it that have not started. The thread that decrements
  *    it to zero fires the part's `begin` token.
  *  - n_after_alive: the number of parts after it that have not returned. In a planned end the part
@@ -96,7 +96,7 @@ struct hf__term {
 
         /* immutable once the term has begun, except that hf__term_take_client clears client */
         struct hf_client *client; /* owned if there is a gate, else borrowed */
-        struct hf__gate *gate;    /* borrowed; NULL = every instance */
+        struct hf__gate *gate;    /* borrowed; NULL = every instance, or no controllers */
         char acquired_at[40];     /* a resourceVersion: HF__REVISION_MAX of record.h */
 
         pthread_mutex_t mu; /* initialised if there are controllers, like `changed` */

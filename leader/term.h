@@ -46,7 +46,7 @@ int hf__term_prepare(const struct hf_host *host, const struct hf__term_config *c
 /*
  * Begins a prepared term, once: all of its controllers may run from now on. config is what it was
  * prepared with, and has the client. Never blocks. 0 or -errno: then the term has not begun.
- * Thread: the one that will free it, as for all functions here that do not say `any`.
+ * Thread: owner only, as for all functions here that do not say `any`.
  */
 int hf__term_begin(struct hf__term *term, const struct hf__term_config *config);
 /* Prepares a term and begins it. On failure nothing has run, and nothing exists. */
@@ -57,8 +57,8 @@ size_t hf__term_n_threads(const struct hf__term_config *config);
 /* Planned end of a term that has begun: drains each controller when the controllers after it have
  * returned. Idempotent. Thread: any. Never blocks. */
 void hf__term_fire_drain(struct hf__term *term);
-/* Makes the client refuse all requests, then fires the abort token. Idempotent. Thread: any. Never
- * blocks. */
+/* Makes the gated client, if there is one, refuse all requests, then fires the abort token.
+ * Idempotent. Thread: any. Never blocks. */
 void hf__term_fire_abort(struct hf__term *term, enum hf_cancel_reason reason);
 /* Whether all controllers have returned after a drain or an abort: `joined` was called, or is about
  * to be. False before both, even if all have returned. Thread: any. */

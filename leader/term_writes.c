@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Keeps the client of an ended term until the fate of its last writes is known.
+ * Keeps the client of an ended term until its last write has ended, or is not waited for any more.
  *
  * Invariant: hf__term_writes_begin sets `client` only if it returns HF_NSEC_NEVER. `client` is
  * cleared when hf__term_writes_settled returns true, and by hf__term_writes_give_up.

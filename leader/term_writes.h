@@ -3,7 +3,8 @@
 /*
  * The writes of an elector's last term that may still take effect after its controllers have
  * returned. The client of the term counts them (leader_client.c), and the core decides how long to
- * wait for them (rule 13 in core.h). struct hf__term_writes keeps that client until then.
+ * wait for them (rule 13 in core.h). struct hf__term_writes keeps that client until the last of
+ * them has ended, or nobody waits for it any more.
  */
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -19,7 +20,7 @@ struct hf__term_writes {
         bool is_fenced;           /* the server has confirmed a fence of some term */
 };
 
-/* Thread: the loop's only, for each function. */
+/* Thread: the loop's, or the owner's once the loop has ended, for each function. */
 
 /* The controllers of the term have returned: takes its client. term may be NULL. Returns what the
  * core must know, as hf__core_event.doubt_at. */

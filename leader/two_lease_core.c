@@ -20,7 +20,7 @@
  *    one. The second write keeps the earlier revision, so that the server then refuses it.
  *  - The state of each Lease is tracked separately. A response replaces it, even with a lower
  *    revision, because a restored backup makes revisions go back. Exception: the watch has reported
- *    a change after the request was sent.
+ *    a change after the request was sent, and the response is older than that change.
  *  - The sum of the two revisions orders the states of the pair, because every change increases one
  *    of them and decreases neither (unless a backup is restored).
  */

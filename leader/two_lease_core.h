@@ -10,7 +10,7 @@
  * counts from before the first of the two writes. The two records combine as follows:
  *
  *      holder, acquire time, duration agree   that record
- *      only the holder agrees                 that holder, with the old Lease's acquire time and
+ *      the holder agrees, not all three       that holder, with the old Lease's acquire time and
  *                                             the longer duration
  *      only one of them has a holder          that holder
  *      two different holders                  HF__TWO_LEASE_UNKNOWN. A standby waits as long as
@@ -88,8 +88,8 @@ struct hf__two_lease {
         /* the state of each Lease */
         struct {
                 bool known;
-                bool event_since_send;      /* the watch reported a change while a request was under
-                                               way */
+                bool event_since_send;      /* the watch has reported a change since the last
+                                               request was sent */
                 struct hf__record record;   /* the newest seen */
                 struct hf__record expected; /* the state that the write under way expects */
                 bool doubtful;       /* an acquire of unknown outcome may still be applied at this
@@ -100,8 +100,8 @@ struct hf__two_lease {
 
         /* the state of the pair */
         uint64_t version; /* changes with either Lease's revision: the pair's resourceVersion */
-        uint64_t change_count;   /* increases when a field of either Lease changes, which shows that
-                                    a holder is alive */
+        uint64_t change_count;   /* increases when either Lease changes in a field that
+                                    hf__record_same_fields compares: a holder is alive */
         hf_nsec half_held_since; /* boot time since which the pair is known to be half-held: the old
                                     Lease is ours, the new one is not; 0 = it is not half-held */
 
@@ -127,7 +127,7 @@ struct hf__two_lease {
 /* identity is copied. There is nothing to free. */
 void hf__two_lease_init(struct hf__two_lease *two, const char *identity, hf_nsec lease_duration);
 /* Each of the following overwrites ret_commands. Reading and writing give up an operation that is
- * still under way, and its reply is HF_E_TIMEOUT. op_id: not 0. */
+ * still under way; its reply, if the elector waits for one, is HF_E_TIMEOUT. op_id: not 0. */
 void hf__two_lease_read(struct hf__two_lease *two, uint32_t op_id, hf_nsec deadline,
                         struct hf__core_time now, struct hf__two_lease_commands *ret_commands);
 void hf__two_lease_write(struct hf__two_lease *two, uint32_t op_id, const struct hf__record *record,

@@ -3,10 +3,10 @@
  * The lock port with two Leases. two_lease_core.c (the core) decides; this file adds the mutex, the
  * handling of threads and the lifetime.
  *
- * Every reply and every event of the two Lease locks is passed to the core under `mu`. The core
- * returns commands. The same thread carries them out after it has unlocked `mu`: it starts the next
- * request of a Lease lock, which may reply before it returns, or posts to the elector's mailbox.
- * Neither blocks.
+ * Every reply and every record of the two Lease locks is passed to the core under `mu`. (The loss
+ * of a watch is passed to the elector instead.) The core returns commands. The same thread carries
+ * them out after it has unlocked `mu`: it starts the next request of a Lease lock, which may reply
+ * before it returns, or posts to the elector's mailbox. Neither blocks.
  *
  * Invariants:
  *  - `mu` is not held while a Lease lock or the elector is called;

@@ -3,7 +3,7 @@
  * Reads the clauses of a format, when an expression is compiled and when it is evaluated.
  *
  * Invariant: the messages are those of Kubernetes, which shows each byte of a text as the character
- * with the byte's value as its code point.
+ * with the byte's value as its code point. But a message shows at most 200 digits of a precision.
  */
 #include "cel/functions/format_clause.h"
 
@@ -23,8 +23,8 @@ static size_t read_digits(const char *text, size_t n, int *ret_precision) {
         *ret_precision = 0;
         for (; at < n && text[at] >= '0' && text[at] <= '9'; at++)
                 /* Digits after the limit is exceeded are skipped, so that the value does not
-                 * overflow. Go accepts any precision below 2^63; fits_integer() decides which
-                 * message is right. */
+                 * overflow. Go accepts any precision below 2^63, so only a larger one is malformed
+                 * here (fits_integer); format.c refuses all others above the limit. */
                 if (*ret_precision <= HF__CEL_PRECISION_MAX)
                         *ret_precision = *ret_precision * 10 + (text[at] - '0');
         if (*ret_precision > HF__CEL_PRECISION_MAX)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Functions that make a list from a list: slice, flatten, reverse, distinct, sort, lists.range, and
- * the order that sortBy gives.
+ * Functions that make a list from a list (slice, flatten, reverse, distinct, sort) or from a number
+ * (lists.range), and the order that sortBy gives.
  *
  * Invariants: the call was charged before, for about as many elements as its result gets (distinct
  * and sort: for all pairs of elements); what flatten finds beyond that counts as work and as

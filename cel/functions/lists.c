@@ -2,8 +2,9 @@
 /*
  * Kubernetes' functions of lists: isSorted, sum, min, max, indexOf, lastIndexOf.
  *
- * Invariant: elements that no operator compares, or that cannot be added, are an error. Numbers of
- * different types can be compared, but not added. Sums are checked for overflow.
+ * Invariant: isSorted, min and max return an error when they reach an element whose type has no
+ * order (<), and sum when it reaches one that cannot be added. Numbers of different types can be
+ * compared, but not added. Sums of integers and durations are checked for overflow.
  */
 
 #include "cel/functions/tables.h"

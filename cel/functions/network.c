@@ -47,8 +47,8 @@ static const struct network *network_of(struct hf__cel_value value) {
 #define WHY_MAX   (HF__CEL_ADDRESS_WHY_MAX + 500) /* bytes of a message, with the NUL */
 #define SHOWN_MAX 160 /* bytes of a quoted text in a message, with the NUL */
 
-/* Whether Kubernetes accepts the address. Zones and IPv4 addresses in IPv6 form are refused,
- * because the same address would then have more than one text. quoted: the text, for messages. */
+/* Whether Kubernetes accepts the address: it refuses zones and IPv4 addresses in IPv6 form. quoted:
+ * the text, for messages. */
 static bool accept_address(const struct hf__cel_address *address, const char *quoted, char *why,
                            size_t max) {
         static const unsigned char mapped[12] = {[10] = 0xff, [11] = 0xff};
@@ -112,7 +112,7 @@ static int read_bits(const char *text, size_t n) {
 }
 
 /* Parses a block. The bits after the prefix may be set: cidr("10.0.0.1/8") keeps them, and masked()
- * clears them. False: the text is none, and why has Kubernetes' message. */
+ * clears them. False: the text is no block that Kubernetes accepts, and why has its message. */
 static bool parse_cidr(struct hf__cel_value text, struct network *out, char why[WHY_MAX]) {
         char reason[HF__CEL_ADDRESS_WHY_MAX], quoted[SHOWN_MAX], shown[SHOWN_MAX];
         const char *slash = memrchr(text.as.text, '/', text.n);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Order, negation, index, membership, size, type and dyn. &&, ||, ?:, == and != are not here,
+ * Order, logical not, index, membership, size, type and dyn. &&, ||, ?:, == and != are not here,
  * because the evaluator has them.
  *
  * Invariant: an index or a key finds an equal number of another type, and is never rounded. The
@@ -75,7 +75,7 @@ static bool as_index(struct hf__cel_value value, int64_t *ret_index) {
         return false;
 }
 
-/* An error whose text has a double in the middle. */
+/* An error whose text consists of `before`, the double, and `after`. */
 static struct hf__cel_value error_with_double(struct hf__cel_run *run, const char *before,
                                               double value, const char *after) {
         struct hf__strbuf text = {.max = 400};

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The functions of optional values. The evaluator itself carries out or and orValue, because it
+ * The functions of optional values. The evaluator itself carries out `or` and `orValue`, because it
  * evaluates their argument only if that is needed.
  *
- * Invariant: the rows of or and orValue are for the checker; the evaluator never calls them.
+ * Invariant: the rows of `or` and `orValue` are for the checker; the evaluator never calls them.
  */
 
 #include "cel/functions/tables.h"

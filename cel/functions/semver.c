@@ -153,8 +153,8 @@ static void normalize_part(struct part *part) {
 }
 
 /* Divides the text at its first two dots into three parts. With normalize, Kubernetes accepts what
- * versions often look like: v1.2, 1.02.3; a missing part is 0. False: `why` has a message, because
- * there are fewer parts, without normalize or with a pre-release or build list behind them. */
+ * versions often look like: v1.2, 1.02.3; a missing part is 0. False, with a message in `why`:
+ * there are fewer than three parts, and normalize is false or the last part has a '-' or '+'. */
 static bool divide_text(struct hf__cel_value text, bool normalize, struct part parts[3],
                         char why[WHY_MAX]) {
         static const char zero[] = "0";

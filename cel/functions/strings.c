@@ -3,10 +3,10 @@
  * The functions that take or return strings. Positions in expressions count characters; those in
  * this file are offsets of bytes, unless they are called an index.
  *
- * Invariants: a function charges the bytes that it builds to the run before it writes them. A part
+ * Invariants: a function charges the bytes of its result to the run before it writes them. A part
  * of a string shares the bytes of the string. A step of work is some 16 bytes that are copied or
  * compared (run.c), and slower loops charge more; the call itself was charged before (charge.c).
- * Texts are valid UTF-8, but a loop over characters takes a malformed byte as one, so that it ends.
+ * Texts are valid UTF-8, but a loop over characters goes on past a malformed byte, so that it ends.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -37,8 +37,8 @@ static struct hf__cel_value named_offset(struct hf__cel_run *run, struct hf__cel
                               text);
 }
 
-/* Reads a whole number as Go's Atoi does, with its messages: of a text with both mistakes, the
- * first one counts. */
+/* Reads a whole number as Go's Atoi does, with its messages: a text that is malformed and too large
+ * counts as malformed, unless the digits before the wrong character exceed 64 bits. */
 static struct hf__cel_value take_whole(struct hf__cel_run *run, const char *text, size_t n) {
         bool negative = n > 0 && text[0] == '-';
         size_t at = negative || (n > 0 && text[0] == '+') ? 1 : 0;
@@ -84,8 +84,8 @@ static struct hf__cel_value fixed_offset(struct hf__cel_run *run, struct hf__cel
         return hf__cel_null();
 }
 
-/* The calendar of a timestamp in the zone of the second argument, if there is one. An error value:
- * the zone is unknown. */
+/* The calendar of a timestamp in the zone of the second argument, or in UTC if there is none.
+ * Returns null, or an error: the zone is unknown or malformed, or the run has failed. */
 static struct hf__cel_value calendar(struct hf__cel_run *run, const struct hf__cel_value *args,
                                      unsigned n, struct hf__cel_calendar *ret_calendar) {
         struct hf__cel_value error = hf__cel_null();

@@ -67,8 +67,9 @@ static bool assertion_holds(const struct search *s, enum hf__cel_assertion asser
 }
 
 /* Adds a way for each SET and MATCH instruction that can be reached from the instruction `from`
- * without reading a character. start: where the match begins; at: the current byte. It has a stack
- * of its own in place of recursion, because a program may have thousands of instructions. */
+ * without reading a character. start: where the match begins; at: the current byte. The function
+ * has a stack of its own in place of recursion, because a program may have thousands of
+ * instructions. */
 static void add_way(struct search *s, struct ways *ways, uint32_t from, size_t start, size_t at) {
         uint32_t n_stack = 0;
 

@@ -98,8 +98,8 @@ static bool add_complement(struct hf__cel_set_maker *maker, struct hf__cel_set *
         return next > LAST || push_range(maker, set, next, LAST);
 }
 
-/* Adds the ranges in `pairs` and, if `nul`, the NUL, which cannot be a part of `pairs`; or all
- * characters outside of them. False: out of memory. */
+/* Adds the ranges in `pairs` and, if `nul`, the NUL, which cannot be a part of `pairs`. negated:
+ * adds all characters outside of them instead. False: out of memory. */
 static bool add_class(struct hf__cel_set_maker *maker, struct hf__cel_set *set, const char *pairs,
                       bool nul, bool negated, bool fold) {
         struct hf__cel_set other = {0};

@@ -38,7 +38,7 @@
 /* The flags of (?imsU). */
 struct flags {
         bool fold;       /* i: ignores case */
-        bool multi_line; /* m: ^ and $ also match at the ends of lines */
+        bool multi_line; /* m: ^ matches at the beginning of each line, $ at the end */
         bool dot_all;    /* s: a dot also matches a newline */
         bool lazy;       /* U: x* prefers fewer rounds, and x*? more */
 };
@@ -115,8 +115,9 @@ static bool take_text(struct parser *p, const char *text) {
         return true;
 }
 
-/* A byte that belongs to no character counts as one replacement character. Go refuses a pattern
- * with such a byte, but the API server refuses it before, with the body of the request. */
+/* Returns the next character, which the caller knows to exist. A byte that belongs to no character
+ * counts as one replacement character. Go refuses a pattern with such a byte, but the API server
+ * refuses it before, with the body of the request. */
 static uint32_t take_character(struct parser *p) {
         uint32_t c = 0xfffd;
         size_t n = hf__utf8_decode(p->at, (size_t)(p->end - p->at), &c);
@@ -216,8 +217,8 @@ static bool take_escape(struct parser *p, uint32_t *ret_c) {
                 return take_hex(p, ret_c) ||
                        refuse_pattern(p, "invalid escape sequence", start, p->at);
         }
-        /* A digit alone would be a back reference, which RE2 does not have. So \1 is refused, but
-         * \12 is a character in octal. */
+        /* A single digit other than 0 would be a back reference, which RE2 does not have. So \1 is
+         * refused, but \0 and \12 are characters in octal. */
         if (c == '0' ||
             (c >= '1' && c <= '7' && p->at + 1 < p->end && p->at[1] >= '0' && p->at[1] <= '7')) {
                 *ret_c = 0;
@@ -225,8 +226,8 @@ static bool take_escape(struct parser *p, uint32_t *ret_c) {
                         *ret_c = *ret_c * 8 + (uint32_t)(*p->at++ - '0');
                 return true;
         }
-        /* Punctuation, blanks and control characters stand for themselves. An escaped letter or
-         * digit that is unknown is refused. */
+        /* Punctuation, blanks and control characters of ASCII stand for themselves. Any other
+         * character is refused. */
         if ((unsigned char)c < 0x80 && !is_alphanumeric(c)) {
                 *ret_c = (unsigned char)c;
                 p->at++;
@@ -371,10 +372,10 @@ static bool set_flag(struct flags *flags, uint32_t letter, bool on) {
         }
 }
 
-/* Reads the flags of a group after "(?", up to the colon or the parenthesis that ends them. They
- * last to the end of the group that encloses them, or of the group that they open. A minus clears
- * those after it, of which there must be one. RE2 has no look-around, because it could not be
- * matched in linear time. false: p->r is set. */
+/* Reads the flags of a group after "(?", up to the colon or the parenthesis that ends them. With a
+ * colon they open a group and last to its end; otherwise they last to the end of the group that
+ * encloses them. A minus clears those after it, at least one. RE2 has no look-around, because it
+ * could not be matched in linear time. false: p->r is set. */
 static bool parse_flags(struct parser *p, struct flags *flags) {
         const char *start = p->at - 2;
         bool on = true;
@@ -616,7 +617,8 @@ static void repeat_child(struct parser *p, struct sequence *sequence, const char
         sequence->repeated = start;
 }
 
-/* Parses \Q...\E after its first two characters. */
+/* Parses \Q...\E after its first two characters, and appends its characters to the sequence.
+ * Returns nothing; an error is in p->r. */
 static void parse_quoted(struct parser *p, struct sequence *sequence) {
         sequence->repeated = NULL;
         while (has_more(p) && !take_text(p, "\\E"))

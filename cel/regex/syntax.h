@@ -48,8 +48,8 @@ struct hf__cel_regex_node {
         uint16_t copies;
 };
 
-/* Parses n bytes. The nodes and their sets belong to the arena of the maker, to whose work all that
- * was done is added. Returns 0, -ENOMEM, HF_E_INVALID (Go refuses the pattern, too) or
+/* Parses n bytes. The nodes and their sets belong to maker->arena, and the work that was done is
+ * added to maker->work. Returns 0, -ENOMEM, HF_E_INVALID (Go refuses the pattern, too) or
  * HF_E_TOO_LARGE (the pattern exceeds a limit that Go does not have, or has higher). The last two
  * come with a message in reterr_message, which is cut to max_message bytes and ends with a NUL. */
 int hf__cel_regex_parse(struct hf__cel_set_maker *maker, const char *text, size_t n,

@@ -20,8 +20,8 @@
  * hfd_admission_refuse). Meanwhile the write holds no lock and no thread. A plug-in that waits for
  * something has a deadline of its own, which is not later than the admission's.
  *
- * If no plug-in wants a request, it costs one call of each `wants`, which must not allocate and
- * should not lock. Without any configuration, `wants` only reads an atomic.
+ * If no plug-in wants a request, a phase costs one call of each `wants`, which must not allocate
+ * and should not lock. Without any configuration, `wants` only reads an atomic.
  *
  * Thread: an admission belongs to one thread at a time, as its write (registry/write/write.h).
  */
@@ -128,8 +128,8 @@ struct hfd_admission {
          * change or replace it, and then calls hfd_admission_settle. In `validate` nobody may. */
         struct hf__json *object;
         struct hfd_admission_notes *notes; /* borrowed; for the response and the audit log */
-        /* Brings a changed object into the form of its kind: decodes, prunes, sets defaults. False:
-         * response is the error. ctx is the write's. */
+        /* Brings a changed object into the form of its kind: decodes, prunes, sets defaults.
+         * (Requests that store nothing do this later.) False: response is the error. */
         bool (*settle)(struct hfd_admission *a, struct hfd_response *response);
         /* Converts an object by the webhook of its kind (forms.h). NULL = there are none. */
         hfd_forms_convert *convert;
@@ -215,7 +215,7 @@ void hfd_admission_reinvoke(struct hfd_admission *a);
 /* The state that the current plug-in keeps until the admission ends. Zero at first. */
 struct hfd_admission_state *hfd_admission_state(struct hfd_admission *a);
 /* The options of the request as an object of meta.k8s.io/v1; made at the first call, and borrowed
- * until the admission ends. NULL: out of memory. */
+ * until the admission ends. NULL: out of memory, or make_options is NULL. */
 const struct hf__json *hfd_admission_options(struct hfd_admission *a);
 /* "CREATE", "UPDATE", "DELETE" or "CONNECT". */
 const char *hfd_admission_operation_name(enum hfd_admission_operation operation);

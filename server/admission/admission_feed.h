@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Tells the plug-ins of a chain to read their configuration again, on the thread of a feed
+ * Tells the plug-ins of a chain to read their configuration again, on a thread of a feed
  * (server/cacher/feed/feed.h). The cacher wakes the feed when an object of the group
  * admissionregistration.k8s.io has changed, on every instance. So a change counts everywhere soon
  * after the store's watch has delivered it; the feed may wait a little for further changes.
@@ -19,5 +19,6 @@ struct hfd_resource;
  * added to the chain any more. 0 or -errno. */
 int hfd_admission_feed_new(const struct hf_host *host, struct hfd_admission_chain *chain,
                            struct hfd_cacher *cacher, struct hfd_feed **ret_feed);
-/* Whether a change of the resource concerns the feed: an observer of the cacher. */
+/* Whether the feed must be woken after a change of an object of the resource (on_observed in
+ * cacher.h). */
 bool hfd_admission_feed_observes(const struct hfd_resource *resource);

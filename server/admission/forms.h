@@ -23,8 +23,9 @@ struct hfd_resource;
 struct hfd_response;
 
 /* Conversions by the webhook that one admission may need; more are a failure. Each other version
- * that rules name needs two, of the new and of the old object, and each change that is made in
- * another version needs one more, back to the version of the request. */
+ * that rules name needs one of the old object, and one of the new object, again after each change
+ * of that. A change that is made in another version needs one more, back to the version of the
+ * request. */
 #define HFD_FORMS_MAX 64
 
 /* result: the converted object, which the callee owns. NULL: failure is why, borrowed; if failure
@@ -52,7 +53,7 @@ int hfd_forms_find(struct hfd_admission_forms **forms, const struct hfd_resource
 bool hfd_forms_is_wanted(const struct hfd_admission_forms *forms);
 /* Calls the webhook for what is wanted, and then resume, perhaps before this returns. convert NULL:
  * there is no webhook, and the conversion fails as if memory had run out. The caller must not touch
- * the request afterwards. */
+ * the request afterwards, unless resume leaves it to the caller. */
 void hfd_forms_fetch(struct hfd_admission_forms *forms, hfd_forms_convert *convert,
                      void *convert_ctx, void (*resume)(void *ctx), void *ctx);
 /* What the failure of a conversion is: -ENOMEM; HF_E_TOO_MANY: a limit that Kubernetes does not

@@ -2,8 +2,9 @@
 #pragma once
 /*
  * Collects what admission adds to a response and to the audit log: warnings, and annotations of the
- * event. Both are bounded, and adding one takes time in proportion to its length, whatever is there
- * already. If memory runs out, warnings and annotations are dropped. Thread: owner only.
+ * event. Both are bounded, and adding one takes time in proportion to its length on average,
+ * whatever is there already. If memory runs out, warnings and annotations are dropped. Thread:
+ * owner only.
  */
 #include <stddef.h>
 #include <stdint.h>

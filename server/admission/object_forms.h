@@ -3,7 +3,7 @@
 /*
  * Stored objects in the version that somebody names: the params of policies. As in forms.h, if only
  * a webhook can convert them, the caller drops its unfinished work and starts over when the webhook
- * has responded. Here the objects of one search are one batch, which is one call of the webhook.
+ * has responded. Here the objects of one search are one batch, which is converted as a whole.
  *
  * A batch is found by the addresses of its objects. If one of them has changed meanwhile, it is
  * another batch. Memory: at most HFD_OBJECT_FORMS_MAX batches are kept.
@@ -46,8 +46,8 @@ int hfd_object_forms_find(struct hfd_object_forms **forms, const struct hfd_reso
  * not responded since. Accepts NULL. */
 bool hfd_object_forms_is_wanted(const struct hfd_object_forms *forms);
 /* Converts what is wanted and then calls resume, perhaps before this returns. convert NULL: there
- * is no webhook, and the conversion fails as if memory had run out.
- * The caller must not touch the request afterwards. */
+ * is no webhook, and the conversion fails as if memory had run out. The caller must not touch the
+ * request afterwards, unless resume leaves it to the caller. */
 void hfd_object_forms_fetch(struct hfd_object_forms *forms, hfd_objects_convert *convert,
                             void *convert_ctx, void (*resume)(void *ctx), void *ctx);
 /* Accepts NULL; returns NULL. */

@@ -34,7 +34,7 @@ static const struct hfd_encryption_rule *rule_of(const struct hfd_covered *cover
 }
 
 /* Replaces the borrowed value of kv by a reference; if a rule covers the key, to the decrypted
- * value. 0, or -ENOMEM: then kv has no value. */
+ * value, unless that cannot be decrypted. 0, or -ENOMEM: then kv has no value. */
 static int open_kv(const struct hfd_covered *covered, struct hfd_kv *kv) {
         const struct hfd_encryption_rule *rule = rule_of(covered, kv);
         struct hfd_opened opened = {0};

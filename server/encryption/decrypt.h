@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Decrypts the values that a store delivers, if a rule covers their keys. A list in which no rule
- * covers any key is not copied. Pure. Thread: any.
+ * Decrypts the values that a store delivers, if a rule covers their keys. A list without such a
+ * value is not copied. Pure. Thread: any.
  */
 #include "server/encryption/encryption.h"
 #include "server/storage/store.h"
@@ -18,10 +18,10 @@ const struct hfd_encryption_rule *hfd_covered_rule(const struct hfd_covered *cov
                                                    const char *key);
 
 /*
- * If a rule covers at least one of the n kvs, *ret_kvs is a copy of all n. The copy has a reference
- * to each value, decrypted where a rule covers it, sets `sealed` and `stale`, and borrows the keys;
- * the caller frees it by hfd_decrypt_kvs_free. Otherwise *ret_kvs is NULL, and the caller uses kvs
- * itself. 0 or -ENOMEM.
+ * If a rule covers at least one of the n kvs that have a value, *ret_kvs is a copy of all n. The
+ * copy has a reference to each value. A value that a rule covers is decrypted, if it can be, and
+ * its `sealed` and `stale` are set. The copy borrows the keys; the caller frees it by
+ * hfd_decrypt_kvs_free. Otherwise *ret_kvs is NULL, and the caller uses kvs itself. 0 or -ENOMEM.
  */
 int hfd_decrypt_kvs(const struct hfd_covered *covered, const struct hfd_kv *kvs, size_t n,
                     struct hfd_kv **ret_kvs);

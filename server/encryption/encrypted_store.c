@@ -35,7 +35,7 @@ struct encrypted {
         struct hfd_store *inner; /* owned */
         hfd_random_fn random;
         char prefix[PREFIX_MAX];
-        pthread_mutex_t mu;                /* guards only the next pointer */
+        pthread_mutex_t mu;                /* guards only `encryption`, the pointer */
         struct hfd_encryption *encryption; /* owned reference; immutable itself */
 };
 
@@ -148,8 +148,8 @@ static bool is_covered(const struct hfd_covered *covered, const struct hfd_txn *
         return false;
 }
 
-/* Whether the transaction compares the value of a key that a rule covers. Such a comparison would
- * always fail, because the stored value is encrypted. */
+/* Whether the transaction compares the value of a key that a rule covers. Such a comparison
+ * could fail only because the stored value is encrypted. */
 static bool compares_sealed(const struct hfd_covered *covered, const struct hfd_txn *txn) {
         for (size_t i = 0; i < txn->n_compares; i++)
                 if (txn->compares[i].kind != HFD_MOD_EQUALS &&

@@ -41,8 +41,8 @@ struct hfd_encryption *hfd_encryption_new(const char *text, size_t n);
  * or HF_E_TOO_LARGE: there are too many. */
 int hfd_encryption_add_rule(struct hfd_encryption *encryption,
                             struct hfd_encryption_rule **ret_rule);
-/* Adds a resource; plural or both may be "*". 0, HF_E_TOO_LARGE, or -ENOMEM; then the encryption
- * can only be freed. */
+/* Adds a resource; plural or both may be "*". 0; HF_E_TOO_LARGE; -ENOMEM: the encryption can only
+ * be freed now. */
 int hfd_encryption_add_resource(struct hfd_encryption_rule *rule, const char *plural,
                                 const char *group);
 /* Adds a key after those that the rule has. name: not empty, without ':'. 0; -ENOMEM; -EINVAL:

@@ -3,7 +3,7 @@
  * Parses an EncryptionConfiguration.
  *
  * Invariants: memory that held a key is overwritten before it is freed, except within libyaml, and
- * within the parsers of JSON and base64 when they refuse a text. A message names places
+ * within the parser of JSON when it refuses or repairs a text. A message names places
  * ("resources[0].providers[1].aesgcm.keys[0]"), and never repeats a secret. A member that is not
  * known is refused, because it may have been meant to protect something.
  */
@@ -37,8 +37,8 @@ struct parser {
 
 static int refuse_config(const struct parser *p, const char *format, ...)
         __attribute__((format(printf, 2, 3)));
-/* Returns HF_E_INVALID. The message has the current place. Where Kubernetes has the same rule, the
- * text is Kubernetes' text, because people search for it. */
+/* Returns HF_E_INVALID. The message has the current place. Some texts are those of Kubernetes,
+ * because people search for them. */
 static int refuse_config(const struct parser *p, const char *format, ...) {
         char why[300];
         va_list values;
@@ -88,9 +88,9 @@ static bool is_leases(const char *plural, const char *group) {
         return strcmp(plural, "leases") == 0 && strcmp(group, "coordination.k8s.io") == 0;
 }
 
-/* Whether the group is one of Holdfast's own, but has no such resource. The name must be misspelt
- * then, and the objects that are meant would not be encrypted. Another group may come from a
- * definition or a later version, so its resources are accepted. */
+/* Whether the group is one of Holdfast's own, but has no such stored resource. The name is misspelt
+ * then, or Holdfast does not store what is meant: nothing would be encrypted. Another group may
+ * come from a definition or a later version, so its resources are accepted. */
 static bool is_misspelt(const char *plural, const char *group) {
         bool has_group = false;
 
@@ -250,7 +250,7 @@ static int add_identity(struct parser *p, const struct hf__json *provider) {
                        : refuse_config(p, "there are more than %d keys", HFD_ENCRYPTION_KEYS_MAX);
 }
 
-/* A provider is an object with one member, whose name is that of the cipher. */
+/* A provider is an object with one member, whose name is that of the cipher, or `identity`. */
 static int add_provider(struct parser *p, const struct hf__json *json) {
         const struct hf__json *provider = hf__json_is_object(json) ? hf__json_first(json) : NULL;
         char parent[PLACE_MAX];

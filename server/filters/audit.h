@@ -10,9 +10,9 @@
  * A request that is not authenticated has one event only, ResponseStarted, when it has ended.
  *
  * Handlers add what they know (audited.h). Without an audit log every function returns at once. A
- * request whose path or method is refused, or to which the policy gives the level None, has an ID,
- * but no record, and the functions after hfd_audit_filter_begin return at once. None of them blocks
- * or fails: an event that cannot be made is counted as lost, and the request goes on.
+ * request to which the policy gives the level None has an ID, but no record, and the functions
+ * after hfd_audit_filter_begin return at once. No function here blocks or fails: an event that
+ * cannot be made is counted as lost, and the request goes on.
  */
 #include "server/filters/request_context.h"
 

@@ -3,8 +3,8 @@
  * Adds bodies and annotations to audit records, and the event for the start of a watch.
  *
  * Invariant: a request may have no record, because auditing is off, the policy's level for the
- * request is None, the record was lost, or the request was refused for its path or method, or
- * before it got a context. Then every function does nothing.
+ * request is None, the record was lost, or the request was refused before it got a context. Then
+ * every function does nothing.
  */
 #include "server/filters/audited.h"
 

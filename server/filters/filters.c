@@ -6,7 +6,7 @@
  *  - Everything up to the decision whether a request may be served needs its head only. So a client
  *    without the right to make the request can make the server neither keep a body, nor wait for
  *    one at a shutdown.
- *  - A request that may be served, except a watch or a probe, is counted from its head on.
+ *  - A request that may be served, except a watch or an exempt one, is counted from its head on.
  *    Otherwise a shutdown could cut off a request that a client is sending.
  *  - A request that waits for seats keeps one reference to itself: the one that the HTTP server has
  *    passed to hfd_filters_handle. on_decided drops it, or leave_level if the request leaves first.
@@ -129,7 +129,7 @@ static void on_unsent(void *ctx, size_t n_bytes, bool waits) {
         struct hfd_request_context *context = ctx;
 
         leave_level(context, now_of(context->filters));
-        if (waits || context->info.watch) /* watch_stream.c charges what waits for a watch */
+        if (waits || context->info.watch) /* the stream of a watch charges it */
                 return;
         /* A stream has no length. It is charged with the most bytes that may wait of a list. */
         hfd_unsent_add(context->filters->unsent, &context->unsent, context->user, context->request,
@@ -170,8 +170,8 @@ static void on_finished(void *ctx, int code, size_t n_bytes) {
         hfd_inflight_release(filters->inflight, &context->place);
         hfd_unsent_remove(filters->unsent, &context->unsent);
         /* The time of arrival is 0 if hfd_filters_handle was not called: the request was refused by
-         * its head, or its client left before it had sent the whole request. Then there is no
-         * duration. */
+         * its head or for its body, or its client left before it had sent the whole request. Then
+         * there is no duration. */
         hf_nsec received = hfd_http_request_received_at(request);
         hf_nsec took = received ? now - received : -1;
         hfd_request_metrics_count(filters->metrics, context->labels, code,
@@ -181,7 +181,8 @@ static void on_finished(void *ctx, int code, size_t n_bytes) {
 
 /* ---- the filters that have no file of their own ---- */
 
-/* Requests of probes and scrapes are not counted, need no seats, and are served in a shutdown. */
+/* Requests of probes and scrapes, and those for the version, are exempt: they are not counted, need
+ * no seats, and are served in a shutdown. */
 static bool is_exempt(const char *path) {
         static const char *const prefixes[] = {"/healthz", "/livez", "/readyz", "/metrics"};
 
@@ -231,8 +232,8 @@ static bool is_list(const struct hfd_request_context *context) {
         return strcmp(context->info.verb, "list") == 0;
 }
 
-/* Refuses the request if its user's account of unread responses is full. A watch is not refused: it
- * is charged later. */
+/* Refuses the request if the accounts of unread responses have no room for it (hfd_unsent_admit). A
+ * watch is not refused: it is charged later. */
 static bool admit_response(struct hfd_request_context *context) {
         if (context->info.watch ||
             hfd_unsent_admit(context->filters->unsent, context->user, is_list(context)))

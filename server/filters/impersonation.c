@@ -2,9 +2,10 @@
 /*
  * Impersonation runs between authentication and authorization. So an impersonating request is
  * authorized with the rights of the impersonated user. The sender's own rights only decide whether
- * the sender may impersonate that user. As in Kubernetes, the sender needs a right to the user or
- * service account, to each group, to the uid and to each extra value. In all modes but one, the
- * sender also needs a right to make this request as another user (impersonation_rights.h).
+ * the sender may impersonate that user. As in Kubernetes, the sender needs a right to the user,
+ * service account or node, to each group that the headers name, to the uid and to each extra value.
+ * In all modes but one, the sender also needs a right to make this request as another user
+ * (impersonation_rights.h).
  *
  * Invariant: the user is replaced once every right has been checked, and not before. So later
  * filters see either the sender or a user for whom the sender may act.

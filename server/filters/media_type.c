@@ -3,8 +3,9 @@
  * Parses the elements of the header Accept, and sorts them by the client's preference. Unknown
  * parameters are ignored.
  *
- * Invariant: the order is the one that kube-apiserver computes, with its peculiarity: a wildcard
- * moves after a type with a lower quality, if that type follows it directly.
+ * Invariant: the order of up to 12 elements is the one that kube-apiserver computes, with its
+ * peculiarity: a wildcard moves after a type with a lower quality, if that type follows it
+ * directly.
  */
 #include "server/filters/media_type.h"
 
@@ -54,7 +55,7 @@ bool hfd_media_type_parse(char *element, struct hfd_media_type *ret_media) {
 }
 
 /* subtype true: whether the part after the slash is `*`. False: whether the part before the slash
- * begins with `*`. A type without a slash is its own subtype. */
+ * begins with `*`. A type without a slash is a wildcard in both ways if it begins with `*`. */
 static bool is_wildcard(const struct hfd_media_type *media, bool subtype) {
         const char *slash = strchr(media->type, '/');
 
@@ -106,8 +107,8 @@ bool hfd_media_type_status_is_protobuf(const char *accept) {
         memcpy(copy, accept, strlen(accept) + 1);
         size_t n = hfd_media_types_parse(copy, types);
         for (size_t i = 0; i < n; i++) {
-                /* As in kube-apiserver, an element that asks for a Table, or for a stream other
-                 * than a watch, does not count for a Status. */
+                /* As in kube-apiserver, an element that asks for another form, such as a Table, or
+                 * for a stream other than a watch, does not count for a Status. */
                 bool good = !*types[i].as &&
                             (!*types[i].stream || strcmp(types[i].stream, "watch") == 0);
                 if (good && hfd_media_type_is_protobuf(&types[i]))

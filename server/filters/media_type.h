@@ -16,8 +16,8 @@ struct hfd_media_type {
         double quality;
 };
 
-/* Parses one element in place; type points into it. False: it is empty. The type of an element of
- * spaces is "". */
+/* Parses one element in place; type points into it. False: it has nothing but semicolons. The type
+ * of an element of spaces is "". */
 bool hfd_media_type_parse(char *element, struct hfd_media_type *ret_media);
 /*
  * Parses the header in place; the types point into it. They are in the order in which the client

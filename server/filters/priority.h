@@ -12,10 +12,10 @@
 #include "server/flow/flow_control.h"
 
 /*
- * Finds the schema and the level of the request, and keeps them in the context. Names both in
- * headers of the response, as kube-apiserver does, also if the request is refused later. user:
- * after impersonation. flow NULL = there are no priority levels. Thread: worker, before the
- * response.
+ * Finds the schema and the level of the request, and keeps them in the context. Names both, if
+ * they are stored, in headers of the response, as kube-apiserver does, also if the request is
+ * refused later. user: after impersonation. flow NULL = there are no priority levels. Thread:
+ * worker, before the response.
  */
 void hfd_priority_filter(struct hfd_request_context *context, struct hfd_flow_control *flow,
                          const struct hfd_user *user);

@@ -2,7 +2,8 @@
 /*
  * Sends Status responses for requests that do not reach the registry.
  *
- * Invariant: reasons, messages and details are those of kube-apiserver, because clients parse them.
+ * Invariant: reasons, the members of details and the message of a 403 are those of kube-apiserver,
+ * because clients parse them. Only a cause in the details of a 503 is Holdfast's own.
  * server/resources/response.c prints a Status with the same members for the registry's failures, so
  * a change of the members must be made in both files.
  */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Responses to requests that never reach the registry, from filters and health endpoints: a
- * Kubernetes Status, or a line of text. The caller keeps its reference to the request. When memory
- * runs out, the client gets the status code without a body. Thread: any.
+ * Responses to requests that never reach the registry, from filters and from the handlers of other
+ * endpoints, such as /healthz: a Kubernetes Status, or text. The caller keeps its reference to the
+ * request. When memory runs out, the client gets the status code without a body. Thread: any.
  */
 #include <holdfast/error.h>
 
@@ -19,8 +19,8 @@ void hfd_status_response(struct hfd_http_request *request, const struct hf_statu
 void hfd_status_response_code(struct hfd_http_request *request, int code, uint32_t retry_after_s,
                               const char *message);
 /*
- * Sends a 403. Its message is that of Kubernetes, and describes the request that was refused.
- * reason: why, if there is more to say; NULL or "" = nothing.
+ * Sends a 403. Its message is Kubernetes' text about the right that the user lacks (attributes), or
+ * "forbidden" if this text is too long. reason: why, if there is more to say; NULL or "" = nothing.
  */
 #define HFD_REASON_MAX 4096 /* bytes of a reason */
 void hfd_status_response_forbidden(struct hfd_http_request *request, const char *user,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Checks `timeout` for every request, because the handlers of documents, such as /version, do not
- * read the query.
+ * Checks `timeout` for every request but a watch, because the handlers of documents, such as
+ * /version, do not read the query.
  *
  * Invariant: behind this filter a `timeout` is a duration, empty, or ignored.
  */

@@ -5,6 +5,6 @@
 
 struct hfd_request_context;
 
-/* True: the request may go on. False: its timeout is malformed, and a response was sent. A watch
- * has no such parameter. Thread: the worker of the request. */
+/* True: the request may go on. False: its timeout is malformed, and a response was sent. The
+ * timeout of a watch is ignored. Thread: the worker of the request. */
 bool hfd_timeout_filter(struct hfd_request_context *context);

@@ -2,8 +2,8 @@
 /*
  * The merge of one list, in these steps, as in Kubernetes:
  *
- *      check     the types of all elements of the patch and of the order list, and that the former
- *                are among the latter, in the same order
+ *      check     the types of all elements of the patch and of the order list; and that the latter,
+ *                unless it is empty, has the patch's elements without a directive, in their order
  *      replace   if an element has `$patch: replace`, target becomes empty
  *      delete    each element with `$patch: delete` removes all elements with its identity
  *      merge     each other element is merged into the first one with its identity, or appended;
@@ -11,10 +11,10 @@
  *      order     the elements in the order list (without one: in the patch) get its order; the
  *                others keep their order
  *
- * Invariant: the merge of a list takes time for the identities of its elements, but not for the
- * contents of those that the patch does not name. A patch can name one element many thousand times,
- * and each time the lists in that element are merged again; the steps of these merges have a limit
- * of their own (HFD_PATCH_REPEATS_MAX).
+ * Invariant: of an element that the patch neither names nor removes, the merge visits at most the
+ * members up to the merge key, without their contents. A patch can name one element many thousand
+ * times, and each time the lists in that element are merged again; the steps of these merges have a
+ * limit of their own (HFD_PATCH_REPEATS_MAX).
  */
 #include "server/patch/list_merge.h"
 
@@ -48,7 +48,7 @@ struct merging {
 
 /* ---- check ---- */
 
-/* The names of Go's types, as Kubernetes' messages have them. */
+/* The names of Go's types, as in Kubernetes' messages; each number counts as a float64. */
 static const char *type_name(const struct hf__json *json) {
         int64_t number;
 
@@ -69,7 +69,8 @@ static bool is_directive(const struct hf__json *element, const char *word) {
         return directive && strcmp(directive, word) == 0;
 }
 
-/* Checks that an element is a directive or has an identity. */
+/* Checks that an element has the right type, no directive but `replace` or `delete`, and, unless it
+ * is a `replace`, an identity. */
 static int check_element(const struct hfd_list_merge *merge, const struct hf__json *element) {
         const char *key = merge->key, *directive = hfd_directive_get(element);
         const char *expected = key ? "map[string]interface {}" : "string";
@@ -231,7 +232,7 @@ static int merge_elements(struct merging *m) {
              e = hf__json_next(e), position++) {
                 if (key && hfd_directive_get(e))
                         continue;
-                /* Never NULL: by_patch has all elements of the patch. */
+                /* Never NULL: check_element has refused elements without an identity. */
                 size_t first = hfd_merge_keys_find(&m->by_patch, e)->position;
                 struct hf__json *found = find_target(m, e, first);
                 if (found && key)
@@ -328,8 +329,8 @@ static int order_elements(struct merging *m) {
 
 /* ---- the merge ---- */
 
-/* Makes the lists of identities that the steps use. 0, -ENOMEM or HF_E_TOO_LARGE; call end_merge in
- * any case. */
+/* Makes the lists of the identities in target and patch. 0, -ENOMEM or HF_E_TOO_LARGE; call
+ * end_merge in any case. */
 static int begin_merge(struct merging *m) {
         const char *key = m->merge->key;
         size_t i = 0;

@@ -2,9 +2,9 @@
 /*
  * Sorts the identities of the elements of a list, and finds them.
  *
- * Invariant: nothing of an element is copied but its identity, and `steps` grows with the members
- * that are read and the bytes that are copied. A patch can have a list merged many thousand times,
- * and the elements of that list may be large.
+ * Invariant: nothing of an element is copied but its identity, and while the entries are made,
+ * `steps` grows with the members that are read and the bytes that are copied. A patch can have a
+ * list merged many thousand times, and the elements of that list may be large.
  */
 #include "server/patch/merge_keys.h"
 
@@ -19,7 +19,8 @@
 #include "base/json.h"
 #include "server/patch/patch.h"
 
-/* The scalar that identifies an element; NULL = none. Adds the members that were read to *steps. */
+/* The value under the key, or without a key the element itself; it need not be a scalar. NULL =
+ * none. Adds the members that were read to *steps. */
 static const struct hf__json *find_scalar(const struct hf__json *element, const char *key,
                                           size_t *steps) {
         ++*steps;

@@ -2,8 +2,8 @@
 #pragma once
 /*
  * The identities of the elements of a list that a strategic merge patch merges: the scalar under
- * the merge key, or the element itself if it is a scalar. They are copies, so the elements may be
- * changed or freed. Pure. Thread: owner only.
+ * the merge key, or, in a list without such a key, the element itself if it is a scalar. Those in
+ * hfd_merge_keys are copies, so the elements may be changed or freed. Pure. Thread: owner only.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -27,7 +27,7 @@ struct hfd_merge_keys {
         struct hfd_merge_key *entries; /* owned; sorted, and by position where they are equal */
         size_t n;                      /* elements without an identity have no entry */
         size_t n_elements;
-        size_t steps; /* what making and searching costs, for hfd_patch_spend */
+        size_t steps; /* what making the entries has cost, for hfd_patch_spend */
 };
 
 /* list may be NULL: then it has no elements. key: the member that identifies an element, borrowed

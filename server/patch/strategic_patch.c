@@ -84,7 +84,7 @@ static bool must_be_retained(const struct hf__json *m) {
                !hfd_directive_skip(key, HFD_DELETE_SCALARS);
 }
 
-/* Removes the members of target that are not among keys. A patch that has others is refused: it
+/* Removes the members of target that are not among keys. A patch that sets others is refused: it
  * would add what it removes. */
 static int retain_keys(struct merging *p, struct hf__json *target, const struct hf__json *patch,
                        const struct hf__json *keys) {
@@ -215,7 +215,7 @@ static int merge_member(struct merging *p, const struct spot *object, struct hfd
         char path[PATH_MAX_BYTES];
 
         if (strcmp(key, HFD_DIRECTIVE) == 0 || strcmp(key, HFD_RETAIN_KEYS) == 0)
-                return 0; /* merge_object has already applied it */
+                return 0; /* merge_object has already read it */
         if (ordered && ++*n_orders > ORDERS_MAX)
                 return hfd_patch_malformed(p->outcome,
                                            "invalid patch format of setElementOrder list");

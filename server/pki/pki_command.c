@@ -243,7 +243,7 @@ static void print_description(const struct hfd_pki_description *d, bool is_ca, b
                 (void)printf("  key          missing\n");
 }
 
-/* Reads a file that may be missing; then *ret_text is NULL. */
+/* Reads a file that may be missing; then *ret_text stays as it is. */
 static int read_optional(const char *path, char **ret_text, struct hf_status *reterr_status) {
         int r = hfd_read_file(path, ret_text, reterr_status);
 

@@ -3,9 +3,10 @@
 /*
  * The commands `holdfastd pki ...`: make, show and hand over the CA of --cert-dir.
  *
- * They print the result, or one line to stderr that says why they failed; show may have printed a
- * part of its result before that. They return the exit status: 0 or 1. They block on files; init
- * and join also wait up to 30 s for the lock of --cert-dir. Thread: main.
+ * They print the result, or one line to stderr that says why they failed; show, and a command whose
+ * output fails, may have printed a part of the result before that. They return the exit status: 0
+ * or 1. They block on files and on the standard streams; init and join also wait up to 30 s for the
+ * lock of --cert-dir. Thread: main.
  */
 struct hfd_config;
 

@@ -44,7 +44,7 @@ enum hfd_work_result {
         HFD_WORK_DONE  /* the step may have freed the task; the pool does not touch it again */
 };
 
-/* Begins as {.step = ..., .owner = ...}, zero otherwise. Must not move until it is done or idle. */
+/* Begins as {.step, .owner, .long_step}, zero otherwise. Must not move until it is done or idle. */
 struct hfd_work_task {
         /* Runs on a thread of the pool, with no lock held. Must not wait. */
         enum hfd_work_result (*step)(struct hfd_work_task *task);
@@ -75,9 +75,10 @@ void hfd_work_pool_stop(struct hfd_work_pool *pool);
 struct hfd_work_pool *hfd_work_pool_free(struct hfd_work_pool *pool);
 
 /*
- * Queues the task, unless it is queued already; a running one is queued again after its step.
- * False: the pool is stopping, and no step follows. Never calls step itself. Blocks at most on the
- * mutex. The caller must know that the task still exists, as for hfd_work_cancel.
+ * Queues the task, unless it is queued already; a running one is queued again after its step,
+ * unless that returns HFD_WORK_DONE. False: the pool is stopping, and no step follows. Never calls
+ * step itself. Blocks at most on the mutex. The caller must know that the task still exists, as for
+ * hfd_work_cancel.
  */
 bool hfd_work_submit(struct hfd_work_pool *pool, struct hfd_work_task *task);
 /*

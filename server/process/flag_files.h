@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The files and directories that flags name. A message about a fault names the flag and the path.
- * If only the user can correct the fault, the caller ends the process with status 2.
+ * The files and directories that flags name. A message about a fault that only the user can correct
+ * names the flag and the path; at the start, the caller then ends the process with status 2.
  *
  * Thread: any. Only hfd_flag_read_pem blocks, on the file.
  */
@@ -31,7 +31,8 @@ struct hfd_flag_pem {
  * not given, and after an error. Errors of hfd_read_file and hfd_pem_check. */
 int hfd_flag_read_pem(const struct hfd_flag_pem *file, char **ret_text,
                       struct hf_status *reterr_status);
-/* Checks that the key belongs to the certificate. Neither text is NULL. 0 or HF_E_INVALID. */
+/* Checks that the key belongs to the certificate. Neither text is NULL. 0 or HF_E_INVALID, also if
+ * memory has run out. */
 int hfd_flag_check_pair(const struct hfd_flag_pem *cert, const char *cert_pem,
                         const struct hfd_flag_pem *key, const char *key_pem,
                         struct hf_status *reterr_status);

@@ -90,7 +90,7 @@ void hfd_memory_trim_tick(struct hfd_memory_trim *trim, const struct hf_host *ho
         trim->next = now + HFD_MEMORY_TRIM_INTERVAL;
         size_t resident = read_resident();
         if (trim_after_start(trim, resident, now) || resident < trim->tolerated + WASTE_MIN) {
-                trim->waste = 0; /* it is not known, and little */
+                trim->waste = 0; /* it is not known, and too little for a trim */
                 return;
         }
         hf_nsec begun = read_cpu_time();

@@ -22,7 +22,7 @@
 /* Begins as {0}. */
 struct hfd_memory_trim {
         hf_nsec next; /* boot time of the next check */
-        size_t waste; /* bytes at the previous call of hfd_memory_trim_is_due */
+        size_t waste; /* bytes at the previous check; 0 = too little for a trim, or no check yet */
         /* Bytes of waste after the last trim that was due, or the least waste since then. 0 before
          * such a trim. */
         size_t tolerated;
@@ -40,9 +40,9 @@ struct hfd_memory_trim {
 /*
  * Decides whether to trim. resident: bytes of the process in memory; used: bytes that it has
  * allocated. Their difference is the waste. True: the waste beyond trim->tolerated is large, and
- * the waste is almost the same as at the previous call. If the waste changes, requests are using
- * that memory and would soon need it again. Updates trim->waste, and lowers trim->tolerated if
- * there is less waste. No I/O.
+ * the waste is almost the one at the previous check (trim->waste). If the waste changes, requests
+ * are using that memory and would soon need it again. Updates trim->waste, and lowers
+ * trim->tolerated if there is less waste. No I/O.
  */
 bool hfd_memory_trim_is_due(struct hfd_memory_trim *trim, size_t resident, size_t used);
 /* Checks whether a trim is due, at most once per interval, and trims. The caller makes the first

@@ -67,7 +67,8 @@ static int read_content(int fd, char *text, size_t *ret_n) {
         return HF_E_INVALID;
 }
 
-/* NULL: the content is empty, incomplete or not that of a run file. */
+/* NULL: the content is empty, incomplete or not that of a run file; or it could not be read, or
+ * memory ran out. */
 static struct hf__json *parse_content(int fd) {
         char text[MAX_BYTES];
         struct hf__json *json = NULL;
@@ -216,8 +217,8 @@ static bool parse_term(const char *text, uint64_t *ret_term) {
         return errno == 0 && *end == '\0';
 }
 
-/* json may be NULL. HF_E_NOT_FOUND: the process did not lead. HF_E_INVALID: the record is not
- * complete. */
+/* HF_E_NOT_FOUND: the process did not lead. HF_E_INVALID: json is NULL, or the record has missing
+ * or invalid members. */
 static int parse_leadership(const struct hf__json *json, struct hf_fence *ret_leadership) {
         const struct hf__json *lease = hf__json_get(json, "lease"),
                               *also = hf__json_get(json, "also");

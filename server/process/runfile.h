@@ -47,8 +47,8 @@ struct hfd_runfile *hfd_runfile_free(struct hfd_runfile *runfile);
  * For `holdfastd release`: locks the run file of a dead process and reads what that process led. On
  * success *ret_leadership is set and *ret_runfile holds the lock until it is freed. Otherwise no
  * lock is held: HF_E_NOT_FOUND (the process did not lead), HF_E_BUSY (the process is alive, or
- * another release runs), HF_E_INVALID (the content is incomplete or not a run file, or the
- * instance's name cannot be a file name), -ENOENT (there is no file), or another -errno.
+ * another release runs), HF_E_INVALID (the content is incomplete, not a run file or unreadable, or
+ * the instance's name cannot be a file name), -ENOENT (there is no file), or another -errno.
  */
 int hfd_runfile_read_if_dead(const char *runtime_dir, const char *instance,
                              struct hf_fence *ret_leadership, struct hfd_runfile **ret_runfile,

@@ -72,7 +72,7 @@ static void check_max(struct findings *findings, const struct bound *bound) {
                 put_usage(findings, bound, "maximum", "request", &bound->request);
 }
 
-/* Claims have no limits. */
+/* Of a claim only the request is compared. */
 static void check_max_request(struct findings *findings, const struct bound *bound) {
         if (!bound->has_request)
                 put_usage(findings, bound, "maximum", "request", NULL);

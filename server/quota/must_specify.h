@@ -2,7 +2,7 @@
 #pragma once
 /*
  * A quota of processor time or memory refuses a pod if one of its containers does not say how much
- * it needs. Pure. Thread: any.
+ * it needs, unless the pod has resources of its own. Pure. Thread: any.
  */
 #include <stdbool.h>
 #include <stddef.h>

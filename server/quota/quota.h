@@ -3,13 +3,14 @@
 /*
  * Decides by the ResourceQuotas of a namespace how much a write is charged, and whether it is
  * refused. A quota limits how much its namespace may have of each resource. A resource is a number
- * of objects ("count/<plural>.<group>", and for some kinds of the core group the plural alone), or
- * what pods, volume claims and services use (usage.h). A quota with scopes counts only the pods or
- * the claims that have them (scopes.h).
+ * of objects ("count/<plural>.<group>"; in the core group "count/<plural>", and for some kinds also
+ * the plural alone), or what pods, volume claims and services use (usage.h). A quota with scopes
+ * counts only the pods or the claims that have them (scopes.h).
  *
  *      charge    a create, or an update that raises the use, is allowed if status.used stays within
- *                status.hard, and adds to status.used. The registry writes the object and the quota
- *                in one transaction (server/registry/write/quota/quota.h)
+ *                status.hard (a write of a status may exceed it), and adds to status.used. The
+ *                registry writes the object and the quota in one transaction
+ *                (server/registry/write/quota/quota.h)
  *      recount   sets status.hard to spec.hard, and status.used to the present use. A controller
  *                recounts after each change that may alter the use, or the quota
  *                (server/controllers/quota/quota_controller.h)
@@ -17,8 +18,9 @@
  * Two facts keep a namespace within its limits. Each write that a quota counts, or will count,
  * writes the quota in the same transaction, which compares the version that the decision was based
  * on. And a recount counts at a revision that is not older than the version of the quota that it
- * replaces. So status.used is never less than the present use; after a delete, or after an update
- * that lowers the use, it is too large until the recount.
+ * replaces. So status.used is never less than the present use, unless an instance writes while it
+ * does not know the quota yet, because its watch is late; after a delete, or after an update that
+ * lowers the use, it is too large until the recount.
  *
  * Pure. Thread: any; a quota belongs to the caller.
  */
@@ -79,8 +81,8 @@ int hfd_quota_charge(struct hf__json *quota, const struct hfd_quota_change *chan
 typedef int (*hfd_quota_each_fn)(void *each_ctx, const struct hf__json *object);
 
 /* The functions by which a recount counts and reads the objects of the quota's namespace.
- * *ret_served is true before a call; a function sets it to false if there is no such kind. Both
- * return 0, or an error that ends the recount. */
+ * *ret_served is true before a call; a function sets it to false if there is no such kind with
+ * objects in namespaces. Both return 0, or an error that ends the recount. */
 struct hfd_quota_source {
         int (*count)(void *ctx, const char *group, const char *plural, uint64_t *ret_n,
                      bool *ret_served);

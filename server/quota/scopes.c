@@ -58,8 +58,8 @@ static bool is_best_effort(const struct hf__json *pod) {
         return true;
 }
 
-/* Whether a term of the list looks at pods of other namespaces. at: the key of the term in an
- * element; NULL = the element is the term. */
+/* Whether a term of the list names or selects namespaces, and so may look at pods of other ones.
+ * at: the key of the term in an element; NULL = the element is the term. */
 static bool crosses_namespaces(const struct hf__json *affinity, const char *list, const char *at) {
         for (const struct hf__json *m = hf__json_first(hf__json_get(affinity, list)); m;
              m = hf__json_next(m)) {

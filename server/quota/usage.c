@@ -135,7 +135,7 @@ static uint64_t count_node_ports(const struct hf__json *ports) {
         return n;
 }
 
-/* The node ports of a load balancer count before they are allocated. */
+/* The node ports of a load balancer count before they are allocated, unless none will be. */
 static void measure_service(struct hfd_usage *usage, const struct hf__json *service) {
         const struct hf__json *spec = hf__json_get(service, "spec"),
                               *ports = hf__json_get(spec, "ports");

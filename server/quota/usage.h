@@ -6,7 +6,7 @@
  *      pods                      pods, cpu and memory and the like, extended resources, huge pages
  *      persistentvolumeclaims    claims and their storage, also for each class
  *      services                  services, node ports and load balancers
- *      other kinds               the number of objects
+ *      other kinds               only their number, so nothing is measured here
  *
  * Pure. Thread: any. For an object of n values the time is in proportion to n log n, the memory to
  * n.
@@ -25,14 +25,14 @@ struct hf__json;
 /* Whether objects of the kind, which is not HFD_QUOTA_OBJECTS, use the resource. */
 bool hfd_quota_kind_tracks(enum hfd_quota_kind kind, const char *name);
 
-/* A sum over the containers of a pod. */
+/* A sum over the parts of a pod (struct hfd_pod_parts). */
 struct hfd_pod_sum {
         const char *name;             /* borrowed from the pod */
         struct hfd_quantity total;    /* what the whole pod needs */
         struct hfd_quantity sidecars; /* what the sidecars need that were added so far */
         struct hfd_quantity init;     /* the most that was needed at a time before the containers */
         bool present;                 /* false: only the name was collected, there is no sum */
-        bool negative; /* a container asks for less than nothing; this is not added */
+        bool negative;                /* a part asks for less than nothing; this is not added */
 };
 
 struct hfd_pod_sums {

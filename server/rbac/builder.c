@@ -109,7 +109,7 @@ static int add_list(struct hfd_rbac_builder *builder, const struct hf__json *jso
         return 0;
 }
 
-/* Appends the rule, unless one of its lists is malformed. 0 or -ENOMEM. */
+/* Appends the rule, unless it is no object or one of its lists is malformed. 0 or -ENOMEM. */
 static int add_rule(struct hfd_rbac_builder *builder, const struct hf__json *json,
                     struct hfd_rbac_role *role) {
         struct hfd_rbac_rule rule = {0};
@@ -171,7 +171,7 @@ static const char *get_text(const struct hf__json *object, const char *key) {
 
 /* Adds the text of a subject to the table and returns its number. ns: the binding's namespace; NULL
  * = cluster-wide. *ret_account: it is a ServiceAccount. HFD_TEXT_NONE: *ret_r is -ENOMEM, or 0 if
- * json is no subject. */
+ * json is no subject, or an account without a namespace in a cluster-wide binding. */
 static uint32_t add_subject(struct hfd_rbac_builder *builder, const struct hf__json *json,
                             const char *ns, bool *ret_account, int *ret_r) {
         const char *kind = get_text(json, "kind"), *name = get_text(json, "name");

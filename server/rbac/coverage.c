@@ -32,7 +32,7 @@
 #define URL_UNIT      64   /* bytes of a URL that count as one text */
 #define MISSING_MAX   200  /* lines */
 #define TEXT_MAX      256  /* bytes of a text that are shown: no name is longer */
-#define VERBS_MAX     2048 /* bytes of the verbs of a line */
+#define VERBS_MAX     2048 /* bytes of a line's verbs; beyond that, no verb is added */
 
 /* One right. verb is never NULL; group and resource are NULL in a right for a URL. */
 struct right {
@@ -41,7 +41,8 @@ struct right {
         const char *url;  /* NULL = a right for resources */
 };
 
-/* A right as numbers of the index. HFD_TEXT_NONE = no rule of the index names this text. */
+/* A right as numbers of the index. HFD_TEXT_NONE = no rule of the index names this text, or the
+ * right has no such text. */
 struct numbers {
         uint32_t verb, group, resource;
         uint32_t any_with_subresource; /* "*" and the part of the resource from its slash on */
@@ -112,7 +113,7 @@ static uint32_t find_text(const struct check *check, const char *text) {
         return hfd_texts_find(&check->index->texts, text, n);
 }
 
-/* The number of "*" followed by the subresource: a rule with such a text covers "pods/log", too.
+/* For "pods/log" the number of the text "*" + "/log": a rule with this text covers "pods/log", too.
  * HFD_TEXT_NONE: the right is not for a subresource, or no rule has the text. */
 static uint32_t find_any_with(const struct check *check, const char *resource) {
         char text[LOOKED_UP_MAX + 2]; /* + 2: the star and the NUL */
@@ -278,7 +279,7 @@ static int compare_texts(const void *a, const void *b) {
 static int put_missing(struct check *check, struct hf__strbuf *out) {
         struct hf__strbuf *texts = calloc(check->n_lines, sizeof *texts);
 
-        assert(check->n_lines > 0); /* of the right that is not covered */
+        assert(check->n_lines > 0); /* there is one for the right that is not covered */
         if (!texts)
                 return -ENOMEM;
         for (size_t i = 0; i < check->n_lines; i++) {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Decides whether roles and bindings allow a request. The texts of the request are looked up once,
- * and then only numbers are compared, apart from URLs. A request costs a few hash lookups, binary
- * searches for the user and each group of the user, and a walk over the rules of the roles that are
- * bound to them.
+ * and then only numbers are compared, apart from URLs. A request costs a few hash lookups; for the
+ * user and each group of the user a hash lookup and binary searches; and a walk over the rules of
+ * the roles that are bound to them.
  *
  * Invariant: HFD_TEXT_NONE is in no list. A text of the request that the index does not contain
- * gets this number, so only "*" matches it.
+ * gets this number, so only "*" matches it, or, if it is a name, a rule without names.
  */
 #include "server/rbac/decision.h"
 

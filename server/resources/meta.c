@@ -211,7 +211,7 @@ static struct hf__json *copy_counted(const struct hf__json *object) {
         return copy;
 }
 
-/* Compares the members that count as JSON, in any order. */
+/* Compares the members that count: as JSON, in any order. */
 static int compare_copies(const struct hf__json *old, const struct hf__json *object,
                           bool *ret_changed) {
         struct hf__json *before = copy_counted(old), *after = copy_counted(object);

@@ -7,7 +7,8 @@
  *
  * A create calls hfd_meta_accept_type, hfd_meta_accept, hfd_meta_prepare_create and, if the object
  * has a generateName and no name, hfd_meta_generate_name. An update calls hfd_meta_accept_type,
- * hfd_meta_accept, hfd_meta_prepare_update and hfd_meta_set_generation.
+ * hfd_meta_accept, hfd_meta_prepare_update and hfd_meta_set_generation; that of a subresource may
+ * leave out one of the last two.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -23,9 +24,10 @@ bool hfd_meta_accept_type(const struct hfd_resource *resource, const struct hf__
                           struct hfd_response *response);
 /*
  * Checks that the object's namespace and name match those of the path. ns "" = no namespace; name
- * "" = a create, for which any name passes. If the resource is cluster-scoped, a namespace in the
- * object is removed. object has the form of its schema (schema/decode.h). On success its metadata
- * exists. False: response is the error (400, or 500 if memory ran out).
+ * "" = a create, for which any name passes. A namespace in the object that is absent or "" passes,
+ * too; if the resource is cluster-scoped, any namespace is removed. object has the form of its
+ * schema (schema/decode.h). On success its metadata exists. False: response is the error (400, or
+ * 500 if memory ran out).
  */
 bool hfd_meta_accept(const struct hfd_resource *resource, const char *ns, const char *name,
                      struct hf__json *object, struct hfd_response *response);

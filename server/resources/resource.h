@@ -27,16 +27,16 @@ struct hfd_schema;
 
 /*
  * Parts of an object that have a path of their own. A write to that path changes only the part, and
- * the metadata too if the row has subresources_write_meta. A row has a set of these flags, a
- * request has one of them.
+ * the metadata too if the row has subresources_write_meta and no rules for the part. A row has a
+ * set of these flags, a request has one of them.
  *
  * Four have bodies of another kind (hfd_resource_of_part). TOKEN is not a part of an object: a
  * create at .../token issues a token for the object (handlers/reviews/token_request.h). SCALE shows
  * how many replicas an object has and should have. A create at .../binding assigns a pod to a node,
  * and one at .../eviction deletes a pod (registry/parts).
  *
- * EPHEMERAL_CONTAINERS and RESIZE are subresources of Pods. The fields that they may change are not
- * one member of the object, so the kind has functions for them (struct hfd_part_rules).
+ * EPHEMERAL_CONTAINERS and RESIZE are subresources of Pods. The fields that they and BINDING may
+ * change are not one member of the object, so the kind has rules for them (struct hfd_part_rules).
  */
 enum hfd_subresource {
         HFD_SUB_NONE = 0,
@@ -111,9 +111,11 @@ struct hfd_resource {
         const char *other_short_name; /* a second one; NULL = none */
         const char *list_kind;        /* of a custom resource; NULL = kind and "List" */
         const char *category;         /* `kubectl get` lists several kinds by it; NULL = none */
-        const char *deprecation;      /* the warning with each response; NULL = none */
+        const char *deprecation;      /* the warning with each response; NULL = none; of a custom
+                                       * resource: custom->warning */
         const char *storage; /* the part after the prefix in the store's keys; NULL = not stored */
-        const struct hfd_conversion *conversion; /* NULL = the row stores its objects */
+        /* NULL = no other row of the table stores the objects of this one. */
+        const struct hfd_conversion *conversion;
         bool namespaced;
 
         /* Syntax of names: a DNS subdomain unless one of these two is set. */
@@ -134,8 +136,8 @@ struct hfd_resource {
         bool is_packed;     /* large objects are compressed in memory (packed.h) */
         bool keeps_extract; /* each object has a place for an extract (objects/object.h) */
         bool no_strategic_patch; /* refuses strategic merge patches, as for custom resources */
-        /* A write to a subresource also writes metadata, as for most built-in kinds. False: it
-         * writes only its own part, as for custom resources. */
+        /* A write to a subresource without rules (parts) also writes metadata, as for most built-in
+         * kinds. False: it writes only its own part, as for custom resources. */
         bool subresources_write_meta;
         /* Clients create objects of this kind to ask a question, and nothing is stored
          * (handlers/reviews/review.h). The row has no storage, no columns and no strategy. */
@@ -155,14 +157,14 @@ struct hfd_resource {
         unsigned subresources;
         bool created_with_status; /* a create keeps the client's status, despite STATUS (Nodes) */
         const struct hfd_scale_paths *scale; /* with SCALE */
-        const struct hfd_part_rules *parts;  /* with EPHEMERAL_CONTAINERS or RESIZE */
+        const struct hfd_part_rules *parts;  /* with EPHEMERAL_CONTAINERS, RESIZE or BINDING */
         const struct hfd_column *columns;    /* HFD_COLUMNS: ends at a NULL name; NULL = none */
 
         const struct hfd_schema *schema; /* of the kind: a STRUCT */
-        /* Of a custom resource: its version, which contains the row; NULL = a row of the table, or
-         * the permanent row of a slot (custom/custom_table.h). */
+        /* Of a custom resource: its version, which contains the row; NULL = any other row, such as
+         * one of the table or the permanent row of a slot (custom/custom_table.h). */
         struct hfd_custom_version *custom;
-        unsigned short slot; /* of a custom resource: its index; 0 = a row of the table */
+        unsigned short slot; /* of a custom resource: its index; 0 = any other row */
         /* The strategy; see strategies/strategies.h. Each of these may be NULL. */
         int (*normalize)(struct hf__json *object);
         int (*prepare)(struct hf__json *object, const struct hf__json *old);

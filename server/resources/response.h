@@ -20,9 +20,10 @@
 #include "server/resources/resource.h"
 
 struct hfd_response {
-        int code;             /* HTTP status code */
-        struct hf__buf *body; /* owned; JSON; NULL = none: only the code is sent */
-        bool fence_compared;  /* the write compared its fence; the response says so in a header */
+        int code; /* HTTP status code */
+        /* Owned; JSON, or protobuf for hfd_rest_respond_as_is; NULL = only the code is sent. */
+        struct hf__buf *body;
+        bool fence_compared; /* the write compared its fence; the response says so in a header */
         struct hf_status status; /* for callers in the process: the failure, or error 0 = success */
 };
 /* Drops the body. */

@@ -19,8 +19,8 @@
 #include "server/schema/place.h"
 #include "server/schema/schema.h"
 
-/* Bytes of all lines that a report may write, also of lines that it takes back because they repeat
- * others. */
+/* A report adds no line once its lines have more bytes than this. Lines that it takes back because
+ * they repeat others count, too. */
 #define REPORT_MAX ((size_t)4 << 20)
 
 struct hfd_strict_mark hfd_strict_mark(const struct hfd_strict *strict) {

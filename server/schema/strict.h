@@ -36,7 +36,8 @@ void hfd_strict_add(struct hfd_strict *strict, const char *problem, const struct
 /*
  * Removes each member whose key occurs again later in the same object, because in Kubernetes'
  * decoder the last value wins. Adds each key that occurs more than once to strict, in the order of
- * the body; strict NULL = they are not reported.
+ * the body; strict NULL = they are not reported. With a schema, keys in values that Go's decoder
+ * does not look into are removed but not reported. Very long reports are cut short.
  *
  * schema: that of a body which Kubernetes decodes into a Go type; NULL = the value has none. Such a
  * decoder reports duplicate and unknown fields together, in the order of the body. So if a key

@@ -3,8 +3,9 @@
  * Checks the times that clients send, and brings them into the form in which they are stored.
  *
  * Invariants: all stored times of one type have the same form, so that they can be compared as
- * text. The messages are Go's: they name the first part of the text that does not fit, and the part
- * of the layout that the text should have there. So explain_time has the layout in the same parts.
+ * text. The messages are Go's, with the exceptions in time_text.h. Most of them name the first part
+ * of the text that does not fit, and the part of the layout that the text should have there. So
+ * explain_time has the layout in the same parts.
  */
 #include "server/schema/time_text.h"
 

@@ -13,7 +13,7 @@
  * and this must not change the object. A Time loses its fraction of a second. text must not be
  * `sent`. False: sent is not a time. Then reason, of max_reason bytes, is the message of Go's
  * time.Parse, except that one message serves all numbers that are out of range and all wrong
- * offsets.
+ * offsets, and that the text of `sent` is not escaped, and is cut if it is long.
  */
 bool hfd_time_text_normalize(const char *sent, bool micro, char text[HF__MICROTIME_MAX],
                              char *reason, size_t max_reason);

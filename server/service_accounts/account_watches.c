@@ -4,11 +4,11 @@
  * few at a time, asks the cacher about them, and puts those that are still valid at the end. So a
  * round ends when the first watch of the list was already checked in this round.
  *
- * Invariants. A watch is in the list before its token is checked for the first time, so no change
- * is missed in between. While the thread asks about a watch, the watch is not in the list, and a
- * reference to its request keeps it alive; if its owner lets go of it meanwhile, `watches` is NULL,
- * and the thread forgets it. The thread sleeps without a time limit while nothing is tracked. After
- * a round it pauses PAUSE_FACTOR times as long as the round took, but at most PAUSE_MAX.
+ * Invariants. A watch is in the list before `track` checks its token, so no change after that check
+ * is missed. While the thread asks about a watch, the watch is not in the list, and a reference to
+ * its request keeps it alive; if its owner lets go of it meanwhile, `watches` is NULL, and the
+ * thread forgets it. The thread sleeps without a time limit while nothing is tracked. After a round
+ * it pauses PAUSE_FACTOR times as long as the round took, but at most PAUSE_MAX.
  */
 #include "server/service_accounts/account_watches.h"
 

@@ -33,7 +33,8 @@ struct hfd_account_watches *hfd_account_watches_free(struct hfd_account_watches 
 /* An account or a Secret in the cacher may have changed. Never blocks. */
 void hfd_account_watches_changed(struct hfd_account_watches *watches);
 
-/* One watch. Part of the watch; zero = not tracked. */
+/* One watch, as this header sees it. The handler of the watch has it as a member of its own struct.
+ * Zero = not tracked. */
 struct hfd_account_watch {
         /* Set by the owner. It lives as long as request, because the thread may still read it after
          * untrack. */

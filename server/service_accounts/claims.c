@@ -128,7 +128,8 @@ static bool is_subject(const char *subject, const struct hfd_account_claims *cla
                strcmp(subject + n_prefix + n_ns + 1, claims->account) == 0;
 }
 
-/* As in Kubernetes, the message names the first claim that is missing. */
+/* As in Kubernetes, the message names the first claim that is missing. But a missing sub is called
+ * invalid. */
 static int read_of_secret(const struct hf__json *json, struct hfd_account_claims *ret_claims,
                           struct hf_status *reterr_status) {
         struct hfd_account_claims claims = {.of_secret = true, .expires = INT64_MAX};

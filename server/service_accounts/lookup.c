@@ -22,7 +22,8 @@
 #include "server/resources/rows/resource_table.h"
 
 /* Seconds. As in Kubernetes, an object that is being deleted counts as existing for a minute:
- * programs that finish the deletion may need the account. */
+ * programs that finish the deletion may need the account. Tokens that Secrets hold have no such
+ * grace. */
 #define DELETED_GRACE 60
 #define INVALID_SINCE "kubernetes.io/legacy-token-invalid-since" /* a label of Secrets */
 

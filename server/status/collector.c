@@ -11,7 +11,8 @@
  *   on_response writes into the caller's model.
  *
  * Threads. One thread calls all functions of the header. Responses arrive on the engine's thread,
- * and the watch ends on the client's thread; `mu` guards what they share.
+ * and events and the end of the watch on the client's thread. What cannot even be started ends on
+ * the calling thread. `mu` guards what they share, apart from `changed` and its ctx (see there).
  */
 #include "server/status/collector.h"
 
@@ -138,8 +139,8 @@ static bool may_query(const struct hfd_status_collector *collector, const char *
                (may_send_token(collector) || collector->config.cert_pem);
 }
 
-/* Reads the Leases from the further servers that the kubeconfig names, until one responds. Only the
- * first read needs these servers: a later read knows the instances. */
+/* Reads the Leases from the further servers that the kubeconfig names, until a read succeeds. Only
+ * needed while the model has no instances, so usually for the first read only. */
 static int try_other_servers(struct hfd_status_collector *collector, struct hf_cancel *token,
                              struct hfd_status_model *model) {
         const struct hf_rest_config *rest = &collector->config.rest;
@@ -166,7 +167,8 @@ int hfd_status_collector_read_leases(struct hfd_status_collector *collector,
                 char endpoint[sizeof instance->endpoint];
                 /* A copy, because list_leases overwrites the model. */
                 memcpy(endpoint, instance->endpoint, sizeof endpoint);
-                /* Skip instances whose last query failed: each would only cost another timeout. */
+                /* Skip instances that did not respond to the last query, or were not queried yet:
+                 * most likely each would only cost another timeout. */
                 if (!may_query(collector, endpoint) || strcmp(endpoint, collector->server) == 0 ||
                     strcmp(instance->state, "unreachable") == 0 ||
                     strcmp(instance->state, HFD_STATUS_OTHER_CA_STATE) == 0)

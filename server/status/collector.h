@@ -5,13 +5,14 @@
  * instance from that instance's own /debug/leader.
  *
  * Credentials. The endpoints of the instances come from Leases, so any client that may write Leases
- * can make this process connect to a server which that client controls. An instance is therefore
- * queried only over https and only if its certificate verifies. An instance gets the bearer token
- * only if the kubeconfig names a CA, which must have issued the instance's certificate. If the
- * kubeconfig names none, the system's CAs verify certificates. Nearly anyone can get a certificate
- * of such a CA, so then only the servers that the kubeconfig names get the token. A client
- * certificate may be presented to any server, because a server cannot use it without its key. If
- * the kubeconfig has neither a CA nor a client certificate, no instance is queried.
+ * in kube-system can make this process connect to a server which that client controls. An instance
+ * is therefore queried only over https and only if its certificate verifies. An instance gets the
+ * bearer token only if the kubeconfig names a CA, which must have issued the instance's
+ * certificate. If the kubeconfig names none, the system's CAs verify certificates. Nearly anyone
+ * can get a certificate of such a CA, so then only the servers that the kubeconfig names get the
+ * token. A client certificate may be presented to any server, because a server cannot use it
+ * without its key. If the kubeconfig has neither a CA nor a client certificate, no instance is
+ * queried.
  *
  * Thread: one thread calls all functions. Only the callback of hfd_status_collector_watch runs on
  * others.
@@ -37,11 +38,12 @@ int hfd_status_collector_new(const struct hf_host *host, const char *kubeconfig,
 struct hfd_status_collector *hfd_status_collector_free(struct hfd_status_collector *collector);
 
 /*
- * Reads the Leases into the model. If the server does not respond, this function tries the
- * instances in the model, or, while the model has none, the further servers of the kubeconfig. So
- * the live mode continues after the server that it used has died. Blocks until the list has been
- * received, the requests time out (3 s for each server) or the token fires. Fails like
- * hf_client_do, with a message, and then leaves the model unchanged.
+ * Reads the Leases into the model. If the server does not respond, this function tries those
+ * instances in the model that have responded to their last query, or, while the model has no
+ * instances, the further servers of the kubeconfig. So the live mode continues after the server
+ * that it used has died. Blocks until the list has been received, the requests time out (3 s for
+ * each server) or the token fires. Fails like hf_client_do, or like hfd_status_model_set_leases,
+ * with a message, and then leaves the model unchanged.
  */
 int hfd_status_collector_read_leases(struct hfd_status_collector *collector,
                                      struct hf_cancel *token, struct hfd_status_model *model,

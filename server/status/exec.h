@@ -3,7 +3,7 @@
 /*
  * `holdfastd status` is a program of its own, holdfastd-status, because it is a client: it needs
  * libcurl, which loads some 30 libraries and takes 4 MB in each process. The server needs none of
- * them. Thread: main.
+ * them, unless it calls webhooks or the issuer of tokens (outbound.h). Thread: main.
  */
 
 /*

@@ -38,9 +38,9 @@ struct hfd_status_instance {
         /* from its response */
         char state[32];                    /* "unreachable" until it has responded */
         char lease[2 * (HF_NAME_MAX + 1)]; /* "namespace/name" of the Lease it contends for */
-        uint64_t term;                     /* 0 = it leads no term */
-        /* Refreshes since it stopped responding, including the first that failed; 0 = it responded
-         * to the last query, or was not queried yet. Counted by the collector. */
+        uint64_t term;                     /* 0 = it leads no term, or its term is not known */
+        /* If it did not respond to the last query: the refreshes since then, including that of the
+         * query. 0 = it responded, or was not queried yet. Counted by the collector. */
         unsigned n_skipped;
 };
 
@@ -75,7 +75,7 @@ int hfd_status_model_set_leases(struct hfd_status_model *model, const char *list
 void hfd_status_model_set_read_error(struct hfd_status_model *model, const char *message);
 
 /* The code that hfd_status_model_set_response gets for a server whose certificate was issued by
- * none of the kubeconfig's CAs, and the state that the function stores for it. */
+ * none of the CAs that are trusted (collector.h), and the state that the function stores for it. */
 #define HFD_STATUS_OTHER_CA       (-1)
 #define HFD_STATUS_OTHER_CA_STATE "certificate of another CA"
 /* Stores an instance's response to GET /debug/leader: the n bytes of body. code: the HTTP status,

@@ -40,8 +40,9 @@ static void format_gap(int64_t ms, char text[HFD_STATUS_AGE_MAX]) {
                 hfd_status_render_age(ms > INT64_MAX / 1000 ? INT64_MAX : ms * 1000, text);
 }
 
-/* Shortens only the exact form host_instance_boot_random (server/controllers/instances/identity.c).
- * Other programs may hold Leases too, and the parts of their identities are unknown. */
+/* Takes only the exact form host_instance_boot_random apart
+ * (server/controllers/instances/identity.c). Other programs may hold Leases too, and the parts of
+ * their identities are unknown. */
 void hfd_status_render_identity(const char *identity, char text[HFD_STATUS_IDENTITY_MAX]) {
         const char *instance = strchr(identity, '_'),
                    *boot = instance ? strchr(instance + 1, '_') : NULL;

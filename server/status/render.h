@@ -17,7 +17,8 @@ void hfd_status_render(const struct hfd_status_model *model, int64_t now_us,
                        struct hf__strbuf *out);
 
 /* Appends the facts that change neither with time nor with a renewal. If two models have the same
- * text, printing the second one would show nothing new. */
+ * text, printing the second one would show nothing new, apart from ages, "(silent)" and another
+ * message of a read error. */
 void hfd_status_render_facts(const struct hfd_status_model *model, struct hf__strbuf *out);
 
 /* Formats an age in microseconds as kubectl does: "12s", "3m4s", "5h". Negative ages are "0s". */

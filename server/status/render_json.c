@@ -61,7 +61,8 @@ static void begin_item(struct hf__strbuf *out, unsigned index) {
         hf__strbuf_puts(out, index > 0 ? ",{" : "{");
 }
 
-/* The term 0 means that the instance leads nothing (model.h), so it becomes null. */
+/* The term 0 means that the instance leads nothing or that its term is not known (model.h), so it
+ * becomes null. */
 static void add_instance(struct hf__strbuf *out, const struct hfd_status_instance *instance) {
         add_text(out, "identity", instance->identity);
         add_text(out, "instance", instance->name);

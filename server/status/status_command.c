@@ -64,7 +64,8 @@ static int64_t wall_clock_us(void) {
         return clock->real(clock->ctx) / HF_NSEC_PER_USEC;
 }
 
-/* Prints why the first read failed, with a hint on what to do. Returns the exit status. */
+/* Prints why the collector could not be made or the first read failed. For some errors a hint says
+ * what to do. Returns the exit status. */
 static int report_failure(const char *kubeconfig, int r, const struct hf_status *status) {
         const char *hint = "";
 

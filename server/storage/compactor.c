@@ -3,8 +3,8 @@
  * Makes one attempt per step. An attempt reads the compact key, "TARGET STEPS". If the key is as
  * this instance saw it one step ago, the attempt writes it anew: with one more step, or after the
  * last one with the store's current revision as the next target; then it compacts at the old one.
- * If it has changed, another instance has done so meanwhile. The first attempt only notes the key,
- * or creates it.
+ * If it has changed, another instance has done so meanwhile, or this one by a write of unknown
+ * outcome. The first attempt only notes the key, or creates it.
  *
  * Invariants: At most one attempt is running (`busy`), and until it ends only this attempt uses
  * `has_seen`, `seen` and `target`. The owner and the running attempt hold one reference each.
@@ -43,7 +43,7 @@ struct hfd_compactor {
         /* Used by the callbacks of a running attempt; by the owner while none is running. */
         bool has_seen;   /* an earlier attempt has read the key */
         uint64_t seen;   /* its latest known mod revision; 0 = there was no such key */
-        uint64_t target; /* the running attempt compacts here; 0 = it adds a step only */
+        uint64_t target; /* the running attempt compacts here; 0 = it only writes the key */
         /* Guarded by mu. */
         pthread_mutex_t mu;
         unsigned refs;
@@ -151,8 +151,9 @@ static int write_key(struct hfd_compactor *compactor, struct record record) {
         return r;
 }
 
-/* The target is useless if the store has not reached it: a backup was restored, or the key was
- * written by hand. Earlier versions wrote the target alone, which counts as 0 steps. */
+/* The target is useless if the store has not reached it or the value is malformed: a backup was
+ * restored, or the key was written by hand. Earlier versions wrote the target alone, which counts
+ * as 0 steps. */
 static struct record read_record(const struct hfd_store_reply *reply) {
         const struct hf__buf *value = reply->n_kvs > 0 ? reply->kvs[0].value : NULL;
         struct record record = {0};

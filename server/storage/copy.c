@@ -4,7 +4,7 @@
  *
  * Invariants:
  *  - the first write creates the mark (P.holdfast/copying), the last one removes it, and each write
- *    in between compares it. So a target without the mark is complete, or was never written to;
+ *    in between compares it. So a target without the mark is complete, or has no key of the copy;
  *  - a write of unknown outcome is repeated. It requires that the keys that it puts do not exist,
  *    and that the mark that it deletes is unchanged. So it is applied at most once. If the
  *    repetition finds the keys as the write would leave them, an earlier try was applied.
@@ -194,7 +194,8 @@ static int remove_mark(struct run *run) {
         return r;
 }
 
-/* Creates n keys in one write. values[i] is the result of a list of one key. */
+/* Creates n keys in one write, or in several if the target refuses it as too large. values[i] is
+ * the result of a list of one key. */
 static int write_values(struct run *run, const struct hfd_result *values, size_t n) {
         struct hfd_compare compares[HFD_TXN_MAX] = {
                 {.kind = HFD_MOD_EQUALS, .key = run->mark_key, .revision = run->mark_revision}};
@@ -293,7 +294,8 @@ static int copy_entries(struct run *run) {
 }
 
 /* Checks that neither store was changed by others. A write raises the highest mod revision of the
- * source. A deletion lowers the number of keys, unless a new key was written. */
+ * source. A deletion lowers the number of keys, unless a new key was written. In the target only
+ * the number of keys is checked. */
 static int check_end(struct run *run) {
         const struct hfd_copy_source *source = run->copy->source;
         struct hfd_survey in_source = {.name = "the source"}, in_target = {.name = TARGET};

@@ -39,8 +39,8 @@ struct hfd_copy_result {
 /*
  * 0, HF_E_EXISTS (the target is not empty; no key was copied), HF_E_CONFLICT (the source or the
  * target was written to meanwhile), HF_E_GONE (the source was compacted meanwhile), HF_E_TOO_LARGE
- * (the prefix, or a value for the target), the error of a store that did not work for 20 s, or
- * -errno.
+ * (the prefix, or a value for the target), another error of a store, or -errno. HF_E_UNAVAILABLE
+ * and HF_E_TIMEOUT: the store did not work for 20 s.
  */
 int hfd_copy_run(const struct hfd_copy *copy, struct hfd_copy_result *ret_result,
                  struct hf_status *reterr_status);

@@ -8,7 +8,7 @@
  * Like hfd_expression_eval, but the message always fits: if the whole message is longer than the
  * limit of reterr_message, the text of the expression in it is cut, and then, if necessary, the
  * reason. So reterr_message->error is 0 or -ENOMEM. reterr_message must be empty and have a limit
- * of more than 1024 bytes.
+ * of at least 1100 bytes.
  */
 int hfd_explained_eval(struct hfd_expression_run *run, const struct hfd_expression *expression,
                        struct hf__cel_value *ret_value, struct hf__strbuf *reterr_message);

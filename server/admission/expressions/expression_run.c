@@ -4,21 +4,22 @@
  *
  * Invariants: in a run, each variable of the policy is evaluated once at most, when it is first
  * read, and costs nothing afterwards, as in Kubernetes. A variable may only read those before it,
- * so the evaluation ends. An expression that reads a variable is suspended on the stack meanwhile,
- * so the levels of all suspended expressions are counted, and limited: beyond the limit the thread
- * would run out of stack. A value may contain the map `variables` itself. Then variables are also
- * evaluated when the caller reads the value, while no expression is: so the evaluation of a
- * variable never frees what the expression before has made.
+ * so the evaluation ends. (If an earlier one has its name, it reads itself instead, and the limit
+ * of the levels ends that.) An expression that reads a variable is suspended on the stack
+ * meanwhile, so the levels of all suspended expressions are counted, and limited: beyond the limit
+ * the thread would run out of stack. A value may contain the map `variables` itself. Then variables
+ * are also evaluated when the caller reads the value, after the expression has ended: so the
+ * evaluation of a variable never frees what the expression before has made.
  *
  * Cost is limited as in Kubernetes, where it is an error of the expression to exceed it, for which
  * the policy has a failurePolicy. Work, memory and the levels of variables have limits that
  * Kubernetes does not have. Who writes an object chooses its size, and with it the work. If
  * exceeding these limits were an error like others, the writer could escape each policy whose
- * failurePolicy is Ignore. So these limits end the run, no operator absorbs them, and the callers
- * refuse the request. The limit of work is shared, and in proportion to the objects. So the work of
- * a request is in proportion to the sizes of its objects, times the policies, bindings and params
- * that apply to it. An evaluation charges what it uses every few thousand steps: so the limits hold
- * for suspended expressions, too, and an evaluation ends with the time of its request.
+ * failurePolicy is Ignore. So these limits end the run, even if an operator absorbs the error, and
+ * the callers refuse the request. The limit of work is shared, and in proportion to the objects. So
+ * the work of a request is in proportion to the sizes of its objects, times the policies, bindings
+ * and params that apply to it. An evaluation charges what it uses every few thousand steps: so the
+ * limits hold for suspended expressions, too, and an evaluation ends with the time of its request.
  */
 #include "server/admission/expressions/expression_run.h"
 
@@ -117,8 +118,8 @@ static int evaluate_expression(struct hfd_expression_run *run,
                                struct hf__cel_value *ret_value);
 
 /* Evaluates a variable of the policy. Its cost is charged as pay_evaluation says. A variable that
- * fails is an error value, and does not end the run, unless a limit has ended it: `has()` and `||`
- * may still decide. */
+ * fails is an error value. The run goes on (`has()` and `||` may still decide), unless run->ended
+ * is set. */
 static struct hf__cel_value eval_variable(struct hfd_expression_run *run,
                                           const struct hfd_expression_variable *variable) {
         struct hf__strbuf message = {.max = 400};

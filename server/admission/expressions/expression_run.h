@@ -56,7 +56,7 @@ struct hfd_expression_run {
         bool made[HFD_SLOTS_OF_EXPRESSION];
         struct hf__cel_authorizer authorizer;
         struct hf__cel_map variables;
-        struct hfd_expression_memo *memos; /* of each variable; of the arena */
+        struct hfd_expression_memo *memos; /* one for each variable; in the arena */
         struct hfd_expression_work own_work;
         uint64_t used;           /* by all evaluations so far; as an allowance counts it */
         uint64_t variables_cost; /* of variables; no expression has paid it yet */

@@ -28,7 +28,7 @@ bool hfd_expression_allow(struct hfd_expression_allowance *allowance, uint64_t u
         return true;
 }
 
-/* The parts of a value; more than max are not counted. */
+/* The parts of a value. If there are more than max, the count ends at max + 1. */
 static size_t count_parts(const struct hf__json *json, size_t max) {
         size_t n = 1;
 

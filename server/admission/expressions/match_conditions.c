@@ -63,7 +63,8 @@ static void add_error(struct hfd_match_progress *progress, const struct hf__strb
 }
 
 /* Evaluates one condition. MORE: it is true or has failed, so the next ones decide. NO: it is
- * false. ERROR or ENDED: the check ends, and reterr_message says why. */
+ * false. ERROR: the check ends, and reterr_message says why. ENDED: likewise, and run->ended is the
+ * error; reterr_message says why only for HF_E_TOO_MANY and HF_E_TOO_LARGE. */
 static enum hfd_match check_condition(const struct hfd_match_condition *condition,
                                       struct hfd_expression_run *run,
                                       struct hfd_match_progress *progress, const char **ret_failed,

@@ -58,9 +58,9 @@ enum hfd_match hfd_match_conditions_check(const struct hfd_match_conditions *con
                                           struct hf__strbuf *reterr_message);
 /*
  * The same in turns: continues after `progress`, and returns MORE if conditions are left when
- * *turn_left is 0. What each condition has used, the larger of its cost and its work, is subtracted
- * from *turn_left. If the allowance of the run is spent, the progress stays before the condition
- * that has spent it.
+ * *turn_left is 0. What each condition has used, as an allowance counts it, is subtracted from
+ * *turn_left. If the allowance of the run is spent, the progress stays before the condition that
+ * has spent it.
  */
 enum hfd_match hfd_match_conditions_go_on(const struct hfd_match_conditions *conditions,
                                           struct hfd_expression_run *run,

@@ -4,9 +4,9 @@
  * checks the names of the types in them.
  *
  * Invariants: every part that is visited is taken from the room before anything is made of it, and
- * so is every text, because values share them: a small value can stand for a huge JSON text. The
- * depth is limited as in JSON, and with it the recursion. A function that fails leaves *ret_json
- * NULL, so its caller frees only what it has made itself.
+ * so is every string, bytes value and key, because values share them: a small value can stand for a
+ * huge JSON text. The depth is limited as in JSON, and with it the recursion. A function that fails
+ * leaves *ret_json NULL, so its caller frees only what it has made itself.
  */
 #include "server/admission/expressions/value_json.h"
 

@@ -17,7 +17,7 @@ struct hfd_value_room {
 };
 
 /* The room for one change of an object. The bytes suffice for the largest body of a request
- * (3 MiB), and for as much again as the copies of a JSON patch may add. */
+ * (3 MiB), and for the 3 MiB that the copies of a JSON patch may add. */
 #define HFD_VALUE_ROOM ((struct hfd_value_room){.parts = 200000, .bytes = (size_t)6 << 20})
 
 /* What the conversion makes is taken from the room, also if it fails. The caller owns the result.
@@ -26,7 +26,8 @@ struct hfd_value_room {
 int hfd_value_to_json(struct hf__cel_value value, struct hfd_value_room *room,
                       struct hf__json **ret_json, struct hf__strbuf *reterr_message);
 /* Checks that the type of each object within the value is named after its place: the field spec of
- * an Object must be an Object.spec. room: for the conversion that follows; the check refuses what
+ * an Object must be an Object.spec. As in Kubernetes, a value that is no object itself, such as a
+ * list of objects, is not checked. room: for the conversion that follows; the check refuses what
  * has more parts. 0; -ENOMEM; HF_E_INVALID, with the message of Kubernetes; or HF_E_TOO_MANY. */
 int hfd_value_check_types(struct hf__cel_value value, struct hfd_value_room room,
                           struct hf__strbuf *reterr_message);

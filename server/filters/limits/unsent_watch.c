@@ -4,11 +4,12 @@
  * when there is no room.
  *
  * A watch that has just fallen behind is in its account's list, in the order of `since`. A charge
- * that finds an account over its limit moves a few watches of that account, which have been behind
- * for HFD_UNSENT_STALL, from the list to the order by bytes, whose first watch ends. It moves few,
- * so that its work does not grow with the number of watches. But it moves more than the two that it
- * may add to the list (its own watch, and the one that ends), so no watch stays there for long
- * while the account is over its limit.
+ * that finds an account which must lose a watch (crowded_locked) moves a few watches of that
+ * account, which have been behind for HFD_UNSENT_STALL, from the list to the order by bytes. The
+ * first watch of that order ends or, if it was ended before, is cut. The charge moves few, so that
+ * its work does not grow with the number of watches. But it moves more than the two that it may add
+ * to the list (its own watch, and the one that ends), so no watch stays there for long while the
+ * account must lose watches.
  *
  * `charged` spares most updates the lock. A measurement, which runs under the lock, sets `charged`
  * and then reads the bytes. Code that takes bytes away does that first and then reads `charged`. So

@@ -3,8 +3,8 @@
  * Parameters of a query string. They are not parsed in advance: each lookup searches the text,
  * because most requests have no parameters.
  *
- * Invariant: a value that cannot be decoded never counts as absent. hfd_query_next returns
- * HF_E_INVALID for it, so that the caller can refuse the request.
+ * Invariant: hfd_query_next never takes a value that cannot be decoded for an absent one. It
+ * returns HF_E_INVALID, so that the caller can refuse the request.
  */
 #include "server/filters/request/query.h"
 

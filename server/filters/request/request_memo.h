@@ -25,8 +25,9 @@ size_t hfd_request_memo_find(struct hfd_http_request *request, const char **ret_
 void hfd_request_memo_recall(struct hfd_http_request *request, const char *name,
                              struct hfd_request_info *info, struct hfd_request_labels *labels,
                              char *text);
-/* Remembers the request, if its path is that of one object but not of a Namespace. The strings of
- * info are in text, the name last, as hfd_request_info_init puts them there. */
+/* Remembers the request, if its path is that of one object but not of a Namespace, has a plain name
+ * and is not too long, and if there is memory. The strings of info are in text, the name last, as
+ * hfd_request_info_init puts them there. */
 void hfd_request_memo_keep(struct hfd_http_request *request, const struct hfd_request_info *info,
                            struct hfd_request_labels labels, const char *text);
 

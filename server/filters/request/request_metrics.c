@@ -115,8 +115,8 @@ struct hfd_request_metrics *hfd_request_metrics_free(struct hfd_request_metrics 
         return NULL;
 }
 
-/* Compares the first bytes before it calls strcmp: most names differ there, and every request needs
- * this comparison. */
+/* Compares the first bytes before it calls strcmp: most names differ there, and every request whose
+ * path is parsed needs this comparison. */
 static bool is_same(const char *a, const char *b) { return a[0] == b[0] && strcmp(a, b) == 0; }
 
 struct hfd_request_labels hfd_request_labels(const char *verb, const char *resource) {

@@ -3,8 +3,8 @@
  * Objects of custom resources in the form of their definition (custom_object.h).
  *
  * Invariants: bytes that have the form already are shared and not copied, because nearly all of
- * them have it. If a webhook converts the kind, an object keeps the version in which it is stored:
- * only the webhook can give it another one.
+ * them have it. If a webhook converts the kind, an object keeps the version in which it is stored,
+ * as long as the kind has that version: only the webhook can give it another one.
  */
 #include "server/resources/objects/custom_object.h"
 
@@ -26,7 +26,7 @@ const struct hfd_schema hfd_custom_meta_schema = {HFD_STRUCT(NULL, meta_fields),
                                                   .preserve_unknown = true};
 
 /* The row whose form the object gets: that of the object's own version, if a webhook converts the
- * kind; otherwise row. */
+ * kind and the kind still has this version; otherwise row. */
 static const struct hfd_resource *row_of(const struct hfd_resource *row,
                                          const struct hf__json *json) {
         const struct hfd_custom_kind *kind = row->custom->kind;

@@ -7,8 +7,8 @@
  * the definition, members that were pruned may be valid again, and defaults may differ. A row
  * (resource.h) stands for one version of a kind; the storage row is that of the storage version.
  *
- * If a webhook converts the kind, objects keep the version that they have in the store, and have
- * the form of its row. Pure. Thread: any.
+ * If a webhook converts the kind, objects keep the version that they have in the store, if the kind
+ * still has it, and have the form of its row. Pure. Thread: any.
  */
 #include "server/resources/objects/object.h"
 
@@ -18,9 +18,9 @@ extern const struct hfd_schema hfd_custom_meta_schema;
 
 /*
  * Brings stored bytes, or the served bytes of an object, into the form of row, which is a storage
- * row; if a webhook converts the kind, into the form of the version that the bytes have. The caller
- * owns the result, which is a new reference to bytes if they have the form already. NULL = out of
- * memory, or bytes are not a valid object (hfd_object_check).
+ * row. If a webhook converts the kind, and the kind has the version of the bytes: into the form of
+ * that version. The caller owns the result, which is a new reference to bytes if they have the form
+ * already. NULL = out of memory, or bytes are not a valid object (hfd_object_check).
  */
 struct hf__buf *hfd_custom_object_bytes(const struct hfd_resource *row, struct hf__buf *bytes);
 /* An object from stored bytes, in the form that hfd_custom_object_bytes gives them. stored is

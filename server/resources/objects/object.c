@@ -238,7 +238,7 @@ static struct hfd_object *alloc_object(const struct hfd_resource *resource, cons
 
 /*
  * Converts bytes that another program has stored to the form that this server stores. NULL = out of
- * memory, or the bytes are not a JSON object.
+ * memory, or the bytes are not a valid object (hfd_object_check).
  */
 static struct hf__buf *normalize_bytes(const struct hfd_resource *resource,
                                        const struct hf__buf *foreign) {

@@ -51,7 +51,8 @@ struct hfd_object {
         bool stale;
         bool has_origin; /* see hfd_object_origin */
         uint16_t n_ns;   /* length of the namespace in path; 0 = none */
-        char path[];     /* "ns/name" or "name"; a pointer may follow it (object.c) */
+        /* "ns/name" or "name"; in a placeholder the key. A pointer may follow it (object.c). */
+        char path[];
 };
 
 /* The object's name, borrowed from object. */
@@ -136,9 +137,9 @@ bool hfd_object_deleting(const struct hfd_object *object);
 /* Parses the served bytes, so the result has the resourceVersion. The caller frees it. NULL = out
  * of memory, or the bytes are malformed after the head. */
 struct hf__json *hfd_object_parse(const struct hfd_object *object);
-/* The same for an update: if metadata.managedFields is a list of values that need no parser
- * (hf__json_skip_plain_value), it is a raw value (json.h), because an update seldom changes it by
- * more than a time. */
+/* The same for an update: metadata.managedFields may be a raw value (json.h), because an update
+ * seldom changes it by more than a time. It is one only if the object is not packed, and if it is a
+ * list of values that need no parser (hf__json_skip_plain_value). */
 struct hf__json *hfd_object_parse_for_update(const struct hfd_object *object);
 /* The parts that selectors read: the labels and some fields; if the bytes are malformed, those of
  * an object without members. Borrowed from object, and valid as long as the object. NULL = out of

@@ -3,7 +3,8 @@
  * The selectable fields of the built-in kinds, and their values (selectable_values.h).
  *
  * Invariant: hfd_selectable_copy copies the value of every field that a selector may name, except
- * name and namespace. A field that it left out would seem empty in every object.
+ * name and namespace, and fields that have no value in any object (NOTHING). A field that it left
+ * out would seem empty in every object.
  */
 #include "server/resources/objects/selectable_values.h"
 
@@ -64,7 +65,8 @@ static const struct kind kinds[] = {
         {"certificates.k8s.io", "certificatesigningrequests", {{.name = "spec.signerName"}}},
 };
 
-/* NULL = selectors of this kind may name only name and namespace. */
+/* NULL = the table does not have the kind: selectors may name only name and namespace, unless it is
+ * Event or a custom kind. */
 static const struct kind *find_kind(const struct hfd_resource *resource) {
         for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
                 if (strcmp(kinds[i].plural, resource->plural) == 0 &&

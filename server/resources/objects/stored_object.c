@@ -3,7 +3,8 @@
  * Makes objects of the values that the store delivers (stored_object.h).
  *
  * Invariant: the object is stale if the value is. A write that changes nothing is left out, unless
- * the object is stale. So an object that lost the mark would never be encrypted with the new key.
+ * the object is stale. So an object that lost the mark would keep its old encryption until it
+ * changes.
  */
 #include "server/resources/objects/stored_object.h"
 

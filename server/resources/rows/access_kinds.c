@@ -64,7 +64,8 @@ static const struct hfd_resource rows[] = {
                 .version = "v1",
                 /* SubjectAccessReviews and LocalSubjectAccessReviews ask about any user, so a
                  * client needs a right to create them. The other kinds of this group ask only about
-                 * the client's own user, and every user may create those. */
+                 * the client's own user, and by default every authenticated user may create
+                 * those. */
                 .plural = "subjectaccessreviews",
                 .singular = "subjectaccessreview",
                 .kind = "SubjectAccessReview",

@@ -4,7 +4,8 @@
  *
  * Invariant: every field that is accepted here is in the object's path (name and namespace) or is
  * copied from the object (objects/selectable_values.c, custom/custom_selectable.c). Otherwise it
- * would seem empty in every object.
+ * would seem empty in every object. The one exception is status.podIPs of Pods, which seems empty
+ * in Kubernetes, too.
  */
 #include "server/resources/selection/selectable_fields.h"
 

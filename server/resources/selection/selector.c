@@ -44,8 +44,8 @@ static bool find_stored_key(struct hfd_requirement *requirement,
         return stored != NULL;
 }
 
-/* Parses one requirement and adds it. text is the whole selector, which the error message
- * quotes. */
+/* Parses one requirement and adds it. text is the whole selector, which some error messages
+ * quote. */
 static int add_requirement(struct hfd_selector *selector, char *item,
                            const struct hfd_resource *resource, const char *text, char *reason,
                            size_t max_reason) {

@@ -30,7 +30,7 @@ struct hfd_selector {
  */
 int hfd_selector_parse(const char *text, bool fields, const struct hfd_resource *resource,
                        struct hfd_selector *ret_selector, char *reason, size_t max_reason);
-/* A copy that shares nothing. 0, or -ENOMEM: *ret_copy is {0}. */
+/* A copy that shares nothing but static keys. 0, or -ENOMEM: *ret_copy is {0}. */
 int hfd_selector_copy(struct hfd_selector *ret_copy, const struct hfd_selector *selector);
 /* Whether both have the same requirements in the same order. Both must be label selectors, or both
  * field selectors. */

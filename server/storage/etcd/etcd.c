@@ -2,11 +2,12 @@
 /*
  * Chooses which endpoint of an etcd cluster is in use.
  *
- * Invariant: new operations go to one endpoint until a request to it fails. When several requests
- * fail at the same time, they must not skip a working endpoint. So a request switches to the next
- * endpoint only if the endpoint that it used is still the one in use. Watches have an endpoint of
- * their own, by the same rule, because a watch may hang on an endpoint where operations work. When
- * the stream of a watch fails, both are switched; when it hangs, only that of the watches.
+ * Invariant: new operations go to one endpoint until a request to it fails with HF_E_UNAVAILABLE or
+ * HF_E_TIMEOUT, or the stream of a watch on it fails. When several requests fail at the same time,
+ * they must not skip a working endpoint. So a request switches to the next endpoint only if the
+ * endpoint that it used is still the one in use. Watches have an endpoint of their own, by the same
+ * rule, because a watch may hang on an endpoint where operations work. When the stream of a watch
+ * fails, both are switched; when it hangs, only that of the watches.
  *
  * The indexes are read and written relaxed: they publish nothing, because the endpoints themselves
  * are immutable.

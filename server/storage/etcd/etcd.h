@@ -49,8 +49,8 @@ struct hfd_etcd {
 struct hfd_etcd *hfd_etcd_of(struct hfd_store *store);
 /* The index of the endpoint in use. */
 size_t hfd_etcd_endpoint(struct hfd_etcd *etcd);
-/* Called when a request to the endpoint has failed. Switches to the next one, unless another
- * request has done so. */
+/* Called when a request to the endpoint has failed and the endpoint may be the reason. Switches to
+ * the next one, unless another request has done so. */
 void hfd_etcd_fail_over(struct hfd_etcd *etcd, size_t endpoint);
 /* The index of the endpoint for watches. The first call chooses the endpoint in use. */
 size_t hfd_etcd_watch_endpoint(struct hfd_etcd *etcd);

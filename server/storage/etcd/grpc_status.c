@@ -54,8 +54,8 @@ static int grpc_error(int status, const char *text, bool maybe_written) {
                 return strstr(text, "timed out") ? HF_E_TIMEOUT
                                                  : unavailable_error(text, maybe_written);
         case GRPC_UNKNOWN:
-                /* etcd's internal time limit expired while it waited for a quorum. The text is that
-                 * of Go's context package. */
+                /* etcd's internal time limit expired while it waited for a quorum, or etcd gave the
+                 * request up. The texts are those of Go's context package. */
                 if (strstr(text, "context deadline exceeded") || strstr(text, "context canceled"))
                         return HF_E_TIMEOUT;
                 return is_certainly_not_done(text) ? HF_E_UNAVAILABLE : -EIO;

@@ -163,7 +163,7 @@ static void on_call_done(void *ctx, const struct hfd_grpc_result *result) {
 
 HF__CLEANUP_DEFINE(body_cleanup, struct hf__buf *, hf__buf_unref)
 
-/* Takes over body, which is NULL if memory ran out while the request was packed. */
+/* Takes over body, which is NULL if the request could not be packed (pack.h). */
 static int start_call(struct hfd_store *store, const struct target *target, struct hf__buf *body,
                       hf_nsec deadline, hfd_store_fn done, void *ctx) {
         HF__CLEANUP(body_cleanup) struct hf__buf *own_body = body;

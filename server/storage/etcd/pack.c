@@ -98,8 +98,8 @@ struct hf__buf *hfd_etcd_pack_watch_progress(void) {
 }
 
 /*
- * The messages of one transaction. HFD_VALUE_BEGINS needs two of etcd's compares, and a modified
- * copy of its value.
+ * The messages of one transaction. HFD_VALUE_BEGINS needs up to two of etcd's compares, and a
+ * modified copy of its value.
  */
 struct txn_pack {
         Hfd__TxnRequest txn;

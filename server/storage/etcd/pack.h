@@ -23,5 +23,6 @@ struct hf__buf *hfd_etcd_pack_compact(uint64_t revision);
 struct hf__buf *hfd_etcd_pack_revision(void);
 /* Also asks for progress notifications. revision 0 = from the next write on. */
 struct hf__buf *hfd_etcd_pack_watch(const char *begin, const char *end, uint64_t revision);
-/* Asks for the progress of all watches of a stream; etcd responds at once. */
+/* Asks for the progress of all watches of a stream. etcd responds at once, unless one of them has
+ * not caught up yet. */
 struct hf__buf *hfd_etcd_pack_watch_progress(void);

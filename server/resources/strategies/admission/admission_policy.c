@@ -5,8 +5,9 @@
  * compiles them again when it loads a stored policy.
  *
  * Invariants: whatever an expression may use here, it may use there, so one that is accepted here
- * also compiles later. The texts of the causes and their order are those of kube-apiserver, because
- * clients show them and tests compare them.
+ * also compiles later. (One exception: a vertical tab in front of a valueExpression, which is no
+ * white space in CEL, is cut off only here.) The texts of the causes and their order are those of
+ * kube-apiserver, because clients show them and tests compare them.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -145,7 +146,8 @@ static void validate_param_kind(struct validation *v) {
         free(lower);
 }
 
-/* Adds the causes that precede those of the variables in kube-apiserver's order. */
+/* Adds the causes that come first in kube-apiserver's order: those of failurePolicy, paramKind and
+ * matchConstraints. */
 static void validate_common(struct validation *v) {
         const char *policy = hf__json_string(v->spec, "failurePolicy");
         const struct hf__json *constraints = hf__json_get(v->spec, "matchConstraints");
@@ -259,7 +261,7 @@ static void validate_conditions(struct validation *v, const struct hf__json *old
 
 /* ---- ValidatingAdmissionPolicy ---- */
 
-/* The message of a validation, or the expression that makes it. */
+/* The message of a validation, and the expression that makes it; a validation may have both. */
 static void validate_message(struct validation *v, const struct hf__json *json, const char *field) {
         const char *expression = hf__json_string_or_empty(json, "messageExpression");
         const char *message = hf__json_string_or_empty(json, "message");

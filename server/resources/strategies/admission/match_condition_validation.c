@@ -4,8 +4,9 @@
  * gets a request.
  *
  * Invariants: an expression is compiled with the same features as when it is evaluated later, so
- * one that is accepted here works there. The number of conditions is limited before any of them is
- * compiled.
+ * one that is accepted here works there. (One exception: a vertical tab around it, which is no
+ * white space in CEL, is cut off only here.) The number of conditions is limited before any of them
+ * is compiled.
  */
 #include <stdlib.h>
 #include <string.h>
