@@ -39,8 +39,8 @@ static const struct hf__cel_type *element_type(struct validator *v, const struct
         return optional && type->kind == HF__CEL_OPTIONAL ? type->params[0] : type;
 }
 
-/* Whether the type of the element is that of the first one. Sets *first if this is the first one.
- * False: an issue was added. */
+/* Whether the type of the element is that of the first one, or literals may mix types. Sets *first
+ * if this is the first one. False: an issue was added. */
 static bool has_same_type(struct validator *v, const struct hf__cel_type **first,
                           const struct hf__cel_node *node, bool optional) {
         const struct hf__cel_type *type = element_type(v, node, optional);

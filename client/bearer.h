@@ -22,8 +22,8 @@ void hf__bearer_attach(struct hf__bearer *bearer, struct hf__http_engine *engine
 /* Frees the source. The engine must have been freed before. Accepts NULL; returns NULL. */
 struct hf__bearer *hf__bearer_free(struct hf__bearer *bearer);
 
-/* Returns a reference to the token for a new request; NULL = none. If the file was read more than a
- * minute ago, schedules another reading, which serves later requests. Thread: any. Never blocks. */
+/* Returns a reference to the token for a new request; NULL = none. If the file was read a minute or
+ * more ago, schedules another reading, which serves later requests. Thread: any. Never blocks. */
 struct hf__token *hf__bearer_get(struct hf__bearer *bearer);
 const char *hf__token_header(const struct hf__token *token); /* "Authorization: Bearer ..." */
 struct hf__token *hf__token_unref(struct hf__token *token);  /* accepts NULL, returns NULL */

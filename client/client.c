@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The functions of <holdfast/client.h> that are the same for every implementation. They check the
- * arguments and call the operation of the implementation; hf_client_do builds the blocking form on
- * top of the asynchronous one.
+ * The functions of <holdfast/client.h> that are the same for every implementation. They call the
+ * operation of the implementation; those that start something check the arguments first.
+ * hf_client_do builds the blocking form on top of the asynchronous one.
  *
  * A caller that waits shares a small heap object, the pending request, with the callback of the
  * request. Both hold a reference: the caller until it has waited, the request until its callback

@@ -90,7 +90,7 @@ static bool next_part(struct cursor *cursor, char separator, const char **ret_te
         return true;
 }
 
-/* Copies the name before the next separator to `to`, which is zeroed. */
+/* Copies the name before the next separator to `to`, which the caller has zeroed. */
 static bool next_name(struct cursor *cursor, char separator, char to[HF_NAME_MAX + 1]) {
         const char *text;
         size_t n;

@@ -9,8 +9,8 @@
 #include <string.h>
 
 bool hf__cel_name_is_reserved(const char *name) {
-        /* The language definition reserves them, so that CEL may grow without a change of the
-         * meaning of existing expressions. */
+        /* The grammar uses false, in, null and true. The language definition reserves the others,
+         * so that CEL may grow without a change of the meaning of existing expressions. */
         static const char *const words[] = {
                 "as",        "break", "const",  "continue", "else", "false", "for",
                 "function",  "if",    "import", "in",       "let",  "loop",  "package",

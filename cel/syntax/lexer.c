@@ -5,8 +5,8 @@
  * Invariants: each round consumes at least one byte. Each token begins with an ASCII character, so
  * there are at most as many tokens as characters.
  *
- * A text that begins like a token, but is malformed, is reported up to the byte that does not fit,
- * and skipped, as the scanner of Kubernetes does it.
+ * A text that begins like a token, but is malformed, is reported up to and including the character
+ * that does not fit, and skipped, as the scanner of Kubernetes does it.
  */
 #include "cel/syntax/lexer.h"
 
@@ -18,9 +18,10 @@
 #include "base/utf8.h"
 #include "cel/values/issues.h"
 
-/* The most searches for three closing quotes that may find none. Each reads to the end of the text,
- * so without a limit their time would be quadratic. The limit refuses no valid expression: without
- * closing quotes the text is an empty string followed directly by a quote, which is malformed. */
+/* The most searches for three closing quotes that may find none. Each may read to the end of the
+ * text, so without a limit their time would be quadratic. The limit refuses no valid expression:
+ * without closing quotes the opening ones are an empty string followed directly by a quote, which
+ * is malformed. */
 #define SEARCHES_MAX 16
 
 struct lexer {
@@ -53,8 +54,8 @@ static size_t skip_space(const struct lexer *l, size_t i) {
 }
 
 /* The length of an escape sequence that begins at the backslash. 0: it is malformed, and *ret_bad
- * is the byte that does not fit. An octal escape has three digits and begins with 0 to 3, so it
- * fits into a byte. */
+ * is the byte that does not fit, or the end of the text. An octal escape has three digits and
+ * begins with 0 to 3, so it fits into a byte. */
 static size_t escape_length(const struct lexer *l, size_t i, size_t *ret_bad) {
         char c = char_at(l, i + 1);
         size_t digits = 0;
@@ -81,14 +82,14 @@ static size_t escape_length(const struct lexer *l, size_t i, size_t *ret_bad) {
 }
 
 /* The end of a string literal whose first quote is at i. The first two of three quotes are an empty
- * string if the closing three are missing. 0: there is no end, and *ret_bad is the byte that does
- * not fit, or the end of the text. */
+ * string if the closing three are missing, or an escape before them is malformed. 0: there is no
+ * end, and *ret_bad is the byte that does not fit, or the end of the text. */
 static size_t string_end(struct lexer *l, size_t i, bool raw, size_t *ret_bad) {
         char quote = l->text[i];
         bool triple = char_at(l, i + 1) == quote && char_at(l, i + 2) == quote;
         size_t k = i + (triple ? 3 : 1);
 
-        /* No further search: what follows is malformed anyway. */
+        /* No further search: the expression is malformed anyway. */
         if (triple && l->failed_searches == SEARCHES_MAX)
                 return i + 2;
         while (k < l->n) {
@@ -214,8 +215,8 @@ static size_t sign_end(const struct lexer *l, size_t i, size_t *ret_bad) {
                 return i + 2;
         if (c == '=' || c == '&' || c == '|') {
                 *ret_bad = i + 1;
-                /* CEL has no bit operators and no assignment, so these signs occur in pairs only.
-                 */
+                /* CEL has no bit operators and no assignment, so a token that begins with one of
+                 * these signs is this sign twice. */
                 return next == c ? i + 2 : 0;
         }
         return c != 0 && strchr("<>[]{}().,-!?:+*/%", c) ? i + 1 : 0;

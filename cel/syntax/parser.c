@@ -131,8 +131,8 @@ static void adopt_child(struct parser *p, struct hf__cel_node *node,
                         const struct hf__cel_node *child) {
         if (child && child->depth >= node->depth)
                 node->depth = (uint16_t)(child->depth + 1);
-        /* A chain such as a.b.c makes a deep tree without nested calls, so depth alone would not
-         * limit it. */
+        /* A chain such as a.b.c makes a deep tree without nested calls, so p->depth alone would
+         * not limit it. */
         if (node->depth > p->max_depth)
                 too_deep(p);
 }
@@ -316,8 +316,8 @@ static struct hf__cel_node *parse_literal(struct parser *p, uint32_t at, bool ne
         return node;
 }
 
-/* Reports that no name follows a dot. As ANTLR decides, the message shows what stands from the dot
- * on, but of a word directly behind it only the word. */
+/* Reports that no name follows a dot. As ANTLR decides, the message shows the text from the dot to
+ * the end of the next token; but only the word, if true, false or null stands directly behind. */
 static void *refuse_after_dot(struct parser *p, uint32_t dot) {
         const struct hf__cel_token *t = p->token;
         uint32_t n = t->at + t->n - dot;
@@ -345,8 +345,8 @@ static struct hf__cel_node *parse_name(struct parser *p, const struct hf__cel_to
         name = token_name(p, t);
         if (!name.text)
                 return NULL;
-        /* The grammar allows reserved words as fields (a.package) but not as names. Parsing goes
-         * on, so that further mistakes are reported at once. */
+        /* The grammar allows a reserved word such as package as a field (a.package), but not as a
+         * name. Parsing goes on, so that further mistakes are reported at once. */
         if (hf__cel_name_is_reserved(name.text))
                 hf__cel_issues_add(p->issues, dot ? dot->at : t->at, "reserved identifier: %s",
                                    name.text);
@@ -518,7 +518,7 @@ static struct hf__cel_node *parse_postfix(struct parser *p, struct hf__cel_node 
 }
 
 /* Parses an operand with the operators in front of it. Two equal ones cancel each other out. A
- * minus directly before a number belongs to the number: -9223372036854775808 has no positive
+ * minus directly before an INT or FLOAT belongs to the number: -9223372036854775808 has no positive
  * counterpart that could be negated. */
 static struct hf__cel_node *parse_unary(struct parser *p) {
         const char *sign = is_sign(p, "-") ? "-" : "!";

@@ -47,7 +47,7 @@ struct hf__cel_value hf__cel_exceed(struct hf__cel_run *run, const char *text) {
         return hf__cel_failure(run);
 }
 
-/* Each block counts BLOCK_BYTES more than it was asked for. Otherwise many tiny values would use
+/* Each block counts BLOCK_BYTES more than were asked for. Otherwise many tiny values would use
  * more memory than the limit allows. The count never exceeds the limit: other code takes the
  * difference of the two for what is left (format.c). */
 bool hf__cel_reserve(struct hf__cel_run *run, size_t n) {
@@ -165,8 +165,7 @@ struct hf__cel_value hf__cel_sublist(struct hf__cel_run *run, const struct hf__c
         struct hf__cel_value value;
 
         assert(first <= list->n && n <= list->n - first);
-        /* A list in memory shares its elements. Others (of JSON) convert each element when it is
-         * read. */
+        /* A list with `items` shares its elements. Any other makes each element when it is read. */
         if (list->items) {
                 part = hf__cel_alloc(run, sizeof *part);
                 if (!part)
@@ -401,7 +400,7 @@ struct hf__cel_value hf__cel_union(struct hf__cel_run *run, const struct hf__cel
 struct hf__cel_value hf__cel_copy_string(struct hf__cel_run *run, const char *text, size_t n) {
         char *copy;
 
-        /* A unit of work stands for some 16 bytes that are copied or compared. */
+        /* Here a step of work stands for 16 bytes that are copied. */
         if (!hf__cel_work(run, n / 16))
                 return hf__cel_failure(run);
         copy = hf__cel_alloc(run, n + 1);
@@ -434,8 +433,8 @@ struct hf__cel_value hf__cel_optional_none(void) {
 static bool values_equal(struct hf__cel_run *run, struct hf__cel_value a, struct hf__cel_value b,
                          unsigned depth);
 
-/* Compares lists of n elements, of which a has keys. As in Kubernetes, each element of b must be in
- * a; so a = [1, 2] equals b = [1, 1], if b is a plain list. */
+/* Compares lists of the same length, of which a has keys. As in Kubernetes, each element of b must
+ * be in a; so a = [1, 2] equals b = [1, 1], if b is a plain list. */
 static bool sets_equal(struct hf__cel_run *run, const struct hf__cel_list *a,
                        const struct hf__cel_list *b, unsigned depth) {
         struct hf__cel_value in_a = by_key(run, a, a, false);
@@ -456,7 +455,7 @@ static bool sets_equal(struct hf__cel_run *run, const struct hf__cel_list *a,
         return true;
 }
 
-/* The order of a list with keys does not count in Kubernetes, even if the right side is a
+/* In Kubernetes the order does not count if the left list has keys, even if the right one is a
  * plain list. */
 static bool lists_equal(struct hf__cel_run *run, const struct hf__cel_list *a,
                         const struct hf__cel_list *b, unsigned depth) {

@@ -2,8 +2,8 @@
 #pragma once
 /*
  * One evaluation: its memory and its limits. The limits count steps and bytes, never time, so that
- * an evaluation ends in the same way everywhere. Owner and thread: the caller's, for the time of
- * one evaluation.
+ * an evaluation ends in the same way everywhere, unless the caller's `watch` ends it. Owner and
+ * thread: the caller's, for the time of one evaluation.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -82,8 +82,8 @@ struct hf__cel_value hf__cel_new_list(struct hf__cel_run *run, size_t n,
  * error value: a value cannot be a key, or the run has failed. */
 struct hf__cel_value hf__cel_new_map(struct hf__cel_run *run, const struct hf__cel_entry *entries,
                                      size_t n);
-/* A map of the entries of several maps; they are in the arena. An error value: a key is repeated,
- * or the run has failed. */
+/* A map of the entries, which come from several maps and are in the arena. An error value: a key is
+ * repeated, or the run has failed. */
 struct hf__cel_value hf__cel_join_maps(struct hf__cel_run *run, const struct hf__cel_entry *entries,
                                        size_t n);
 /* a + b of lists, if a has keys (struct hf__cel_list). First come the elements of a. If
@@ -101,7 +101,7 @@ struct hf__cel_value hf__cel_object(struct hf__cel_run *run, const struct hf__ce
                                     const struct hf__cel_type *type);
 /* A copy of a text, with a NUL. An error value: the run has failed. */
 struct hf__cel_value hf__cel_copy_string(struct hf__cel_run *run, const char *text, size_t n);
-/* An optional that holds the value; if the value is an error, the error. */
+/* An optional that holds the value. An error value: the value is one, or the run has failed. */
 struct hf__cel_value hf__cel_optional_of(struct hf__cel_run *run, struct hf__cel_value value);
 struct hf__cel_value hf__cel_optional_none(void);
 

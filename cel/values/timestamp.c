@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Computes with the timestamps and durations of CEL, converts a timestamp to a calendar date, and
- * parses and prints both.
+ * Computes with the timestamps and durations of CEL, parses and prints them, and converts a
+ * timestamp to a calendar date.
  *
  * In the computation of dates a year begins in March, so that the leap day is its last day and the
  * number of days before a month is the same in all years. 400 such years are an era.
@@ -265,7 +265,7 @@ static uint64_t take_unit(const char **text, const char *end) {
 }
 
 /* A number with its unit, as nanoseconds. As in Go's time.ParseDuration the digits of the fraction
- * are a whole number, and it becomes a double to be multiplied, so both round in the same way. */
+ * are a whole number, which becomes a double and is multiplied, so it is rounded as in Go. */
 static bool take_part(const char **text, const char *end, uint64_t *ret_nanoseconds) {
         uint64_t whole = 0;
         uint64_t fraction = 0;

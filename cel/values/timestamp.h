@@ -31,8 +31,8 @@ struct hf__cel_value hf__cel_timestamp_add(struct hf__cel_value timestamp, int64
 /* A duration, or an error: it is too long. */
 struct hf__cel_value hf__cel_timestamp_difference(struct hf__cel_value a, struct hf__cel_value b);
 
-/* Reads RFC 3339; the result keeps the zone. false: the text is malformed, and *ret_timestamp is
- * unchanged; or the time is out of range, and *ret_timestamp is the error value. */
+/* Reads RFC 3339 as Go does; the result keeps the zone. false: the text is malformed, and
+ * *ret_timestamp is unchanged; or the time is out of range, and *ret_timestamp is an error. */
 bool hf__cel_timestamp_parse(const char *text, size_t n, struct hf__cel_value *ret_timestamp);
 /* Prints RFC 3339, in the zone of the timestamp. */
 void hf__cel_timestamp_print(struct hf__strbuf *out, struct hf__cel_value timestamp);
@@ -41,6 +41,6 @@ bool hf__cel_duration_parse(const char *text, size_t n, int64_t *ret_nanoseconds
 /* Prints a duration in seconds: "5400s", "-1.5s". */
 void hf__cel_duration_print(struct hf__strbuf *out, int64_t nanoseconds);
 
-/* The date and time in a zone with this offset from UTC, in seconds, of less than 100
- * hours. */
+/* The date and time in a zone that is `offset` seconds ahead of UTC, at most 293 years either
+ * way. */
 struct hf__cel_calendar hf__cel_calendar_of(struct hf__cel_value timestamp, int64_t offset);

@@ -2,8 +2,8 @@
 /*
  * Makes, reads, compares and prints types.
  *
- * Invariant: the weight of a type is the number of its parts, counted without sharing, so that a
- * walk over a type takes at most HF__CEL_TYPE_WEIGHT_MAX steps.
+ * Invariant: the weight of a type is the number of its parts; a part that is shared counts each
+ * time. So a walk over a type takes at most HF__CEL_TYPE_WEIGHT_MAX steps.
  */
 #include "cel/values/type.h"
 

@@ -52,9 +52,9 @@ struct hf__cel_type {
         size_t n_fields;
         bool open;   /* an OBJECT with any fields, which are dyn */
         bool sorted; /* the fields are in the order of strcmp; otherwise a look-up visits all */
-        /* The largest size of a declared variable: characters, bytes, elements or entries. Only the
-         * estimate of the cost uses it, so a caller that does not need that may leave it 0. Types
-         * are the same whatever it is. */
+        /* The largest size of a declared variable, or of a part of it: bytes, elements or entries.
+         * Only the estimate of the cost uses it, so a caller that does not need that may leave it
+         * 0. Types are the same whatever it is. */
         uint64_t max_size;
 };
 
@@ -70,7 +70,7 @@ const struct hf__cel_type *hf__cel_type_of(enum hf__cel_kind kind);
 const struct hf__cel_type *hf__cel_type_new(struct hf__arena *arena, enum hf__cel_kind kind,
                                             const struct hf__cel_type *a,
                                             const struct hf__cel_type *b);
-/* Reads a type as messages show it: "map(string, list(A))". A single capital letter is a type
+/* Reads a type as signatures have it: "map(string, list(A))". A single capital letter is a type
  * parameter: A has the number 0. Signatures use only A, B and C, which is not checked here. Any
  * other unknown name, like "net.IP", is an opaque type. *text is moved past the type. NULL: out
  * of memory, or not a type. Only for texts of the program itself. */
@@ -80,7 +80,8 @@ const struct hf__cel_type *hf__cel_type_parse(struct hf__arena *arena, const cha
 bool hf__cel_type_same(const struct hf__cel_type *a, const struct hf__cel_type *b);
 /* Appends the type as messages of Kubernetes show it. */
 void hf__cel_type_print(struct hf__strbuf *out, const struct hf__cel_type *type);
-/* The name that a value of this type has as a type: "int", "google.protobuf.Timestamp". */
+/* The name of the type without its parameters, as type(x) has it: "int",
+ * "google.protobuf.Timestamp". */
 const char *hf__cel_type_name(const struct hf__cel_type *type);
 /* NULL: an OBJECT has no such field. */
 const struct hf__cel_type *hf__cel_type_field(const struct hf__cel_type *object, const char *name,

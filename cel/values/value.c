@@ -133,8 +133,8 @@ int hf__cel_number_compare(struct hf__cel_value a, struct hf__cel_value b) {
         return compare_numbers(a, b, false);
 }
 
-/* A list of JSON makes each element when it is read, so an expression that looks at a few fields of
- * a large object does not convert the rest. */
+/* Without `items` or `entries`, an element or entry is made when it is read: the variables of a
+ * policy are not evaluated before. */
 struct hf__cel_value hf__cel_list_at(const struct hf__cel_list *list, size_t i) {
         assert(i < list->n);
         return list->items ? list->items[i] : list->at(list, i);

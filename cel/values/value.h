@@ -41,9 +41,9 @@ struct hf__cel_list {
          * because they may call it at once. */
         const struct hf__cel_value *items;
         struct hf__cel_value (*at)(const struct hf__cel_list *list, size_t i);
-        /* Not NULL: a set, or a map that is written as a list. Then == ignores the order, + joins
-         * by the keys (hf__cel_union), and `key` returns the key of an element: a BOOL, a number, a
-         * STRING or BYTES, or an error. It may allocate from the run. */
+        /* Not NULL: a set, or a map that is written as a list. If this list is the left operand, ==
+         * ignores the order, and + joins by the keys (hf__cel_union). `key` returns an element's
+         * key: a BOOL, a number, a STRING or BYTES, or an error. It may allocate from the run. */
         struct hf__cel_value (*key)(struct hf__cel_run *run, const struct hf__cel_list *list,
                                     struct hf__cel_value element);
         bool replaces;    /* with key: + puts an element into the place of the one with its key */
@@ -103,8 +103,8 @@ static inline bool hf__cel_is_error(struct hf__cel_value value) {
 struct hf__cel_value hf__cel_list_at(const struct hf__cel_list *list, size_t i);
 struct hf__cel_entry hf__cel_map_at(const struct hf__cel_map *map, size_t i);
 /* Whether the map has the key; if so, *ret_value is its value. Numbers of different types are the
- * same key if they are equal. The key must be a BOOL, a number, a STRING or BYTES: the caller
- * refuses keys of other kinds. */
+ * same key if they are exactly equal, without rounding. The key must be a BOOL, a number, a STRING
+ * or BYTES: the caller refuses keys of other kinds. */
 bool hf__cel_map_find(const struct hf__cel_map *map, struct hf__cel_value key,
                       struct hf__cel_value *ret_value);
 /* Compares keys, none of them a NaN, in a total order: booleans, numbers, texts. Of two texts a
@@ -116,5 +116,5 @@ bool hf__cel_map_index(const struct hf__cel_entry *entries, size_t n, uint32_t *
  * nearest double before it is compared with a double. */
 int hf__cel_number_compare(struct hf__cel_value a, struct hf__cel_value b);
 bool hf__cel_is_number(struct hf__cel_value value);
-/* The type of a value, for `type(x)` and messages. */
+/* The type of a value, for `type(x)`, messages and the checker. */
 const struct hf__cel_type *hf__cel_value_type(struct hf__cel_value value);

@@ -21,7 +21,7 @@ typedef void hfd_admission_turn_fn(void *ctx, const struct hfd_work_task *task);
 /*
  * Calls fn(ctx) soon, on the pool, in the turn of the request's user. After success fn is called
  * in any case; if the pool stops meanwhile, hfd_admission_turn_may_go_on says so. 0; or -ENOMEM or
- * HF_E_UNAVAILABLE (the pool has stopped), and fn is not called. After success the caller must not
+ * HF_E_UNAVAILABLE (the pool is stopping), and fn is not called. After success the caller must not
  * touch what fn may free. Thread: owner of the admission. Never blocks.
  */
 int hfd_admission_take_turn(struct hfd_work_pool *pool, const struct hfd_admission *a,

@@ -19,7 +19,7 @@ struct hfd_cacher;
 struct hfd_flow_control;
 struct hfd_resource;
 
-/* seats: how many requests that are not exempt may run at a time. host outlives it. 0 or -errno. */
+/* seats: the number that is divided among the levels. host outlives it. 0 or -errno. */
 int hfd_flow_control_new(const struct hf_host *host, unsigned seats,
                          struct hfd_flow_control **ret_flow);
 /* Starts the threads: one builds indexes from the cacher, and one is the timer of the levels. Call
@@ -38,13 +38,14 @@ struct hfd_flow_control *hfd_flow_control_free(struct hfd_flow_control *flow);
 void hfd_flow_control_changed(struct hfd_flow_control *flow);
 /* Whether the objects of the resource are FlowSchemas or priority levels. */
 bool hfd_flow_control_observes(const struct hfd_resource *resource);
-/* Replaces the index by that of the builder, which is freed, also on failure. The thread calls it;
- * so do tests. One call at a time. 0 or -ENOMEM: the index stays, but some levels may have the new
- * configuration (hfd_flow_builder_finish). */
+/* Replaces the index by that of the builder, which is freed, also on failure.
+ * hfd_flow_control_new and the thread that builds indexes call it; so do tests. One call at a time.
+ * 0 or -ENOMEM: the index stays, but some levels may have the new configuration
+ * (hfd_flow_builder_finish). */
 int hfd_flow_control_use(struct hfd_flow_control *flow, struct hfd_flow_builder *builder);
 /* A new reference to the current index. NULL only if flow is NULL. */
 struct hfd_flow_index *hfd_flow_control_index(struct hfd_flow_control *flow);
-/* The levels, for metrics and /debug; valid as long as flow. */
+/* The levels, for metrics, /debug and the shutdown; valid as long as flow. */
 struct hfd_flow_levels *hfd_flow_control_levels(struct hfd_flow_control *flow);
 /* How many objects of a resource the cache has; also 0 if the resource is not known, or flow does
  * not run. Thread: any; takes the cacher's lock. Accepts NULL. */

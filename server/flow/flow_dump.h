@@ -2,7 +2,8 @@
 #pragma once
 /*
  * The state of the levels, as tables for people: the texts of /debug/api_priority_and_fairness/, in
- * Kubernetes' form. Thread: any; takes the locks of the levels. Linear in what is shown.
+ * Kubernetes' form. Thread: any; takes the locks of the levels. Linear in the queues and the
+ * requests of all levels.
  */
 #include <stdbool.h>
 

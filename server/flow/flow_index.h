@@ -4,8 +4,9 @@
  * An immutable index of FlowSchemas and priority levels, which finds the schema and the level of a
  * request as Kubernetes does: of the schemas that match, the one with the lowest number as its
  * matchingPrecedence counts, then the one whose name comes first. A schema whose level does not
- * exist matches nothing. The mandatory schemas and levels (flow_objects.h) match even while they
- * are not stored.
+ * exist matches nothing. The exception is `catch-all`: it is always the last, and matches whatever
+ * the others leave. The mandatory schemas and levels (flow_objects.h) match even while they are not
+ * stored.
  *
  * An index also holds the levels at work (flow_level.h) that its requests enter, unless it was made
  * without them.
@@ -45,15 +46,16 @@ struct hfd_flow_match {
 struct hfd_flow_builder *hfd_flow_builder_new(void);
 /* Accepts NULL, returns NULL. */
 struct hfd_flow_builder *hfd_flow_builder_free(struct hfd_flow_builder *builder);
-/* Add an object, which is copied. A malformed one matches nothing. 0 or -ENOMEM; then the builder
- * can only be freed. */
+/* Add an object, which is copied. A malformed level counts as absent. Malformed rules of a schema
+ * match nothing; its other malformed members count as absent. 0 or -ENOMEM; then the builder can
+ * only be freed. */
 int hfd_flow_builder_add_level(struct hfd_flow_builder *builder, const struct hf__json *object);
 int hfd_flow_builder_add_schema(struct hfd_flow_builder *builder, const struct hf__json *object);
 /*
  * Makes the index and frees the builder, also on failure. levels: gets the priority levels of the
  * builder as its configuration (hfd_flow_levels_apply), and the index holds a reference to each;
- * NULL = the index only matches. NULL: out of memory, or another error of hfd_flow_levels_apply;
- * some levels may have the new configuration already.
+ * NULL = the index only matches. Returns NULL if memory runs out, or after another error of
+ * hfd_flow_levels_apply; some levels may have the new configuration already.
  */
 struct hfd_flow_index *hfd_flow_builder_finish(struct hfd_flow_builder *builder,
                                                struct hfd_flow_levels *levels);

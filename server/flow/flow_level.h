@@ -50,7 +50,7 @@ struct hfd_flow_place {
         struct hfd_flow_class *flow_class;  /* set by the owner; borrowed */
         const struct hfd_flow_owner *owner; /* set by the owner; static */
         uint64_t hash;                      /* set by the owner: of the flow (dealer.h) */
-        hf_nsec deadline;                   /* set by the owner: when its wait ends, boot time */
+        hf_nsec deadline;                   /* set by the owner: its wait ends by then; boot time */
         size_t bytes;  /* set by the owner: memory that it keeps while it waits */
         bool is_watch; /* set by the owner */
         /* While its decision is reported. */

@@ -6,8 +6,8 @@
  * deleted keeps its share while requests are in it.
  *
  * Thread: any, except for new, start, stop and free. It has one thread, a timer. Lock: one mutex
- * for the list of levels, which no request takes. Lock order: this mutex, then the mutex of a
- * level, then the mutex of the timer.
+ * for the list of levels, which no request takes in order to enter or leave a level. Lock order:
+ * this mutex, then the mutex of a level, then the mutex of the timer.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -30,7 +30,7 @@ struct hfd_flow_levels;
 #define HFD_FLOW_SMALL_RESERVE ((size_t)16 << 20)
 #define HFD_FLOW_PERIOD        (10 * HF_NSEC_PER_SEC)
 
-/* seats: how many requests that are not exempt may run at a time. host outlives it. 0 or -errno. */
+/* seats: the number that is divided among the levels. host outlives it. 0 or -errno. */
 int hfd_flow_levels_new(const struct hf_host *host, unsigned seats,
                         struct hfd_flow_levels **ret_levels);
 /* Starts the timer. 0 or -errno. */
@@ -42,14 +42,15 @@ void hfd_flow_levels_stop(struct hfd_flow_levels *levels);
 struct hfd_flow_levels *hfd_flow_levels_free(struct hfd_flow_levels *levels);
 
 /*
- * These levels, at least one, exist from now on: makes those that are new, and changes the others
- * while requests run and wait in them. Fills in ret_levels with a reference for each spec. 0 or
- * -errno: no reference was made; some levels may have been changed, and the others count as deleted
- * until a later call reaches them.
+ * These levels, at least one, are the configured ones from now on: makes those that are new, and
+ * changes the others while requests run and wait in them. Fills in ret_levels with a reference for
+ * each spec. 0 or -errno: no reference was made; either nothing has changed, or some levels were
+ * changed, and the others count as deleted until a later call reaches them.
  */
 int hfd_flow_levels_apply(struct hfd_flow_levels *levels, const struct hfd_flow_level_spec *specs,
                           size_t n, struct hfd_flow_level **ret_levels);
-/* Ends a period: reaps levels, and adjusts the limits. The timer calls it; so do tests. */
+/* Ends a period: removes deleted levels that nothing uses any more, and adjusts the limits. The
+ * timer calls it; so do tests. */
 void hfd_flow_levels_end_period(struct hfd_flow_levels *levels, hf_nsec now);
 /* Refuses the requests whose deadline has passed. Returns the earliest deadline that is left;
  * HF_NSEC_NEVER = none. */

@@ -2,7 +2,7 @@
 /*
  * Prometheus text of the priority levels and of their classes of requests (one for each FlowSchema
  * that leads to the level). The format requires that each family is written in one piece, so the
- * levels are read once for each family.
+ * levels are read again for each one.
  *
  * Invariants: names, labels and buckets are those of kube-apiserver, because dashboards use them.
  * Names of objects contain only characters that need no escape in a label.
@@ -115,7 +115,7 @@ static const char *const reasons[HFD_FLOW_N_REFUSALS] = {[HFD_FLOW_QUEUE_FULL] =
  * The context of the three functions below that write a level. hfd_flow_levels_each calls them with
  * the locks of the list and of the level held, so they do nothing but append text. A quiescing
  * level is written like any other: it still has requests, and its counters must not vanish before
- * it does. Each function uses the text and the family of its kind.
+ * it does. All use `text`; write_family also uses `family`, and write_histogram `histogram`.
  */
 struct pass {
         struct hf__strbuf *text;
@@ -188,8 +188,8 @@ static void write_buckets(struct hf__strbuf *text, const struct histogram_family
                           schema, level, family->label, n);
 }
 
-/* A class without observations is left out. Its buckets would be many lines that say nothing: most
- * schemas have only watches or only other requests, and few requests wait. */
+/* A class without observations is left out. Its buckets would be many lines that say nothing: many
+ * classes have no watches, for example, and few requests are refused. */
 static void write_histogram(void *ctx, struct hfd_flow_level *level, bool quiescing) {
         const struct pass *pass = ctx;
         const struct histogram_family *family = pass->histogram;

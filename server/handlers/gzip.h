@@ -3,9 +3,9 @@
 /*
  * Compresses responses with gzip, because a list of many objects is mostly repetition. As in
  * kube-apiserver, a response with objects is compressed if it has HFD_GZIP_MIN bytes or more and
- * the client accepts gzip. A response of one piece also has an upper limit, HFD_REST_PRETTY_MAX.
- * OpenAPI documents are compressed at any size, because their cache keeps them so. Thread: owner
- * only.
+ * the client accepts gzip. A response of one piece also has an upper limit, HFD_REST_PRETTY_MAX
+ * (rest/rest_request.h). OpenAPI documents are compressed at any size, because their cache keeps
+ * them so. Thread: owner only.
  */
 #include <stdbool.h>
 #include <stddef.h>

@@ -2,8 +2,8 @@
 /*
  * Metrics of the health checks.
  *
- * Invariant: labels are names of checks and endpoints, which the programs that add checks choose.
- * Nothing that a client sends becomes a label, so the number of metrics has a bound.
+ * Invariant: labels are endpoints, results, and the names of checks, which the programs that add
+ * checks choose. Nothing that a client sends becomes a label, so the number of metrics has a bound.
  */
 #include "server/handlers/health_slis.h"
 
@@ -23,7 +23,7 @@
 #define TOTAL_HELP  "This metric records the results of all healthcheck."
 
 struct hfd_health_slis {
-        struct hf_metrics *metrics; /* owned: a registry of its own, so that /metrics is without */
+        struct hf_metrics *metrics; /* owned; not host->metrics, so /metrics has no checks */
 };
 
 int hfd_health_slis_new(const struct hf_host *host, struct hfd_health_slis **ret_slis) {

@@ -4,7 +4,8 @@
  * The health endpoints /healthz, /livez and /readyz, each with all its checks, or with a single one
  * as a subpath (/readyz/etcd). `?verbose` lists the checks, `?exclude=NAME` leaves one out. Bodies
  * and codes must be those of Kubernetes, because load balancers and `kubectl get --raw` read them
- * (https://kubernetes.io/docs/reference/using-api/health-checks/).
+ * (https://kubernetes.io/docs/reference/using-api/health-checks/). But only administrators get the
+ * reason of a single check.
  *
  * Thread: any, once it is created. The checks run on the thread of the request (health.h).
  */

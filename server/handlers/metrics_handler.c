@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * GET /metrics: all metrics of the process, in the text format of Prometheus.
+ * GET /metrics: all metrics of the process, except those of the health checks (health_slis.h), in
+ * the text format of Prometheus.
  *
  * Invariant: the text is made for each scrape, and its size is limited, because any part of the
  * process may add metrics.

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * GET /metrics: all metrics of the process in Prometheus' text format. Names and labels are wire
- * format: dashboards and alerts are written for them. Thread: any, once it is created.
+ * GET /metrics: all metrics of the process, except those of the health checks (health_slis.h), in
+ * Prometheus' text format. Names and labels are wire format: dashboards and alerts are written for
+ * them. Thread: any, once it is created.
  */
 #include <holdfast/host.h>
 

@@ -14,9 +14,9 @@
 /*
  * Chooses the format of the response by the header Accept: sets request->format, request->protobuf
  * and request->table_version. The caller has set verb and resource, and has left these three zero.
- * Of the first HFD_ACCEPT_TYPES (media_type.h) elements, in the order of their quality values, the
- * first supported one is used. Without the header, or if it has 2 KiB or more, the format is JSON.
- * False: none of the elements is supported, and response is a 406.
+ * Of the first HFD_ACCEPT_TYPES elements, in the order in which the client prefers them
+ * (media_type.h), the first supported one is used. Without the header, or if it has 2 KiB or more,
+ * the format is JSON. False: none of the elements is supported, and response is a 406.
  */
 bool hfd_negotiate_format(struct hfd_request *request, const char *accept,
                           struct hfd_response *response);
@@ -29,8 +29,8 @@ enum hfd_body_format { HFD_BODY_JSON, HFD_BODY_YAML, HFD_BODY_PROTOBUF };
 bool hfd_negotiate_body(const struct hfd_resource *resource, const char *content_type,
                         enum hfd_body_format *ret_format, struct hfd_response *response);
 /* Sets request->patch, the kind of a patch, by the Content-Type. The verb is HFD_PATCH. False: the
- * header is absent, names no kind of patch, or names the strategic merge patch, which the resource
- * does not have. Then response is a 415. */
+ * header is absent, names no kind of patch, or names the strategic merge patch for a resource that
+ * does not have it. Then response is a 415. */
 bool hfd_negotiate_patch(struct hfd_request *request, const char *content_type,
                          struct hfd_response *response);
 /*

@@ -123,9 +123,9 @@ static struct hfd_loopback_request *new_request(struct hfd_loopback *client,
 
 /*
  * Makes most of the checks of rest.c for a path, with the same errors, apart from these: a review
- * gets 404; a name without a namespace gets 400 here, and 404 over HTTP; a create at a subresource
- * and any request for a subresource whose bodies are of another kind (hfd_resource_of_part) get
- * 405, and an apply 400. False: response is filled.
+ * or a ComponentStatus gets 404; a name without a namespace gets 400 here, and 404 over HTTP; a
+ * create at a subresource and any request for a subresource whose bodies are of another kind
+ * (hfd_resource_of_part) get 405, and an apply 400. False: response is filled.
  */
 static bool check_request(struct hfd_request *own, const struct hf_request *request,
                           struct hfd_response *response) {
@@ -218,8 +218,8 @@ static void cancel_first_locked(struct hfd_loopback *client) {
         pthread_mutex_lock(&client->mu);
         /*
          * If the watch is still listed, either another thread is delivering an event, and the watch
-         * ends when that callback returns; or it was not started yet, and start_watcher will cancel
-         * it. So wait a little before the next attempt.
+         * ends when that callback returns; or another thread is about to start it, and will cancel
+         * or end it instead. So wait a little before the next attempt.
          */
         if (client->operations == op)
                 (void)clock->wait(clock->ctx, &client->idle, &client->mu,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The watches of the in-process client. Those of a client for metadata leave out the changes that
- * keep the metadata as they are.
+ * The watches of the in-process client. Those of a client for metadata leave out most changes that
+ * keep the metadata as they are (kept_metadata.h).
  *
  * Invariant: an informer's version never falls behind the history for lack of events: in place of
  * changes that are left out, it gets a bookmark from time to time.

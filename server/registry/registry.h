@@ -16,8 +16,8 @@
  * server/registry blocks, except freeing a loopback client or the registry.
  *
  * Invariants: every request except a watch gets exactly one response. If the response to a write is
- * a success, the store has committed the write, under the fence of the request if it has one. A dry
- * run is the exception: it commits nothing.
+ * a success, the store has committed the write, under the fence of the request if it has one. There
+ * are two exceptions: a dry run commits nothing, and a write that changes nothing only compares.
  */
 #include <stdbool.h>
 

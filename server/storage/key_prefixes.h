@@ -26,6 +26,6 @@ struct hfd_key_prefixes {
 /* Call it for each key, in any order, until has_wanted is set. */
 void hfd_key_prefixes_add(struct hfd_key_prefixes *prefixes, const char *key);
 /* 0: there was a key of the wanted prefix, or no key at all. HF_E_NOT_FOUND: the message names the
- * backup, the prefix and those that were found. Or -ENOMEM. */
+ * backup, the prefix and those that were found or, if none was, the first key. Or -ENOMEM. */
 int hfd_key_prefixes_check(const struct hfd_key_prefixes *prefixes, const char *backup,
                            struct hf_status *reterr_status);

@@ -3,12 +3,14 @@
 /*
  * The layout of keys in the store, for a prefix P (--etcd-prefix, "/registry"):
  *
- *      P/<resource>/<ns>/<name>           an object, as JSON without resourceVersion
+ *      P/<resource>/<ns>/<name>           an object: JSON without resourceVersion, or
+ *                                         encrypted (sealed.h)
  *      P/<resource>/<name>                a cluster-scoped object
  *      P.holdfast/terms/<ns>/<name>       the term record of a Lease (term_record.h)
  *      P.holdfast/compact                 the revision of the next compaction, and how many
  *                                         steps it has waited (compactor.h)
- *      P.holdfast/epoch                   rewritten by a restore (cacher/requests/store_identity.h)
+ *      P.holdfast/epoch                   rewritten by a restore or a copy
+ *                                         (cacher/requests/store_identity.h)
  *      P.holdfast/copying                 exists while the store is an incomplete copy (copy.h)
  *      P.holdfast/progress                written to make the watch deliver
  *                                         (cacher/requests/store_lag.c)
@@ -39,7 +41,7 @@ bool hfd_key_is_term_record(const char *key, const char *prefix);
 int hfd_key_prefix_end(char *end, const char *prefix);
 /*
  * For pages: sets next to a key that is greater than key, so that no key that fits into HFD_KEY_MAX
- * bytes lies between. next has HFD_KEY_MAX bytes and may be key itself. It is empty if no such key
- * can follow, because key is all 0xff.
+ * bytes lies between. next has HFD_KEY_MAX bytes and may be key itself. It is empty if no key that
+ * fits can follow, because key has the greatest length and is all 0xff.
  */
 void hfd_key_after(char *next, const char *key);

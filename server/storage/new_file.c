@@ -55,8 +55,8 @@ static int sync_path(const char *path, int flags, struct hf_status *reterr_statu
         return r;
 }
 
-/* Renames without replacing a file. Not every file system can do that in one step; the others need
- * a second name for a moment. */
+/* Renames without replacing a file. On a file system that cannot do that in one step, the file has
+ * both names for a moment. */
 static int rename_to_new(const char *from, const char *to) {
         if (renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE) == 0)
                 return 0;

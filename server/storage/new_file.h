@@ -4,7 +4,7 @@
  * Makes a file that appears under its name only when it is complete and on the disk, and that
  * replaces nothing. The caller writes a temporary file beside it, TARGET.XXXXXX, with mode 0600.
  *
- * Thread: any. The functions block for the disk. Messages name the path.
+ * Thread: any. The functions block for the disk. Messages name the path, unless it is too long.
  */
 #include <holdfast/error.h>
 

@@ -2,9 +2,9 @@
 /*
  * Repeats operations that a store cannot do at the moment (patient.h).
  *
- * Invariant: an operation is repeated only after HF_E_UNAVAILABLE or HF_E_TIMEOUT, and for
- * HFD_PATIENCE at most. After a timeout it may have been done: a caller that repeats a write finds
- * out whether it was.
+ * Invariant: an operation is repeated only after HF_E_UNAVAILABLE or HF_E_TIMEOUT, and only until
+ * about HFD_PATIENCE after its first failure. After a timeout it may have been done: a caller that
+ * repeats a write finds out whether it was.
  */
 #include "server/storage/patient.h"
 

@@ -25,7 +25,8 @@ hf_nsec hfd_patient_deadline(const struct hfd_patient *patient);
 /* Whether to repeat an operation that has failed with this error. If so, waits first. *give_up: the
  * boot time from which on it is not repeated; 0 before the first failure, which sets it. */
 bool hfd_patient_may_repeat(struct hfd_patient *patient, int error, hf_nsec *give_up);
-/* Sets the status to the message of the result, after the name of the store. Returns error. */
+/* Sets the status to the message of the result (without one, to the text of error), after the name
+ * of the store. Returns error. */
 int hfd_patient_fail(struct hfd_patient *patient, const char *name, int error,
                      const struct hfd_result *result);
 

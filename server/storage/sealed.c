@@ -2,8 +2,8 @@
 /*
  * Recognizes encrypted values (sealed.h).
  *
- * Invariant: the prefix alone decides. All providers of Kubernetes write it, and no stored object
- * begins with it, so a value that this server has no key for is recognized as well.
+ * Invariant: the prefix alone decides. All providers of Kubernetes that encrypt write it, and no
+ * stored object begins with it, so a value that this server has no key for is recognized as well.
  */
 #include "server/storage/sealed.h"
 

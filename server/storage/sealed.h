@@ -15,6 +15,6 @@ bool hfd_is_sealed(const struct hf__buf *value);
 /*
  * Why the value is not decrypted: what the store says (hfd_kv.sealed), or, if it is encrypted but
  * the store does not decrypt, the text that Kubernetes has for that. Static. NULL: it is not
- * encrypted, or was decrypted.
+ * encrypted, or was decrypted, or kv has no value.
  */
 const char *hfd_kv_sealed(const struct hfd_kv *kv);

@@ -3,10 +3,10 @@
  * Compiles admission policies and their bindings into what evaluations use.
  *
  * Invariants: a policy that an older or a newer server has stored may have mistakes that today's
- * validation refuses. Such a mistake becomes an error of the evaluation, for which the policy has a
- * failurePolicy; it never makes the policy disappear, because then everything that the policy
- * forbids would be allowed. A text without a copy points into the JSON of the policy or the
- * binding, which therefore lives as long.
+ * validation refuses. In an expression, such a mistake becomes an error of the evaluation, for
+ * which the policy has a failurePolicy. No such mistake makes the policy disappear, because then
+ * everything that the policy forbids would be allowed. A text without a copy points into the JSON
+ * of the policy or the binding, which therefore lives as long.
  */
 #include "server/admission/policy/compiled_policy.h"
 
@@ -34,8 +34,9 @@ static const char *text_of(const struct hf__json *object, const char *name) {
 
 static const char *without_spaces(const char *text) { return text + strspn(text, spaces); }
 
-/* The features of a policy's expressions. Match conditions cannot use variables (compile_policy),
- * and messages cannot ask the authorizer. */
+/* The features of a policy's expressions. Mutations and their variables have HFD_EXPRESSION_PATCH
+ * besides; match conditions cannot use variables (compile_policy), and messages cannot ask the
+ * authorizer. */
 static unsigned features_of(const struct hfd_policy *policy) {
         return HFD_EXPRESSION_VARIABLES | HFD_EXPRESSION_AUTHORIZER |
                (policy->param_kind ? HFD_EXPRESSION_PARAMS : 0);

@@ -66,8 +66,9 @@ static const struct hf__json *current_object(const struct mutating *m) {
 
 /* A policy has failed, which denies the request, unless its failurePolicy is Ignore. HF_E_TOO_MANY
  * denies the request in any case: Kubernetes, which does not have this limit, would change the
- * object, so it must not be stored without the change. `before` and `why` are the message. All
- * failures are causes of the response; the first one is its message. */
+ * object, so it must not be stored without the change. `before` and `why` are the end of the
+ * message. The failures are causes of the response, up to HFD_CAUSES_MAX; the first one is its
+ * message. */
 static void fail_policy(struct mutating *m, int r, const char *reason, const char *before,
                         const struct hf__strbuf *why) {
         struct hf__strbuf text = {.max = MESSAGE_MAX};
@@ -226,7 +227,7 @@ static void apply_mutation(struct mutating *m, const struct hfd_policy_mutation 
 }
 
 /* Runs the mutations for one of the params. m->changed says meanwhile whether this evaluation has
- * changed the object: its own change must not make it run again, but those of others must. */
+ * changed the object: its own change must not make it run again, but those of others may. */
 static void evaluate_mutations(struct mutating *m, const struct hf__json *params) {
         bool reinvoked = m->c->a->reinvoked;
         bool changed = m->changed;

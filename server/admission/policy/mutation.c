@@ -123,7 +123,7 @@ static int check_config(const struct hfd_resource *kind, struct hf__json *config
         return r;
 }
 
-/* The expression makes an Object without apiVersion and kind, but a configuration needs both. Adds
+/* A configuration needs apiVersion and kind, which the Object of an expression need not have. Sets
  * those of the version that the policy sees. */
 static int merge_configuration(const struct hfd_resource *kind, struct hf__cel_value value,
                                struct hfd_value_room *room, struct hf__json **object,
@@ -218,7 +218,8 @@ static int operation_json(const struct hf__cel_map *map, struct hf__json *patch,
         return r;
 }
 
-/* The compiler lets null and dyn stand where an object is wanted, so an item may be anything. */
+/* The compiler has checked the list, but lets null stand where an object is wanted, and dyn
+ * anywhere: [JSONPatch{}] + dyn([1]) has the type of a list of JSONPatch. */
 static bool is_operation(struct hf__cel_value item) {
         return item.kind == HF__CEL_OBJECT &&
                strcmp(hf__cel_type_name(hf__cel_value_type(item)), "JSONPatch") == 0;
@@ -302,7 +303,7 @@ static int apply_patch(struct hf__cel_value value, struct hfd_value_room *room, 
 }
 
 /* The compiler has checked the type of the expression. But in CEL null is assignable to the type of
- * any object, so the value may be null instead of an Object. */
+ * any object, and dyn to every type, so the value may be something else. */
 int hfd_mutation_apply(const struct hfd_resource *kind, bool apply, struct hf__cel_value value,
                        struct hfd_mutation_room *room, struct hf__json **object,
                        struct hf__strbuf *reterr_message) {

@@ -3,9 +3,10 @@
  * The view of a request that policies have.
  *
  * Invariants: objects are converted only if a rule has matched another version (matchPolicy
- * Equivalent); otherwise expressions read the objects of the admission themselves, without a copy.
- * namespaceObject is looked up once for all policies, so that their expressions see the same one.
- * The values of the objects are forgotten before the objects, from which they borrow.
+ * Equivalent); otherwise expressions read the caller's object and the old one themselves, without a
+ * copy. namespaceObject is looked up once for all policies, so that their expressions see the same
+ * one. The values of converted objects are forgotten before these objects, from which they borrow,
+ * are freed.
  */
 #include "server/admission/policy/policy_case.h"
 
@@ -116,7 +117,7 @@ int hfd_policy_case_see(struct hfd_policy_case *c, const struct hfd_resource *as
         if (!c->ns_known && !is_namespace(of))
                 r = hfd_matcher_namespace(of, c->cacher, &c->ns);
         c->ns_known = r == 0;
-        /* They are kept, so hfd_policy_case_input has them. */
+        /* The options are kept, so hfd_policy_case_input has them. */
         if (r == 0 && c->a->make_options && !hfd_admission_options(c->a))
                 r = -ENOMEM;
         assert(as);

@@ -58,11 +58,11 @@ void hfd_policy_case_run(struct hfd_policy_case *c, struct hfd_expression_run *r
 bool hfd_policy_case_ends(int ended);
 
 /* Makes the objects, and the Namespace, for a policy whose rules have matched the row `as`. object:
- * the new one as it is now; NULL = a delete. If `as` and `object` are as in the last call, what
- * that call has made stays. A caller that replaces the object calls this at once with the new one,
- * which has another address. Afterwards no earlier input and run may be used. 0; -ENOMEM; or
- * -EAGAIN: a conversion is wanted (hfd_admission_form). 0 also if an object cannot be converted:
- * then c->failure says why.
+ * the new one as it is now; NULL = a delete. If `as` and `object` are as in the last call, and that
+ * has not failed, what it has made stays. A caller that replaces the object calls this at once with
+ * the new one, which has another address. Afterwards no earlier input and run may be used. 0;
+ * -ENOMEM; or -EAGAIN: a conversion is wanted (hfd_admission_form). 0 also if an object cannot be
+ * converted: then c->failure says why.
  */
 int hfd_policy_case_see(struct hfd_policy_case *c, const struct hfd_resource *as,
                         const struct hf__json *object);

@@ -32,7 +32,7 @@
  * taken from the allowance, because many params, or large ones, keep the thread for milliseconds.
  */
 #define COST_OF_MATCH  8 /* to match the labels of one object */
-#define BYTES_PER_COST 4 /* a param costs 1 for each 4 bytes, for parsing */
+#define BYTES_PER_COST 4 /* a param costs 1 for each 4 bytes that are stored, for parsing */
 
 /* Prints the kind as Go does, for messages. */
 static void print_kind(struct hf__strbuf *out, const struct hfd_policy *policy) {
@@ -75,7 +75,7 @@ struct search {
         /* Owned references, HFD_POLICY_PARAMS_MAX at most. */
         struct hfd_object *found[HFD_POLICY_PARAMS_MAX];
         size_t n_found;
-        bool needs_webhook; /* a found object has another version, and only a webhook converts it */
+        bool needs_webhook; /* of a found object hfd_conversion_is_pending is true */
 };
 
 /* 0, or HF_E_TOO_LARGE: the allowance is spent. */

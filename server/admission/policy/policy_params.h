@@ -19,9 +19,9 @@ struct hfd_policy_params {
 /*
  * The params for a request. 0; -ENOMEM; -EAGAIN: a conversion webhook must convert them first
  * (hfd_admission_fetch_form), and then the caller starts over; HF_E_NOT_FOUND: the kind of the
- * params is not served; HF_E_TOO_MANY: the binding selects too many params, or their conversion
- * exceeds a limit that Kubernetes does not have; HF_E_INVALID: it selects none where it must, or
- * cannot be used for another reason; HF_E_TOO_LARGE: the allowance of the case is spent.
+ * params is not served, or not stored; HF_E_TOO_MANY: the binding selects too many params, or their
+ * conversion exceeds a limit that Kubernetes does not have; HF_E_INVALID: it selects none where it
+ * must, or cannot be used for another reason; HF_E_TOO_LARGE: the allowance of the case is spent.
  * reterr_message says why, except for -ENOMEM, -EAGAIN and HF_E_TOO_LARGE. The caller calls done in
  * any case.
  */
@@ -29,7 +29,7 @@ int hfd_policy_params_find(const struct hfd_policy_case *c, const struct hfd_pol
                            const struct hfd_policy_binding *binding,
                            struct hfd_policy_params *params, struct hf__strbuf *reterr_message);
 void hfd_policy_params_done(struct hfd_policy_params *params);
-/* 0: the kind of the policy's params is served, or the policy has no params. HF_E_NOT_FOUND: it is
- * not served, and reterr_message says so. */
+/* 0: the kind of the policy's params is served and stored, or the policy has no params.
+ * HF_E_NOT_FOUND: it is not, and reterr_message says so. */
 int hfd_policy_params_check(const struct hfd_policy *policy, struct hfd_cacher *cacher,
                             struct hf__strbuf *reterr_message);

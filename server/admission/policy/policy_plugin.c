@@ -181,9 +181,9 @@ static void resume_request(void *ctx) {
         evaluate_policies(turn.plugin, turn.index, turn.a, NULL);
 }
 
-/* Starts over later, as the attempt needs it, and consumes the reference to the index; or ends the
- * admission. True: nothing of this, the caller starts over now. long_step: a turn evaluates all
- * policies, and ends early only with its request. */
+/* Starts over later, as the attempt needs it, or refuses the request; consumes the reference to the
+ * index in both cases. True: nothing of this, the caller starts over now. long_step: a turn
+ * evaluates all policies, and ends early only with its request. */
 static bool restart_request(struct hfd_policy_plugin *plugin, struct hfd_policy_index *index,
                             struct hfd_admission *a, enum attempt needs) {
         const char *user = a->of.user ? a->of.user->subject.name : NULL;

@@ -6,9 +6,10 @@
  * Invariants: texts are those of kube-apiserver. Only the first refusal becomes the response, but
  * the evaluation goes on after it, because later bindings may still warn and audit. Match
  * conditions, validations and annotations have budgets of their own for each evaluation of a
- * policy, so expensive conditions do not make a validation fail. If an evaluation
- * exceeds a limit that Kubernetes does not have (HF_E_TOO_MANY), the policy fails as with the
- * failurePolicy Fail: otherwise a write could pass that Kubernetes would refuse.
+ * policy, so expensive conditions do not make a validation fail. If an evaluation exceeds a limit
+ * that Kubernetes does not have (HF_E_TOO_MANY), and the binding can deny, the policy fails even
+ * with the failurePolicy Ignore: otherwise a write could pass that Kubernetes would refuse. The
+ * exception is a messageExpression, which decides nothing.
  */
 #include "server/admission/policy/validating_policies.h"
 
@@ -155,10 +156,10 @@ static void trim_space(const char **text, size_t *n) {
         }
 }
 
-/* Appends what the messageExpression says. false: there is none, or its result cannot be shown.
- * *ret_failed: its evaluation has exceeded the budget, which is an error of the validation; then
- * message has the text of the error. An evaluation that exceeds a limit that Kubernetes does not
- * have is no such error: the validation is false, and that decides. */
+/* Appends what the messageExpression says. false: there is none, it has failed, or its result
+ * cannot be shown. *ret_failed: its evaluation has exceeded the budget, which is an error of the
+ * validation; then message has the text of the error. An evaluation that exceeds a limit that
+ * Kubernetes does not have is no such error: the validation is false, and that decides. */
 static bool put_message_of_expression(struct hfd_expression_run *run,
                                       const struct hfd_policy_validation *validation,
                                       struct hf__strbuf *message, bool *ret_failed) {

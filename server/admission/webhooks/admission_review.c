@@ -6,7 +6,7 @@
  * response and its patch must be valid UTF-8; of members with the same key only the last one is
  * kept, as in the bodies of clients. A webhook is trusted to decide, but not to be correct: without
  * these checks its mistakes would get into objects and responses. The messages are those of
- * kube-apiserver.
+ * kube-apiserver, apart from the details of JSON errors.
  */
 #include "server/admission/webhooks/admission_review.h"
 
@@ -117,8 +117,7 @@ void hfd_admission_review_print(struct hf__strbuf *out, const char *uid,
 
 /* ---- the response ---- */
 
-/* The next two functions write the reason, in the words of kube-apiserver, and return HF_E_INVALID.
- */
+/* The next two functions write the reason, and return HF_E_INVALID. */
 static int refuse_review(char why[HFD_ADMISSION_REVIEW_WHY_MAX], const char *text) {
         (void)snprintf(why, HFD_ADMISSION_REVIEW_WHY_MAX, "received invalid webhook response: %s",
                        text);
@@ -272,8 +271,8 @@ static int check_patch(const struct hf__json *response, bool mutating, struct hf
         return HF_E_INVALID;
 }
 
-/* Parses the body, which must be an object. After HF_E_INVALID *ret_json may be set all the same;
- * the caller frees it. */
+/* Parses the body, which must be an object. After an error *ret_json may be set all the same; the
+ * caller frees it. */
 static int parse_review(const void *body, size_t n, struct hf__json **ret_json,
                         char why[HFD_ADMISSION_REVIEW_WHY_MAX]) {
         size_t offset = 0;

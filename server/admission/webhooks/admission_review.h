@@ -9,8 +9,9 @@
 struct hf__json;
 struct hf__strbuf;
 
-/* Appends the review of a request. as: the row of the version that object and old have; either
- * object may be NULL. options may be NULL. */
+/* Appends the review of a request. as: the row that the webhook's rules have matched. object and
+ * old have its version, unless they are bodies of another kind, such as Scale. Each of them, and
+ * options, may be NULL. */
 void hfd_admission_review_print(struct hf__strbuf *out, const char *uid,
                                 const struct hfd_admission_attributes *of,
                                 const struct hfd_resource *as, const struct hf__json *object,
@@ -31,8 +32,9 @@ struct hfd_admission_review_response {
 
 /*
  * Reads the response to the review with the uid. 0: the caller calls
- * hfd_admission_review_response_done. -ENOMEM, or HF_E_INVALID: why is Kubernetes' message, such as
- * `failed to call webhook: ...` or `received invalid webhook response: expected response.uid=...`.
+ * hfd_admission_review_response_done. -ENOMEM, or HF_E_INVALID: why is a message like Kubernetes',
+ * such as `failed to call webhook: ...` or `received invalid webhook response: expected
+ * response.uid=...`.
  */
 int hfd_admission_review_read(const void *body, size_t n, const char *uid, bool mutating,
                               struct hfd_admission_review_response *ret_response,

@@ -145,8 +145,8 @@ static bool convert_object_back(struct run *run, struct hf__json **object,
         return r == 0;
 }
 
-/* Applies the webhook's patch to the object. False: response is the error, or a conversion is
- * wanted; then nothing has changed. */
+/* Applies the webhook's patch to the object. False: response is the error; or a conversion is
+ * wanted, and nothing has changed yet. */
 static bool apply_patch(struct run *run, bool *ret_changed, struct hfd_response *response) {
         const struct hf__json *patch = run->call.review.patch, *seen = run->call.object;
         struct hfd_admission *a = run->a;
@@ -246,9 +246,9 @@ static void on_called(struct hfd_webhook_call *call) {
                 continue_run(run, NULL);
 }
 
-/* Describes the call of the webhook at run->i, if its rules name the request and, in the second
- * round, if it is due; otherwise is_described stays false. False: response is the error, or a
- * conversion is wanted. */
+/* Describes the call of the webhook at run->i, if its rules and selectors match the request and, in
+ * the second round, if it is due; otherwise is_described stays false. False: response is the error,
+ * or a conversion is wanted. */
 static bool describe_call(struct run *run, struct hfd_response *response) {
         assert(run->index && run->i < run->index->n && !run->is_described && !run->converted);
         const struct hfd_webhook *hook = run->index->items[run->i];

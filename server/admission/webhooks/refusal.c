@@ -17,8 +17,8 @@
 #include "base/strbuf.h"
 #include "server/admission/turn.h"
 
-#define MESSAGE_MAX 4096 /* bytes of a webhook's message */
-#define REASON_MAX  1024 /* bytes of its reason; those of Kubernetes have 30 at most */
+#define MESSAGE_MAX 4096 /* bytes of a message, with what a webhook has sent */
+#define REASON_MAX  1024 /* bytes of a webhook's reason; those of Kubernetes have 30 at most */
 #define DETAILS_MAX ((size_t)32 << 10) /* bytes of a Status with a webhook's details */
 
 /* The error for callers in the process; `code` is what HTTP clients get. */

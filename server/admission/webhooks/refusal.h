@@ -15,9 +15,10 @@ void hfd_refusal_denied(struct hfd_response *response, const char *webhook,
 void hfd_refusal_failed(struct hfd_response *response, const char *webhook, const char *why);
 /* 500 `Internal error occurred: ...`. */
 void hfd_refusal_internal(struct hfd_response *response, const char *why);
-/* The object cannot be converted to the version that a rule names. failure: why the conversion
- * webhook of the kind has not converted it. The response is 500 with the message of `failure`; or
- * `failure` itself, if its code is another one, such as 429. failure NULL: 500 with `why`. */
+/* The object cannot be converted to the version that a rule names, or back. failure: why the
+ * conversion webhook of the kind has not converted it. The response is 500 with the message of
+ * `failure`; or `failure` itself, if its code is another one, such as 429. failure NULL: 500 with
+ * `why`. */
 void hfd_refusal_conversion(struct hfd_response *response, const struct hfd_response *failure,
                             const char *why);
 /* 400 `admission webhook "x" does not support dry run`. */

@@ -3,11 +3,12 @@
  * Calls all validating webhooks of a request at the same time, and waits for all calls. The first
  * refusal that has arrived is the response, as in Kubernetes.
  *
- * Invariants: the thread that makes `pending` 0 ends the run, and no other thread touches the run
- * after that. The loop that begins the calls counts as one. Which webhooks are called is known
- * before the first call begins, so if their matchConditions turn out to be expensive, the choice
- * goes on in turns on the pool. If the conversion webhook of the kind must convert an object to the
- * version that an admission webhook sees, the choice goes on after the conversion.
+ * Invariants: once the webhooks are chosen, the thread that makes `pending` 0 ends the run, and no
+ * other thread touches the run after that. The loop that begins the calls counts as one. Which
+ * webhooks are called is known before the first call begins, so if their matchConditions turn out
+ * to be expensive, the choice goes on in turns on the pool. If the conversion webhook of the kind
+ * must convert an object to the version that an admission webhook sees, the choice goes on after
+ * the conversion.
  */
 #include <assert.h>
 #include <errno.h>
@@ -133,8 +134,8 @@ static bool set_objects(struct item *item, struct hfd_response *response) {
         return false;
 }
 
-/* Describes the call of the webhook at run->at, if its rules name the request. False: response is
- * the error, or a conversion is wanted. */
+/* Describes the call of the webhook at run->at, if its rules and selectors match the request.
+ * False: response is the error, or a conversion is wanted. */
 static bool describe_call(struct run *run, struct hfd_response *response) {
         struct hfd_webhooks *webhooks = run->webhooks;
         const struct hfd_webhook *hook = run->index->items[run->at];

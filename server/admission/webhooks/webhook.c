@@ -162,7 +162,7 @@ static bool has_version(const struct hf__json *json, const char *version) {
         return hf__json_has_element(hf__json_get(json, "admissionReviewVersions"), version);
 }
 
-/* Fills hook. A value that is out of range, which validation refuses today, becomes the default.
+/* Fills hook. A timeout that is out of range, which validation refuses today, becomes the default.
  * After a failure, too, webhook_unref frees what was made. 0 or -ENOMEM. */
 static int webhook_init(struct hfd_webhook *hook, const struct hf__json *json,
                         const char *configuration, const struct hfd_service_resolver *services,

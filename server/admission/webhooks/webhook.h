@@ -36,7 +36,7 @@ struct hfd_webhook {
         struct hfd_matcher matcher;
         struct hfd_expressions *expressions;     /* owned */
         struct hfd_match_conditions *conditions; /* owned; NULL = none */
-        char *url;        /* without the timeout; NULL = the webhook has no address */
+        char *url;        /* without "?timeout=..."; NULL = the webhook has no address */
         char *connect_to; /* "host:port"; NULL = the URL's */
         char *ca_pem;     /* NULL = the system's */
         int64_t timeout_s;
@@ -50,7 +50,8 @@ struct hfd_webhook {
 struct hfd_webhook_index {
         atomic_int refs;
         size_t n;
-        struct hfd_webhook *items[]; /* owned references; by configuration, then in their order */
+        /* Owned references, sorted by configuration; within one, in the order of its list. */
+        struct hfd_webhook *items[];
 };
 
 /*

@@ -202,7 +202,8 @@ static void start_seats(struct hfd_queue_set *set, struct hfd_seats *seats, hf_n
         set->queued_seats += seats->width;
 }
 
-/* Takes a request out of its queue. Afterwards the queue must be placed or retired. */
+/* Takes a request out of its queue. Afterwards the queue must be placed and, unless the request
+ * starts, retired. */
 static void dequeue_seats(struct hfd_queue_set *set, struct hfd_seats *seats) {
         struct hfd_seat_queue *queue = seats->queue;
 

@@ -24,11 +24,12 @@
  *
  * The next request in this order starts as soon as it has room. A wide one waits until its seats
  * are free; meanwhile no request that comes after it in the order passes it. One that is wider than
- * the limit runs alone.
+ * the limit runs alone, unless the limit is 0.
  *
  * Costs: arrive, leave and each decision take O(log n) amortised in the queues and the waiting
- * requests. A level that is not full does not touch the order. Memory: a queue exists once it was
- * used; the number of queues is limited to HFD_QUEUES_MAX.
+ * requests. While nothing waits, the order is not touched. Memory: a queue is made when it is first
+ * used; one beyond the configured number is freed once it has no requests. The number of queues is
+ * limited to HFD_QUEUES_MAX.
  *
  * Thread: owner only.
  */
@@ -91,8 +92,8 @@ struct hfd_queue_set {
         struct hfd_queue_config config;
         unsigned limit; /* seats */
 
-        struct hfd_seat_queue **queues;  /* owned array of owned queues; NULL = never used */
-        unsigned n_queues;               /* of the array; more than configured while some drain */
+        struct hfd_seat_queue **queues;  /* owned array of owned queues; NULL = not made */
+        unsigned n_queues;               /* of the array, which never shrinks */
         struct hf__timer_heap order;     /* queues with waiting requests */
         struct hf__timer_heap deadlines; /* waiting requests */
         struct hfd_seats_list executing;
@@ -128,7 +129,7 @@ void hfd_queue_set_done(struct hfd_queue_set *set);
  */
 int hfd_queue_set_configure(struct hfd_queue_set *set, const struct hfd_queue_config *config,
                             hf_nsec now, struct hfd_decisions *decisions);
-/* Changes the limit. Requests that have more seats now keep them until they end. */
+/* Changes the limit. If requests have more seats than that, they keep them until they end. */
 void hfd_queue_set_limit(struct hfd_queue_set *set, unsigned limit, hf_nsec now,
                          struct hfd_decisions *decisions);
 
@@ -149,7 +150,7 @@ enum hfd_seats_state hfd_queue_set_leave(struct hfd_queue_set *set, struct hfd_s
 /* Refuses the requests whose deadline has passed. Their seats are zero afterwards, except for
  * `arrived` and `decided`, which the caller reads. */
 void hfd_queue_set_expire(struct hfd_queue_set *set, hf_nsec now, struct hfd_decisions *decisions);
-/* No request waits longer than until this deadline. Takes O(log n) for each that waits. */
+/* The requests that wait now wait until this deadline at most. Takes O(log n) for each of them. */
 void hfd_queue_set_shorten(struct hfd_queue_set *set, hf_nsec deadline);
 /* The earliest deadline; HF_NSEC_NEVER = nothing waits. */
 hf_nsec hfd_queue_set_deadline(const struct hfd_queue_set *set);

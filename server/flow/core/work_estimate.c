@@ -2,8 +2,8 @@
 /*
  * The width of a request.
  *
- * Invariant: a width is at least 1, so that every request counts, and never more than max_width, so
- * that every request can run when its level is idle.
+ * Invariant: a width is at least 1, so that every request counts, and never more than max_width, if
+ * there is one.
  */
 #include "server/flow/core/work_estimate.h"
 

@@ -3,9 +3,10 @@
 /*
  * Computes the width of a request: how many seats it takes while it runs. Pure. Thread: any.
  *
- * A list, or a watch that begins with the objects that exist, is as wide as what it has to send.
- * Everything else has one seat. Kubernetes also gives a write more seats if many watch what it
- * changes, because its server copies the event for each of them; here the watches share its bytes.
+ * A list, or a watch that begins with the objects that exist, is the wider the more objects its
+ * resource has, within the limits below. One that names a single object, and everything else, has
+ * one seat. Kubernetes also gives a write more seats if many watch what it changes, because its
+ * server copies the event for each of them; here the watches share its bytes.
  */
 #include <stddef.h>
 

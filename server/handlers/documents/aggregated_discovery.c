@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Aggregated discovery: one document with all groups, versions and resources.
+ * Aggregated discovery: for each of /api and /apis one document with all groups, versions and
+ * resources below it.
  *
  * Invariant: the document is like kube-apiserver's, because clients cache it and compare it. So a
  * responseKind in the resource's own group and version leaves both empty, and clients take those of

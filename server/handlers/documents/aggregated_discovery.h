@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Aggregated discovery: all groups, versions and resources in one document. Clients since 1.26 ask
- * for it at /api, which has the core group, and at /apis, which has the others. Thread: any; takes
- * only the lock of table.
+ * Aggregated discovery: a document with all groups, versions and resources below a root. Clients
+ * since 1.26 ask for both: that of /api, which has the core group, and that of /apis, which has the
+ * others. Thread: any; takes only the lock of table.
  */
 #include <stdbool.h>
 

@@ -270,8 +270,8 @@ static bool put_document(struct hf__strbuf *s, const struct hfd_served_rows *row
         return false;
 }
 
-/* Copies the path without the slashes at its end. A longer path is cut; no document has such a
- * path. */
+/* Copies the path without the slashes at its end. If it does not fit, it is cut; no document has
+ * such a long path. */
 static void trim_path(const char *path, char trimmed[PATH_BYTES_MAX]) {
         size_t n = strlen(path);
 

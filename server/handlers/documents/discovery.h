@@ -24,13 +24,13 @@ struct hfd_served_rows;
 struct hf__buf *hfd_discovery(struct hfd_custom_table *table, const char *path, int *ret_code);
 /*
  * Whether a HEAD of path is answered as a GET. As in Kubernetes, this is so for /apis, for
- * /apis/GROUP, and for /apis/GROUP/VERSION if the version has custom resources. The other documents
- * have GET only. True also for a path below /apis that has no document, which is then a 404. The
- * other rules are those of hfd_discovery.
+ * /apis/GROUP, and for /apis/GROUP/VERSION if the version has only custom resources. The other
+ * documents have GET only. True also for a path below /apis that has no document, which is then a
+ * 404. The other rules are those of hfd_discovery.
  */
 bool hfd_discovery_takes_head(struct hfd_custom_table *table, const char *path);
 
-/* ---- common parts of the documents of a group and of aggregated discovery ---- */
+/* ---- common parts of the plain documents and of aggregated discovery ---- */
 
 /* Appends the versions of a group, whose first row is number i, with commas between them. put
  * appends one version, whose first row is number i. */
@@ -50,6 +50,7 @@ struct hfd_discovery_subresource {
 bool hfd_discovery_subresource(const struct hfd_resource *row, size_t i,
                                struct hfd_discovery_subresource *ret_sub);
 /* Whether the subresource has a kind of another group or version than the resource. Only then does
- * discovery name them: it does not for pods/binding. */
+ * discovery name them: it does not for pods/binding. Aggregated discovery also names them for each
+ * subresource of a custom resource. */
 bool hfd_discovery_is_foreign(const struct hfd_resource *row,
                               const struct hfd_discovery_subresource *sub);

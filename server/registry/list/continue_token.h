@@ -19,6 +19,6 @@ struct hf__strbuf;
 void hfd_continue_token_append(struct hf__strbuf *out, uint64_t revision, const char *path);
 /*
  * *ret_revision: 0 = the current state. path has space bytes. False: the token does not have this
- * format, or its path could leave the resource.
+ * format, the token or its path is too long, the path could leave the resource, or memory ran out.
  */
 bool hfd_continue_token_parse(const char *token, uint64_t *ret_revision, char *path, size_t space);

@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The list verb collects the objects that the selectors match, and renders them as one body. read.c
- * describes which state a list may see, except for two cases, which are handled here: all pages of
+ * The list verb collects the objects that the selectors match, and renders them as one body. The
+ * head of read.c lists which state a list may show. Two of its cases are handled here: all pages of
  * a list show the state of its first page, and a client may ask for exactly one revision. If the
  * store no longer has the state of the first page, the client gets a token for the current state.
  *
  *      cacher  if it has the required state: walks through a snapshot
  *      store   otherwise: creates objects from the stored values at one revision
  *
- * A small list is made at once. Otherwise the current thread only takes the snapshot, because other
- * requests may need this thread (it may be the store's or an HTTP worker):
+ * A small list is made at once. Otherwise the current thread only takes the snapshot, or copies the
+ * store's reply, because other requests may need this thread (the store's, or an HTTP worker):
  *
  *      a whole list  becomes a body that is made while the client reads (list_body.h)
  *      a page        is collected on the pool of threads, in steps; a large one becomes such a body
  *
- * Callers that take no such body, the loopback client for example, get a whole list like a page.
+ * A whole list is collected like a page if it comes from the store, if a webhook converts it, or if
+ * the caller takes no such body, like the loopback client.
  *
  * list_page.c selects the objects of a page. Invariant: nothing here runs under the cacher's lock.
  */
@@ -134,7 +135,7 @@ static bool is_large_page(const struct hfd_request *request, const struct hfd_li
         return page->n > INLINE_OBJECTS || bytes > INLINE_BYTES;
 }
 
-/* Ends the read. The objects have the version of the request. */
+/* Ends the read. No webhook has to convert the objects any more, unless page->failed is set. */
 static void respond_with_page(struct hfd_read *read, struct hfd_list_page *page) {
         struct hfd_request *request = read->request;
         struct hfd_response response = {0};
@@ -521,8 +522,8 @@ void hfd_list_objects(struct hfd_registry *registry, struct hfd_request *request
                 continue_list(read);
         } else if (o->match == HFD_MATCH_EXACT ||
                    (o->limit && o->revision && o->match == HFD_MATCH_UNSET)) {
-                /* As in Kubernetes: with a limit, a resourceVersion without a resourceVersionMatch
-                 * means Exact. */
+                /* As in Kubernetes: with a limit, a resourceVersion other than "0" and without a
+                 * resourceVersionMatch means Exact. */
                 read->at = o->revision;
                 list_from_cacher(read);
         } else {

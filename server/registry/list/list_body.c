@@ -125,7 +125,7 @@ static int make_protobuf_head(struct hfd_list_body *body) {
         return body->head ? 0 : -ENOMEM;
 }
 
-/* Counts one chunk. Keeps it if there is room. Consumes chunk. */
+/* Counts one chunk. Keeps it if there was room for all chunks so far. Consumes chunk. */
 static void count_chunk(struct hfd_list_body *body, struct hf__buf *chunk) {
         size_t n = chunk ? chunk->n : 0;
 

@@ -4,7 +4,8 @@
  * The body of one list, in pieces that are made while the client reads: head, chunks of a rendering
  * that other bodies may share, and the end. However large the list is, the body itself holds only
  * its head, and a reference to the rendering, which keeps the objects alive. A body in protobuf
- * also holds some of the first chunks. Thread: owner only; see rendering.h for the cost of a piece.
+ * also holds the list's metadata and some of the first chunks. Thread: owner only; see rendering.h
+ * for the cost of a piece.
  */
 #include "server/registry/list/rendering.h"
 

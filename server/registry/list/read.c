@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The get verb, and the wait at the start of every read. The resourceVersion determines which state
+ * The get verb, and the wait at the start of most reads. The resourceVersion determines which state
  * a read returns:
  *
  *      not given         includes every write acknowledged before: the cacher, once it has reached
@@ -12,10 +12,11 @@
  * While the cache is not filled, the first three cases read the store, too; if the store itself has
  * not reached N, the response is 504. While the cache contains the history of a store that was
  * replaced, the first two cases read the store, and the third one gets 504 at once. list.c handles
- * two more cases:
+ * more cases:
  *
  *      N, Exact          exactly the state of N: the cacher if it knows that state, else the store
- *      continue          exactly the state of the first page, in the same way
+ *      N, with a limit   likewise, unless there is a resourceVersionMatch
+ *      continue          likewise the first page's state; with the token of a 410 as the first case
  *
  * Invariant: a read never returns an older state than this table allows. In doubt it waits, reads
  * from the store, or fails.
@@ -115,7 +116,7 @@ struct hfd_read *hfd_read_new(struct hfd_registry *registry, struct hfd_request 
         struct hfd_read *read = request->read_space;
 
         assert(request->resource && request->done);
-        /* Not calloc: glibc's calloc does not use the thread's cache of freed blocks. */
+        /* Not calloc: before glibc 2.41 it does not use the thread's cache of freed blocks. */
         if (!is_borrowed)
                 read = malloc(sizeof *read + n_ranges * sizeof read->range[0]);
         if (!read) {

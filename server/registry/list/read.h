@@ -3,8 +3,8 @@
 /*
  * The get verb, and the state of a read, which get and list (list.h) share.
  *
- * A read first waits until the cacher has the state that the options require; read.c lists the
- * cases. Then it returns objects of the cacher, or of the store if the cacher cannot serve it.
+ * Most reads first wait until the cacher has the state that the options require; read.c lists the
+ * cases. A read returns objects of the cacher, or of the store if the cacher cannot serve it.
  *
  * Thread: a read belongs to one thread at a time: the caller's, or the one that runs its current
  * callback. Nothing blocks. Invariant: after a function that may send the response or start to
@@ -63,7 +63,7 @@ void hfd_read_start(struct hfd_read *read);
 void hfd_read_continue(struct hfd_read *read, void (*from_cacher)(struct hfd_read *read),
                        void (*from_store)(struct hfd_read *read));
 
-/* Each of the following functions sends the response and frees read. */
+/* Each of the following functions sends the response and frees read, unless it is borrowed. */
 
 /* Sends response, and frees what it owns. */
 void hfd_read_finish(struct hfd_read *read, struct hfd_response *response);
@@ -71,6 +71,7 @@ void hfd_read_finish(struct hfd_read *read, struct hfd_response *response);
 void hfd_read_finish_store_error(struct hfd_read *read, int error, const struct hf_status *status);
 /* Responds 500: the value that is stored under the key cannot be decrypted. */
 void hfd_read_finish_sealed(struct hfd_read *read, const char *key, const char *why);
-/* Responds 504: the cacher, or the store, is only at revision `current`, which is before the one
- * that the client named. */
+/* Responds 504: the cacher, or the store, has not reached the revision that the client named, or
+ * the cacher still has the objects of a replaced store. current: the revision of the cacher, or of
+ * the store. */
 void hfd_read_finish_too_large(struct hfd_read *read, uint64_t current);

@@ -6,7 +6,7 @@
  *
  * A snapshot holds the root of a tree (object_tree.h). While it does, a change of the tree makes a
  * new root and leaves this one as it is. Each rendering holds a snapshot, so equal roots mean equal
- * objects. So two requests share a rendering if no object of their resource has changed between
+ * objects. So two requests can share a rendering if no object of their resource has changed between
  * them, even if the store's revision has. The revision itself is in the head of the list, which is
  * not shared.
  *

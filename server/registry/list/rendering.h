@@ -4,11 +4,11 @@
  * The objects of a list, or the initial events of a watch, as bytes: in chunks of immutable bytes,
  * which are made while they are read. Only the latest chunks are in memory.
  *
- * Requests for the same state of the same tree (object_tree.h: the objects of one resource), with
- * the same API version, namespace, name, selectors and format, share one rendering, as long as one
- * of them is reading it. Each reader has a cursor. The latest chunks are kept for readers that are
- * close behind; slower ones render them again. In a Table the ages are those at the time when the
- * rendering was created.
+ * Lists of the same state of the same tree (object_tree.h: the objects of one resource), with the
+ * same API version, namespace, name, selectors and format, share one rendering, as long as one of
+ * them is reading it. Watches share in the same way, but not with lists. Each reader has a cursor.
+ * The latest chunks are kept for readers that are close behind; slower ones render them again. In a
+ * Table the ages are those at the time when the rendering was created.
  *
  * Lock: hfd_renderings has one mutex, which guards the list of renderings and their kept chunks.
  * Nothing is rendered under it. Thread: any, but a cursor belongs to one thread at a time. Making a

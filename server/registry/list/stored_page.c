@@ -36,7 +36,7 @@ static void stored_page_free(struct stored_page *stored) {
         free(stored);
 }
 
-/* Makes objects of the next values. True: the page is complete. */
+/* Makes objects of the next values. True: the page is complete, or must not be used. */
 static bool collect_some(struct stored_page *stored) {
         assert(stored->at <= stored->reply.n_kvs);
         struct hfd_store_reply part = stored->reply;

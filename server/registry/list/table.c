@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Renders Tables for kubectl, and PartialObjectMetadata. The columns of a kind are in its row of
- * the resource table.
+ * Renders Tables for kubectl, and PartialObjectMetadata. The columns of a kind are in its row
+ * (resource.h).
  *
  * Invariant: of the formats in JSON, only these parse objects in order to render them. All other
- * reads send the bytes of an object in the stored version as they are, so that a plain get or list
- * costs no parsing. (Selectors, another version (forms/conversion.c), indenting and protobuf do
- * cost it.)
+ * reads copy or send the bytes of an object in the stored version, so that a plain get or list
+ * costs no parsing. (Selectors, another version or an older definition of the kind
+ * (forms/conversion.c), indenting and protobuf may cost it.)
  */
 #include "server/registry/list/table.h"
 
@@ -29,7 +29,7 @@
 #include "server/resources/custom/custom_kind.h"
 #include "server/resources/forms/conversion.h"
 
-#define TABLE_MAX_BYTES (512u << 20) /* of a whole list; a larger one is refused */
+#define TABLE_MAX_BYTES (512u << 20) /* of a Table that is made at once; a larger one fails */
 /* In place of the columns in an event of a watch; hfd_table_with_columns searches for it. */
 #define NO_COLUMNS "\"columnDefinitions\":null"
 
@@ -454,7 +454,8 @@ bool hfd_table_put_event(struct hf__strbuf *s, const struct hfd_request *request
         return good;
 }
 
-/* Appends an object that has only a resourceVersion. */
+/* Appends an object that has only a resourceVersion, and, if initial_end, the annotation that ends
+ * the initial events. */
 static void put_bookmark_object(struct hf__strbuf *s, const struct hfd_resource *resource,
                                 uint64_t revision, bool initial_end) {
         char version[HFD_API_VERSION_MAX];

@@ -4,9 +4,9 @@
  * object.
  *
  * Invariants: a part is freed once, by hfd_part_finish, which is the last function that touches it.
- * So a function that sends a request, or passes the part to the pool, returns at once: the part may
- * have ended already. The callback of a request does nothing that takes longer for a larger object:
- * it may be called on a thread that delivers the store's replies.
+ * So a function that sends a request, or passes the part to the pool, does not touch the part
+ * afterwards: it may have ended already. The callback of a request does nothing that takes longer
+ * for a larger object: it may be called on a thread that delivers the store's replies.
  */
 #include "server/registry/parts/part.h"
 
@@ -102,7 +102,7 @@ static struct hfd_part *part_of_task(struct hfd_work_task *task) {
         return (struct hfd_part *)((char *)task - offsetof(struct hfd_part, task));
 }
 
-/* r: as hfd_large_work_submit returns it. */
+/* r: as for hfd_large_work_refuse. */
 static void finish_refused(struct hfd_part *part, int r) {
         struct hfd_response response = {0};
 

@@ -2,11 +2,11 @@
 #pragma once
 /*
  * Subresources whose bodies are of another kind than the object: .../scale, and .../binding and
- * .../eviction of pods. A request to one of them becomes requests to the object itself, which the
- * registry serves as usual: a scale gets the object and, if it is written, patches it; a binding
- * gets the object and updates it; an eviction deletes it. Thread: as for every request (request.h);
- * nothing blocks. What takes long because the body or the object is large is done by the pool of
- * threads, as in write/defer.h.
+ * .../eviction of pods (not .../token, which handlers/rest serves). A request to one of them
+ * becomes requests to the object itself, which the registry serves as usual: a scale gets the
+ * object and, if it is written, patches it; a binding gets the object and updates it; an eviction
+ * deletes it. Thread: as for every request (request.h); nothing blocks. What takes long because the
+ * body or the object is large is done by the pool of threads, as in write/defer.h.
  */
 #include "base/strbuf.h"
 #include "server/admission/admission.h"
@@ -42,7 +42,7 @@ struct hfd_part {
         struct hfd_work_task task;
         void (*step)(struct hfd_part *part); /* what the task does */
         unsigned n_turns;                    /* in the pool, that of the request included */
-        bool on_pool;                        /* the current thread belongs to the pool */
+        bool on_pool;      /* the current thread belongs to the pool; false = perhaps not */
         bool is_committed; /* the inner write has succeeded, so the pool must not refuse the part */
         /* For the subresource scale. */
         struct hf__json *scale, *old_scale; /* owned; the new Scale, and the current one */
@@ -54,8 +54,9 @@ struct hfd_part {
 
 /*
  * Calls step(part): on a thread of the pool if n bytes are large work and the current thread does
- * not belong to the pool, otherwise directly. If the pool refuses the task, responds instead; but a
- * part that is committed calls step directly then.
+ * not belong to the pool, otherwise directly. If the pool refuses the task, or if the request is
+ * canceled before the task runs, responds instead, unless the part is committed: then step is
+ * called all the same.
  */
 void hfd_part_run(struct hfd_part *part, size_t n, void (*step)(struct hfd_part *part));
 /* Keeps the object in the response of the inner request for step, which hfd_part_run calls. If

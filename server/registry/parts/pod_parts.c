@@ -72,7 +72,7 @@ static void refuse_binding(struct hfd_part *part, const char *plural, const char
 }
 
 /* Checks a precondition: if the Binding's metadata have this member, the pod must have the same
- * value. False: why is filled. */
+ * value. False: why is filled, or has an error. */
 static bool is_met(const struct hfd_part *part, const struct hf__json *pod, const char *path,
                    const char *name, struct hf__strbuf *why) {
         const char *wanted = hf__json_string(part->body, path), *found = hf__json_string(pod, path);

@@ -5,11 +5,11 @@
  * keep these numbers (the member scale).
  *
  * Invariant: a write of a Scale changes the number of replicas and nothing else. It gets the
- * object, makes the new Scale from it, and patches the object's number of replicas, unless the
- * object has changed meanwhile; then it begins anew, a few times. An apply becomes an apply of an
- * object that has this one field. If admission must be asked, a dry run of that apply comes first,
- * so that a conflict with another manager of the field is reported before admission is asked, as in
- * Kubernetes.
+ * object, makes the new Scale, and patches the object's number of replicas. If the object has
+ * changed meanwhile, the write begins anew, a few times, unless the client has named a version. An
+ * apply becomes an apply of an object that has at most this one field. If admission must be asked,
+ * a dry run of that apply comes first, so that a conflict with another manager of the field is
+ * reported before admission is asked, as in Kubernetes.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -374,7 +374,8 @@ static bool has_replicas(struct hfd_part *part) {
         return false;
 }
 
-/* The current object has arrived: makes the new Scale from it. */
+/* The current object has arrived: makes the new Scale (for an update: from the body), and continues
+ * with it. */
 static void change_got(struct hfd_part *part) {
         struct hf__json *object = hfd_part_parse_got(part);
 

@@ -4,7 +4,7 @@
  *
  * Invariants: A message is decoded into the arena and freed with it. Only the values are copied out
  * of the arena, each into a reference-counted buffer, because they may outlive the message: the
- * cacher keeps them. All input from the network is checked with error returns, never with assert.
+ * cacher keeps them. Malformed input from the network never fails an assert: it is an error.
  */
 #include "server/storage/etcd/parse.h"
 

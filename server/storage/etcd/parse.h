@@ -33,7 +33,9 @@ void hfd_etcd_release_reply(struct hfd_store_reply *reply);
 struct hfd_etcd_watch_response {
         uint64_t revision; /* etcd's revision when it sent this */
         bool created, canceled;
-        bool is_probed;            /* the response to a progress request, which concerns no watch */
+        /* It concerns no watch: the response to a progress request or, if canceled is set, to a
+         * create request that etcd refuses. */
+        bool is_probed;
         uint64_t compact_revision; /* not 0: canceled, because the watch needs an older revision */
         const char *cancel_reason; /* never NULL; "" or in the arena */
         struct hfd_watch_event *events;

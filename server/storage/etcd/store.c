@@ -8,8 +8,8 @@
  *      leases   urgent operations, so that the renewal of a Lease does not wait for other data
  *      calls    everything else, watches included
  *
- * Invariant: calls and watches belong to a channel and free themselves in its last callback. So the
- * channels are ended first, and nothing refers to the store afterwards.
+ * Invariant: each call and each watch belongs to a channel, and is freed in its own last callback.
+ * So the channels are ended first, and nothing refers to the store afterwards.
  */
 #include "server/storage/etcd/store.h"
 

@@ -22,8 +22,9 @@
  *
  * Versions of etcd 3.4 (3.4.23, for example) and 3.5 lose a deletion if its revision is the
  * compacted one and a watch begins there (etcd issue 18089): they have removed the deletion, but
- * say nothing. So each watch asks etcd for one revision more, and drops the events before its own
- * first revision. After such a compaction etcd says that the additional revision is compacted.
+ * say nothing. So each watch from revision 2 or later asks etcd for one revision more, and drops
+ * the events before its own first revision. After such a compaction etcd says that the additional
+ * revision is compacted.
  */
 #include "server/storage/etcd/watch.h"
 
@@ -75,7 +76,7 @@ static int deliver_response(struct hfd_etcd_watch *watch,
         if (response->is_probed)
                 return 0;
         if (response->n_events > 0) {
-                size_t n_before = 0; /* events that the user has already, in order of revisions */
+                size_t n_before = 0; /* events before `from`; etcd sorts events by revision */
 
                 while (n_before < response->n_events &&
                        response->events[n_before].revision < watch->from)

@@ -3,7 +3,7 @@
  * The channel: its thread, the loop of that thread, and the commands that other threads send to it.
  *
  * Invariant: only the channel's thread touches connections and calls that have begun; other threads
- * post commands.
+ * post commands, and set only cancel_posted of a call, under mu.
  *
  * One iteration of the loop reads what has arrived, runs the commands of other threads, handles
  * the timers, and then lets each connection send. Timers run after the input, so that a response
@@ -11,8 +11,8 @@
  * of an iteration leave together.
  *
  * The life of a call: started by any thread, which posts a command; begun by the loop, which adds
- * it to the connection of its endpoint and lane; ended by the connection, by its timer or by a
- * cancel command.
+ * it to the connection of its endpoint and lane; ended by the connection, by the call's timer or by
+ * a cancel command.
  *
  * After hfd_grpc_channel_stop, starting is refused. The loop runs the commands that are left, ends
  * every call with HF_E_CANCELED, waits for the look-ups of hosts and exits.
@@ -250,8 +250,8 @@ static void flush_connections(struct hfd_grpc_channel *channel) {
         }
 }
 
-/* How long the loop may sleep: until the next timer, or not at all if a connection has input or
- * output that it has not handled yet. */
+/* How long the loop may sleep: until the next timer, MAX_WAIT_MS at most, or not at all if a
+ * connection may have more to read or to write at once. */
 static int wait_ms(const struct hfd_grpc_channel *channel) {
         const struct hf__timer *stream = channel->stream_timers.first,
                                *connection = channel->connection_timers.first;

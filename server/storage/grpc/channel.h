@@ -6,10 +6,10 @@
  *
  * Connections. Each call names an endpoint and a lane: calls of different lanes never share a
  * connection. For each endpoint and lane, one connection at most gets new calls. It is made for the
- * first call and stays open until it fails or is retired (grpc_connection.h). Calls are sent once
+ * first call and gets them until it fails or is retired (grpc_connection.h). Calls are sent once
  * the peer has sent its first frame, so that the calls that wait for a connection to a silent peer
  * are certainly not executed. The frames that a connection writes in one iteration of the loop are
- * collected, up to 64 KiB for each send.
+ * collected, about 64 KiB at most for each send.
  *
  * Dead peers. The look-up of the host, the TCP connection to its last address (connect.c), and the
  * start of TLS and HTTP/2 may each take HFD_GRPC_CONNECT_TIME; then the connection fails. While
@@ -53,7 +53,7 @@ struct hfd_grpc_channel_config {
 int hfd_grpc_channel_new(const struct hfd_grpc_channel_config *config,
                          struct hfd_grpc_channel **ret_channel);
 /* From now on hfd_grpc_channel_start fails with HF_E_CLOSED. Calls under way end soon, with
- * HF_E_CANCELED unless their response arrives first. Idempotent, never blocks. Accepts NULL. */
+ * HF_E_CANCELED unless they end otherwise before. Idempotent, never blocks. Accepts NULL. */
 void hfd_grpc_channel_stop(struct hfd_grpc_channel *channel);
 /* Waits for the end of a channel that was stopped. When it returns, every callback has returned.
  * If a host is just being looked up, it waits for getaddrinfo, which cannot be interrupted. Accepts
@@ -65,11 +65,12 @@ struct hfd_grpc_channel *hfd_grpc_channel_free(struct hfd_grpc_channel *channel)
 
 /* Starts a call; request is copied, but not what it points to (stream.h). 0, or HF_E_CLOSED: no
  * callback is called, and the memory stays the caller's. After 0 all callbacks may have run
- * already, and the stream may be freed. */
+ * already, and may have freed the stream. */
 int hfd_grpc_channel_start(struct hfd_grpc_channel *channel, struct hfd_grpc_stream *stream,
                            const struct hfd_grpc_request *request);
-/* Causes a call that has on_release to end soon with HF_E_CANCELED, unless it has ended already.
- * Idempotent. The caller makes sure that the call is not released before this function returns. */
+/* Causes a call that has on_release to end soon with HF_E_CANCELED, unless it ends otherwise
+ * before. Idempotent. The caller makes sure that the call is not released before this function
+ * returns. */
 void hfd_grpc_channel_cancel(struct hfd_grpc_channel *channel, struct hfd_grpc_stream *stream);
 
 /* A counter that grows with each iteration of the loop: about once a second when idle, else more

@@ -6,7 +6,7 @@
  */
 #include "server/storage/grpc/grpc_connection.h"
 
-/* Begins: connects to a numeric address, or looks up the host's name first. */
+/* Begins: connects to a numeric address or to localhost, or looks up another name first. */
 void hfd_grpc_connect_begin(struct hfd_grpc_connection *connection);
 /* The look-up has ended. */
 void hfd_grpc_connect_resolved(struct hfd_grpc_connection *connection);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Reads the URLs of gRPC servers. Such a URL needs no path, query or user: one that has them is a
- * mistake, and is refused.
+ * mistake, and is refused. Only the path "/" is accepted.
  *
  * Invariants: `authority` points into the struct's own `url`, so nobody copies the struct. A
  * message never shows a password.

@@ -9,8 +9,8 @@
  *
  * Invariants: a connection is freed only at the end of an iteration of the loop, or of the loop
  * itself; all other code sets `dead`. A connection that is dead or retired is in no slot, so no
- * call is added to it, except the one for which it was made, if it died at once. The calls that
- * wait for a connection are submitted when it becomes ready, even if it was retired before.
+ * call is added to it, except the one for which it was made, if it died at once. When a connection
+ * becomes ready, all calls that wait for it are submitted, even if one of them causes it to retire.
  */
 #include "server/storage/grpc/grpc_connection.h"
 
@@ -125,7 +125,7 @@ void hfd_grpc_connection_add(struct hfd_grpc_connection *connection,
         connection->n_streams++;
         if (connection->state != HFD_GRPC_READY || connection->dead)
                 return;
-        /* An idle connection has none (check_peer). */
+        /* An idle connection has no timer (check_peer). */
         if (!connection->timer.queued)
                 hfd_grpc_connection_set_timer(connection,
                                               connection->channel->now + HFD_GRPC_PING_AFTER);
@@ -153,8 +153,8 @@ void hfd_grpc_connection_abort(struct hfd_grpc_stream *stream, int outcome,
         hfd_grpc_connection_end(stream, outcome, error_text);
 }
 
-/* etcd executes a unary call when it has the whole request. So as long as a byte before the end of
- * our side is not in the kernel's hands, the call was certainly not executed. */
+/* etcd executes a unary call when it has the whole request. So until the kernel has taken all bytes
+ * up to the request's END_STREAM, the call was certainly not executed. */
 int hfd_grpc_connection_lost_outcome(const struct hfd_grpc_stream *stream) {
         const struct hfd_grpc_connection *connection = stream->connection;
 
@@ -197,7 +197,8 @@ bool hfd_grpc_connection_flush(struct hfd_grpc_connection *connection) {
         hfd_grpc_assert_thread(connection->channel);
         if (!connection->dead && connection->session)
                 hfd_grpc_io_write(connection);
-        /* A peer that breaks the protocol, or does not speak it, ends the session. */
+        /* A peer ends the session when it breaks the protocol or does not speak it, and with a
+         * GOAWAY once no call is left. */
         if (!connection->dead && !connection->unsent && hfd_grpc_session_is_over(connection))
                 hfd_grpc_connection_fail(connection, HF_E_UNAVAILABLE, "HTTP/2 has ended");
         /* A retired connection without calls is closed, without a GOAWAY frame. */
@@ -260,7 +261,7 @@ static int outcome_at_end(const struct hfd_grpc_stream *stream) {
 
         if (connection->end.error == HF_E_CANCELED)
                 return HF_E_CANCELED;
-        /* A certificate that is refused late was refused before any request was read. */
+        /* A refusal after our handshake (grpc_tls.c) still comes before any request is read. */
         if (connection->end.error == HF_E_UNAUTHORIZED)
                 return HF_E_UNAUTHORIZED;
         return hfd_grpc_connection_lost_outcome(stream);

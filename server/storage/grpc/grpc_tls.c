@@ -87,7 +87,8 @@ int hfd_grpc_tls_new(const char *ca_pem, const char *cert_pem, const char *key_p
         /* Unsent bytes are copied (io.c), so a repeated write passes another address. */
         SSL_CTX_set_mode(tls->ctx,
                          SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
-        /* One read of the socket takes all records that have arrived. */
+        /* One read of the socket takes as many bytes as OpenSSL's buffer has room for; otherwise
+         * each record would need two reads. */
         SSL_CTX_set_read_ahead(tls->ctx, 1);
         SSL_CTX_set_verify(tls->ctx, SSL_VERIFY_PEER, NULL);
         (void)SSL_CTX_set_alpn_protos(tls->ctx, alpn_h2, sizeof alpn_h2 - 1);

@@ -16,7 +16,8 @@ struct hfd_grpc_tls;
 struct ssl_st; /* OpenSSL's SSL: one connection's TLS */
 
 /* PEM texts, used during the call only. ca NULL = the system's CAs; certificate and key NULL = no
- * client certificate. 0, -ENOMEM or HF_E_INVALID: the message says which text is unusable. */
+ * client certificate. 0, -ENOMEM or HF_E_INVALID: the message says which text is unusable, or that
+ * only one of certificate and key is given. */
 int hfd_grpc_tls_new(const char *ca_pem, const char *cert_pem, const char *key_pem,
                      struct hfd_grpc_tls **ret_tls, struct hf_status *reterr_status);
 /* Accepts NULL, returns NULL. No session may be left. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The state of one call: assembles messages from the pieces of the response, computes when its
- * timer must run, and reports its end. grpc_connection.c and session.c drive it. This file knows
- * neither sockets nor HTTP/2.
+ * timer must run, and reports its end. channel.c and session.c drive it. This file knows neither
+ * sockets nor HTTP/2.
  *
  * A gRPC body is a sequence of messages, each with a prefix, in pieces of any size. If a call has
  * on_message and a message is complete in one piece, it is passed on in place. Every other one is
@@ -165,7 +165,7 @@ static char *decode_text(const char *value, size_t n) {
         return text;
 }
 
-/* Returns the value of one to four digits; -1 = it is not a number. */
+/* Returns the value of one to four digits; -1 = it is anything else. */
 static int parse_number(const char *value, size_t n) {
         int result = 0;
 

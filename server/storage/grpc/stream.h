@@ -14,16 +14,16 @@
  * - 0: the peer has ended the call, with a gRPC status or without (status -1).
  * - HF_E_UNAVAILABLE: the peer has certainly not executed it: there was no connection, the request
  *   was not written to its end, or the peer says that it has refused the stream. A call with
- *   on_message never ends its request, so it gets this instead of HF_E_TIMEOUT, unless a probe had
- *   no response.
+ *   on_message never ends its request, so it gets this instead of HF_E_TIMEOUT, even if the peer
+ *   has sent messages, unless a probe had no response.
  * - HF_E_UNAUTHORIZED: one side's TLS certificate was refused, before any request was read.
  * - HF_E_TIMEOUT: after the request was written, the deadline or head_timeout has passed, the
- *   connection broke, or the peer has reset the stream for another reason. It is unknown whether it
- *   was executed. Or there was no response to a probe.
+ *   connection broke, or the peer has reset the stream without refusing it. It is unknown whether
+ *   it was executed. Or there was no response to a probe.
  * - HF_E_CANCELED: it was canceled, on_message ended it, or the channel was stopped.
  * - HF_E_TOO_LARGE: a message is longer than max_message.
- * - -errno: a local failure, or -EPROTO: what the peer sent is not a gRPC message. It is unknown
- *   whether it was executed.
+ * - -errno: a local failure, or -EPROTO: what the peer sent is no uncompressed gRPC message, or is
+ *   the second message of a unary call. It is unknown whether it was executed.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -42,7 +42,7 @@ struct hfd_grpc_connection;
 struct hfd_grpc_result {
         int outcome;             /* see above */
         int code;                /* HTTP status; 0 = none was received */
-        int status;              /* grpc-status; -1 = none */
+        int status;              /* grpc-status; -1 = none, or it is malformed */
         const char *status_text; /* grpc-message; "" = none */
         const char *error_text;  /* why it failed; "" = unknown */
         /* Unary: the message, without its prefix; NULL = it is missing or incomplete. */

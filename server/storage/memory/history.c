@@ -4,7 +4,7 @@
  *
  * Invariants: A key's versions and the log are sorted by mod revision, because searches rely on it.
  * A write happens completely or not at all: every allocation is done before the revision is
- * incremented, because an allocation may fail and the steps after it may not.
+ * incremented, and no later step can fail.
  */
 #include "server/storage/memory/history.h"
 
@@ -253,7 +253,7 @@ void hfd_history_compact(struct hfd_history *history, uint64_t revision, uint64_
         for (size_t i = 0; i < history->n_keys; i++) {
                 struct hfd_history_key *key = &history->keys[i];
 
-                /* A failed write has added an entry without versions. */
+                /* n is 0 if the write that added the entry has failed. */
                 if (key->n > 0 && compact_key(key, revision)) {
                         history->keys[kept++] = *key;
                 } else {

@@ -4,7 +4,8 @@
  *
  * Invariants:
  *  - a commit is on the disk when it returns: WAL with synchronous=FULL;
- *  - a file that is not a store, or one of a later schema, is refused and not changed;
+ *  - a file that is neither a store nor empty, or is a store of a later schema, is refused and not
+ *    changed;
  *  - database.c opens only a new file without SQLite, and closes that descriptor before SQLite
  *    opens the file: closing a descriptor drops all POSIX locks that the process has on that file.
  */
@@ -24,8 +25,9 @@
 #include "server/storage/sqlite/engine/wal_file.h"
 
 /* How long a statement waits for SQLite's locks. The stores of holdfastd do not wait for each other
- * here, because they take turns by file_lock.h. Only rare cases wait: another program that writes,
- * or the first connection after a crash, which reads the whole WAL with all locks held. */
+ * here, because they take turns by file_lock.h. A statement waits only in rare cases: for another
+ * program that writes, or for the first connection after a crash, which reads the whole WAL with
+ * all locks held. */
 #define BUSY_TIMEOUT_MSEC 2000
 
 /* BEGIN IMMEDIATE takes SQLite's write lock at once. A plain BEGIN would take it at the first write
@@ -92,7 +94,8 @@ int hfd_sqlite_db_fail(struct hfd_sqlite_db *db, struct hf_status *reterr_status
         return hf_fail(reterr_status, r, "the store's file: %s", text);
 }
 
-/* Reports why the file cannot be opened. Unlike hfd_sqlite_db_fail it says what to do. */
+/* Reports why the file cannot be opened. Unlike hfd_sqlite_db_fail it names the file and, if that
+ * is damaged, says what to do. */
 static int fail_open(struct hfd_sqlite_db *db, const char *path, struct hf_status *reterr_status) {
         int code = db->handle ? hfd_sqlite.errcode(db->handle) & 0xff : SQLITE_NOMEM;
         struct hf_status status = {0};
@@ -222,7 +225,7 @@ static int exec_text(struct hfd_sqlite_db *db, const char *text) {
 }
 
 /* Creates the tables of an empty file. Looks at the version inside the transaction, so that only
- * one of two processes creates them. After an error the transaction is still open: the caller
+ * one of two processes creates them. After an error the transaction may still be open: the caller
  * closes the connection, which rolls the transaction back. */
 static int create_schema(struct hfd_sqlite_db *db, const char *path,
                          struct hf_status *reterr_status) {

@@ -70,8 +70,8 @@ int hfd_sqlite_open_file(const char *path, int flags, sqlite3 **ret_db);
  * Opens the file, and checks that it is a store before anything is written to it. With `create`,
  * makes an empty file (mode 0600) if there is none, and accepts a file that is empty; the caller
  * then calls hfd_sqlite_db_fill. 0, HF_E_INVALID (it cannot be used as a store: the message says
- * why and what to do), HF_E_UNAVAILABLE (locked by another process), -ENOSPC, -ENOMEM or another
- * -errno. After an error there is nothing to close.
+ * why), HF_E_UNAVAILABLE (locked by another process), -ENOSPC, -ENOMEM or another -errno. After an
+ * error there is nothing to close.
  */
 int hfd_sqlite_db_open(struct hfd_sqlite_db *db, const char *path, bool create,
                        struct hf_status *reterr_status);

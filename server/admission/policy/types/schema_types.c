@@ -17,7 +17,7 @@
 #include "server/resources/custom/rules/values/rule_name.h"
 #include "server/schema/schema.h"
 
-#define DEPTH_MAX 24    /* about twice the levels of a CronJob, which has a pod in it */
+#define DEPTH_MAX 24    /* a CronJob, which has a pod in it, has some 16 levels */
 #define PARTS_MAX 20000 /* fields of all types; a pod has some thousand */
 
 struct maker {
@@ -33,9 +33,10 @@ static const struct hf__cel_type *dyn(void) { return hf__cel_type_of(HF__CEL_DYN
 
 static const struct hf__cel_type *make_type(struct maker *maker, const struct hfd_schema *schema);
 
-/* Adds a field under the name that expressions use for it. After a dot a reserved word may also
- * stand as it is. So it is added under both names, and `fields` has room for two of each. A field
- * whose name cannot be written in an expression is left out. */
+/* Adds a field under the name that expressions use for it. After a dot most reserved words may also
+ * stand as they are (rule_name.h). So a field with such a name is added under both names, and
+ * `fields` has room for two of each. A field whose name cannot be written in an expression is left
+ * out. */
 static void add_field(struct maker *maker, struct hf__cel_type *type, struct hf__cel_field *fields,
                       const struct hfd_schema_field *field) {
         const char *name = hfd_rule_name(maker->arena, field->name);
@@ -83,8 +84,8 @@ static const struct hf__cel_type *make_container(struct maker *maker,
         return type ? type : dyn();
 }
 
-/* Quantities and IntOrStrings stay dyn: their JSON may be a number or a string, and CEL has no type
- * that allows both. */
+/* Quantities and IntOrStrings stay dyn: as Kubernetes declares them, they may be a number or a
+ * string, and CEL has no type that allows both. */
 static const struct hf__cel_type *make_scalar(const struct hfd_schema *schema) {
         switch (schema->type) {
         case HFD_SCHEMA_TEXT: return hf__cel_type_of(HF__CEL_STRING);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Checks the types in the expressions of a policy.
+ * Checks the types in the validations of a policy.
  *
  * Invariant: a check never changes what the policy does; its result is only text in the status.
- * Kinds that are not served, and rules with wildcards, are left out, as in Kubernetes. All work has
- * a limit, because whoever may write a policy chooses how many kinds and expressions it has.
+ * Kinds that are not served, rules with a wildcard as group or version, and resources with a
+ * wildcard are left out, as in Kubernetes. The kinds have a limit here and the expressions one in
+ * the validation of policies, because whoever may write a policy chooses how many it has.
  */
 #include "server/admission/policy/types/type_check.h"
 
@@ -25,7 +26,7 @@
 
 #define KINDS_MAX   10    /* as in Kubernetes; each one means to compile all expressions again */
 #define LOOKUPS_MAX 10000 /* of combinations of a group, a version and a resource */
-#define WARNING_MAX (32U << 10) /* bytes of the warning of one expression; else there is none */
+#define WARNING_MAX (32U << 10) /* bytes of an expression's warning; a longer one is dropped */
 
 struct checking {
         const struct hf__json *spec;
@@ -89,7 +90,8 @@ static void add_rule(struct checking *c, const struct hf__json *rule) {
                                 add_row(c, text_of(g), text_of(v), text_of(m));
 }
 
-/* Warnings come in this order, so that the status does not change when the rules change places. */
+/* Warnings come in this order, so that the status does not change when the rules change places,
+ * unless they name more than KINDS_MAX kinds. */
 static int compare_rows(const void *a, const void *b) {
         const struct hfd_resource *const *x = a;
         const struct hfd_resource *const *y = b;
@@ -150,8 +152,8 @@ static int make_sets(struct checking *c) {
 
 /* ---- the expressions ---- */
 
-/* Appends what is wrong with an expression for one kind, without the words that an evaluation would
- * put in front. */
+/* Appends what is wrong with an expression for one kind, without the words "compilation failed: "
+ * that the compilation puts in front. */
 static void check_kind(struct checking *c, size_t i, const char *text, struct hf__strbuf *warning) {
         static const char before[] = "compilation failed: ";
         const struct hfd_resource *row = c->rows[i];

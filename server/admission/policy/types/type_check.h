@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Checks the expressions of a ValidatingAdmissionPolicy against the schemas of the kinds that its
- * rules name. Thread: any. Never blocks. Stack: as for expressions (expressions.h).
+ * Checks the validations of a ValidatingAdmissionPolicy against the schemas of the kinds that its
+ * rules name: each expression and messageExpression. Thread: any. Never blocks. Stack: as for
+ * expressions (expressions.h).
  */
 struct hf__json;
 struct hfd_custom_table;

@@ -42,7 +42,8 @@ static void put_element(struct hf__strbuf *out, size_t n, const char *separator,
 
 /* ---- texts and numbers. arg: the path of the member ---- */
 
-/* put_none, put_known, put_applicable and put_unset differ only in the word for a missing value. */
+/* put_none and put_known differ only in the word for a missing value; so do put_applicable and
+ * put_unset, which also show numbers. */
 static void put_none(struct hf__strbuf *out, const struct hf__json *object, const char *arg,
                      int64_t now_s) {
         hf__strbuf_puts(out, hf__json_string_or_empty(object, arg));

@@ -2,8 +2,8 @@
 /*
  * The structural schemas of the volume sources that belong to one vendor or one protocol. Most are
  * deprecated. They stay because Kubernetes still accepts them in pod templates. The secretRef of a
- * source is a name in the namespace of the pod; a PersistentVolume also has the namespace there, so
- * it has schemas of its own (workloads/schemas/persistent_volume.c).
+ * source is a name in the namespace of the pod. In a PersistentVolume it also has the namespace, so
+ * these sources have other schemas there (workloads/schemas/persistent_volume.c).
  *
  * A table has a row for each field of a Go struct of k8s.io/api/core/v1: the name in JSON, the
  * schema of the value, a description for `kubectl explain`, the number of the field in protobuf
@@ -153,7 +153,7 @@ static const struct hfd_schema_field glusterfs_volume_source_fields[] = {
 const struct hfd_schema hfd_glusterfs_volume_schema = {
         HFD_STRUCT(HFD_CORE "GlusterfsVolumeSource", glusterfs_volume_source_fields)};
 
-/* lun is required here, unlike that of fc, and no pointer: 0 stays 0. */
+/* lun is required here, unlike that of fc, and no pointer: an absent one counts as 0. */
 static const struct hfd_schema_field iscsi_volume_source_fields[] = {
         {"chapAuthDiscovery", &hfd_schema_boolean, "Whether CHAP protects the discovery.",
          .protobuf_tag = 8},

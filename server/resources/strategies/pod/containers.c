@@ -255,8 +255,8 @@ static const struct hfd_schema_field volume_device_fields[] = {
 static const struct hfd_schema volume_device = {
         HFD_STRUCT(HFD_CORE "VolumeDevice", volume_device_fields)};
 
-/* Init containers have the same Go struct. With the restartPolicy Always, one of them is a sidecar
- * (rules/container_validation.c). */
+/* Init containers have the same Go struct. An init container with the restartPolicy Always is a
+ * sidecar (rules/container_validation.c). */
 static const struct hfd_schema_field container_fields[] = {
         {"args", &hfd_schema_list_of_texts,
          "Arguments of the entry point. Absent: those of the image.", .protobuf_tag = 4},
@@ -327,7 +327,8 @@ const struct hfd_schema hfd_container_schema = {HFD_STRUCT(HFD_CORE "Container",
 
 /* Go embeds an EphemeralContainerCommon, which has the fields of a container: in protobuf they are
  * in the inner message 1. Some of them are not allowed here. The schema has them all the same, so
- * that the rules can refuse them: an unknown field would only be dropped. */
+ * that the rules can refuse them: an unknown field is only dropped, unless fieldValidation is
+ * Strict. */
 static const struct hfd_schema_field ephemeral_container_fields[] = {
         {"args", &hfd_schema_list_of_texts,
          "Arguments of the entry point. Absent: those of the image.", .protobuf_tag = 4,

@@ -91,9 +91,9 @@ static int set_in_elements(struct hf__json *list, const struct member *members, 
         return r;
 }
 
-/* source: a valueFrom of a variable, or an item of a downwardAPI volume. Both can refer to a field
- * of the pod, or to a resource of a container; a variable also to a key in a file. NULL: there is
- * nothing to set. 0 or -ENOMEM. */
+/* source: a valueFrom of a variable, or an item of downwardAPI, in a volume or a projection. Both
+ * can refer to a field of the pod, or to a resource of a container; a variable also to a key in a
+ * file. NULL: there is nothing to set. 0 or -ENOMEM. */
 static int set_references(struct hf__json *source) {
         int r = set_members(hf__json_get(source, "fieldRef"), field_members,
                             N_MEMBERS(field_members));
@@ -112,8 +112,8 @@ static int set_references(struct hf__json *source) {
  * Whether the image that the name refers to may change, because its tag is "latest": written out,
  * or implied if the name has neither a tag nor a digest. The name has the form
  * [HOST[:PORT]/]PATH[:TAG][@DIGEST], so only a colon after the last slash begins a tag. As in
- * Kubernetes, the tag "latest" counts even if a digest follows. An empty name, which the validation
- * refuses, is not "latest".
+ * Kubernetes, the tag "latest" counts even if a digest follows. An empty name is not "latest"; only
+ * the validation of a template's volumes allows it.
  */
 static bool is_latest(const char *image) {
         const char *digest = strchr(image, '@'), *slash = strrchr(image, '/');

@@ -66,7 +66,7 @@ void hfd_sqlite_file_lock_deinit(struct hfd_sqlite_file_lock *lock) {
 }
 
 /* type: F_WRLCK to become the next in turn, F_UNLCK when the turn is over. False: another store is
- * the next. */
+ * the next, or fcntl has failed. */
 static bool set_turn(struct hfd_sqlite_file_lock *lock, short type) {
         struct flock first_byte = {.l_type = type, .l_whence = SEEK_SET, .l_len = 1};
 

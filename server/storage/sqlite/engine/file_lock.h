@@ -11,8 +11,8 @@
  * SQLite has locks of its own, and writers wait for each other with those alone. But Debian 12's
  * version 3.40 has a fault that can damage the file: it may lose a commit when one connection
  * starts the WAL anew while another one copies the WAL into the file
- * (https://sqlite.org/wal.html#walresetbug). Both happen only in what this lock covers: commits,
- * and the close of the last connection.
+ * (https://sqlite.org/wal.html#walresetbug). A store does both only in what this lock covers:
+ * commits, and the close of the last connection.
  *
  * The lock belongs to the open file and ends with the process. Two stores of one process exclude
  * each other as well.

@@ -21,8 +21,8 @@
 #include <unistd.h>
 
 /* On a network file system, and on a disk that hosts share, locks may not hold, and hosts do not
- * share the memory of the WAL. The numbers are those of statfs(2). FUSE is not in the list:
- * containers have local files on it too. */
+ * share the memory of the WAL. The numbers are those that statfs(2) returns. FUSE is not in the
+ * list: containers have local files on it too. */
 static const char *network_file_system(const char *path) {
         static const struct {
                 long type;
@@ -48,8 +48,8 @@ int hfd_sqlite_check_place(const char *path, struct hf_status *reterr_status) {
         const char *network = network_file_system(path);
         struct stat info;
 
-        /* For these files SQLite would report an I/O error, as if the disk were bad. Its message
-         * about a directory is clear. */
+        /* For a device, a pipe or a socket SQLite would report an I/O error, as if the disk were
+         * bad. Its message about a directory is clear. */
         if (stat(path, &info) == 0 && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode))
                 return hf_fail(reterr_status, HF_E_INVALID,
                                "%s cannot be opened: it is not a regular file", path);

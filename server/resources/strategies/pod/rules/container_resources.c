@@ -31,7 +31,7 @@ struct kinds {
         bool pages, compute;
 };
 
-/* An element of limits or requests. field: its path. */
+/* An element of limits, requests or overhead. field: its path in the cause. */
 static void validate_amount(const struct hf__json *amount, const char *field, struct kinds *kinds,
                             struct hfd_causes *causes) {
         const char *name = hf__json_key(amount);

@@ -110,7 +110,8 @@ static void refuse_restart(const struct hf__json *policies, const char *field,
                                                "non-sidecar initContainers");
 }
 
-/* Only an init container with restartPolicy Always, a sidecar, may have probes and a lifecycle. */
+/* Of the init containers, only a sidecar (restartPolicy Always) may have probes and a lifecycle,
+ * and be restarted by a resize. */
 static void validate_init_container(const struct pod *pod, const struct hf__json *container,
                                     const char *field) {
         static const char *const members[] = {"lifecycle", "livenessProbe", "readinessProbe",
@@ -157,8 +158,8 @@ static void validate_list(const struct pod *pod, const struct hf__json *list, co
                         hfd_cause_duplicate_text(pod->causes,
                                                  hfd_field_path(name_path, path, "name"), name);
                 /* Init containers run one after the other, so each is alone with its ports. As in
-                 * kube-apiserver, the path in the cause is that of element 0 of the list, whichever
-                 * container the cause is about. */
+                 * kube-apiserver, a sidecar is no exception, and the path in the cause is that of
+                 * element 0 of the list, whichever container the cause is about. */
                 if (init)
                         hfd_host_ports_validate(m, true, field, pod->causes);
                 if (init) {

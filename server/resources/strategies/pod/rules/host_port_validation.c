@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The rule that the containers of a pod use no port of the node twice: only one of them could
- * listen on it. An init container is looked at alone, because it runs before the others. In a pod
- * with hostNetwork every containerPort is such a port (presets.c).
+ * listen on it. An init container is looked at alone, because it runs before the others; as in
+ * Kubernetes, also a sidecar, which does not end before them. In a pod with hostNetwork every
+ * containerPort is such a port (presets.c).
  *
  * Invariant: the time grows with n log n, because a client chooses the number of ports.
  */

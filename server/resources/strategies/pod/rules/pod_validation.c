@@ -5,7 +5,7 @@
  *
  * Invariants: the texts of the causes and their order are those of kube-apiserver, because clients
  * show them and tests compare them. Rules that only pods have are not here, but in
- * workloads/pods/pod_update.c.
+ * workloads/pods/pod_update.c, except the one for images of volumes (of_pod).
  */
 #include "server/resources/strategies/pod/rules/pod_validation.h"
 

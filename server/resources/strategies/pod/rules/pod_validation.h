@@ -124,8 +124,8 @@ void hfd_host_ports_validate(const struct hf__json *first, bool only_first, cons
 void hfd_host_network_validate(const struct hf__json *spec, const char *field,
                                struct hfd_causes *causes);
 /* container_validation.c: the name of a container's image has no white space around it. As in
- * kube-apiserver, templates need not follow this rule. So hfd_pod_spec_validate leaves it out, and
- * the rules of pods call it. */
+ * kube-apiserver, templates need not follow this rule. So hfd_pod_spec_validate checks it for
+ * ephemeral containers only, and the rules of pods call it for the others. */
 void hfd_image_validate(const struct hf__json *container, const char *field,
                         struct hfd_causes *causes);
 /* restart_validation.c: restartPolicy and restartPolicyRules of a container, or of an init
@@ -137,7 +137,7 @@ void hfd_pod_security_validate(const struct hf__json *spec, const char *field,
                                struct hfd_causes *causes);
 /* A list of the numbers of groups. field: its path. */
 void hfd_groups_validate(const struct hf__json *list, const char *field, struct hfd_causes *causes);
-/* Users and groups of a security context. */
+/* runAsUser and runAsGroup of a security context. */
 void hfd_security_ids_validate(const struct hf__json *context, const char *field,
                                struct hfd_causes *causes);
 /* security/container_security.c: the security context of a container. host_users: the pod uses the
@@ -157,7 +157,7 @@ void hfd_host_processes_validate(const struct hf__json *spec, const char *field,
 void hfd_os_validate(const struct hf__json *spec, const char *field, struct hfd_causes *causes);
 void hfd_host_users_validate(const struct hf__json *spec, const char *field,
                              struct hfd_causes *causes);
-/* dns_validation.c: spec.dnsConfig, which some values of spec.dnsPolicy need */
+/* dns_validation.c: spec.dnsConfig, which the spec.dnsPolicy None needs */
 void hfd_dns_validate(const struct hf__json *spec, const char *field, struct hfd_causes *causes);
 /* spec.hostnameOverride */
 void hfd_hostname_override_validate(const struct hf__json *spec, const char *field,

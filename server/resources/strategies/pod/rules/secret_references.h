@@ -22,7 +22,8 @@ const char *hfd_mirror_pod_mistake(const struct hf__json *pod);
  */
 bool hfd_account_limits_secrets(const struct hf__json *account);
 /* Checks that a pod's spec uses only Secrets that its account names. As in Kubernetes, it looks at
- * volumes with the source `secret`, at variables, and at imagePullSecrets, and at no other source.
+ * volumes with the source `secret`, at variables of containers and init containers, and at
+ * imagePullSecrets, and at nothing else.
  * 0, HF_E_FORBIDDEN with the message in why, or -ENOMEM. Takes time in proportion to n log n for
  * spec and account. */
 int hfd_pod_check_secrets(const struct hf__json *spec, const struct hf__json *account,

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Rules for what an update changes only in part, and cannot mend: a mistake that was stored before
- * its rule is no reason to refuse another change. Of templates, which an update may change as a
- * whole, this holds for a few mistakes only.
+ * Rules for a value of which an update may change only some parts, so that it may not be able to
+ * mend a mistake in the others: a mistake that was stored before its rule is no reason to refuse
+ * another change. Of templates, which an update may change as a whole, this holds for a few
+ * mistakes only.
  *
- * Invariants: what the update itself brings is checked. The rules read values in the form of their
- * schemas, so they never see what another program may have stored.
+ * Invariants: what the update itself brings is checked. The rules only read values in the form of
+ * their schemas. If the old value, which another program may have stored, cannot get that form,
+ * they read only the new one.
  */
 #include <errno.h>
 #include <stdio.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The rules of windowsOptions, which a pod and each of its containers may have: the user in the
- * form "DOMAIN\USER", the credentials of a group account (GMSA), and whether the processes run in
- * the host itself.
+ * form "USER" or "DOMAIN\USER", the credentials of a group account (GMSA), and whether the
+ * processes run in the host itself.
  *
  * Invariant: the texts of the causes and their order are those of kube-apiserver, because clients
  * show them and tests compare them.
@@ -29,7 +29,7 @@ static bool has_control(const char *text) {
 }
 
 /* Whether the first n bytes are the name of a domain as of NetBIOS: up to 15 characters, which are
- * not those of paths and patterns. */
+ * not those of paths and patterns, and no dot at the beginning. */
 static bool is_netbios(const char *domain, size_t n) {
         size_t n_characters = 0;
 
