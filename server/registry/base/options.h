@@ -2,8 +2,8 @@
 #pragma once
 /*
  * The options in the query of a request. Names and allowed combinations are those of Kubernetes'
- * ListOptions, GetOptions, CreateOptions and DeleteOptions. DeleteOptions may also be in the body
- * (delete_options.h). Pure. Thread: owner only.
+ * ListOptions, GetOptions, CreateOptions, UpdateOptions, PatchOptions and DeleteOptions.
+ * DeleteOptions may also be in the body (delete_options.h). Pure. Thread: owner only.
  */
 #include <stdbool.h>
 #include <stdint.h>
