@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The collector of expired identity Leases. An instance that crashes leaves its Lease behind. The
- * collector deletes a Lease that has not been renewed for its recorded duration.
+ * collector deletes a Lease that has not been renewed for its recorded duration, or for
+ * HFD_IDENTITY_SECONDS if the recorded one is invalid or too long.
  *
  * Invariant: a Lease counts as expired only if this term has seen no new renewTime for the whole
  * duration on this machine's boot clock. Clocks of two machines are never compared. So a new leader

@@ -12,7 +12,7 @@
  *         of the namespace describe them. Each deletion of such an object enqueues the namespace
  *         again.
  *      4. If nothing remains, "kubernetes" is removed from spec.finalizers by /finalize, and the
- *         server deletes the namespace.
+ *         server deletes the namespace, unless it has other finalizers.
  *
  * All state is in the objects, so a new leader continues where the previous one stopped.
  *
@@ -278,7 +278,7 @@ static bool is_pods(const struct hfd_kind *kind) {
         return !*kind->row.resource.group && strcmp(kind->row.resource.plural, "pods") == 0;
 }
 
-/* Does step 2 for the pods, or, if none remain, for the other kinds. */
+/* Does step 2 for the pods and then, if none remain, for the other kinds. */
 static int empty_kinds(const struct hfd_kind_set *set, struct hf_term *term, struct hf__json *ns,
                        struct hfd_namespace_report *report) {
         int r = 0;

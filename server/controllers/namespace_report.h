@@ -14,7 +14,8 @@
 
 struct hf__json;
 
-/* The finalizer in spec.finalizers that this controller removes when a namespace is empty. */
+/* The finalizer in spec.finalizers that the controller namespace-lifecycle removes when a namespace
+ * is empty. */
 #define HFD_NAMESPACE_FINALIZER "kubernetes"
 
 /* How many different finalizers a report can name. Objects with others are counted under the last

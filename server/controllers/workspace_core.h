@@ -11,8 +11,9 @@
  *      Initializing   Ready          the list is empty: each initializer removes its name when it
  *                                    is done. This controller removes HFD_WS_INITIALIZER when the
  *                                    namespace ws-<name> exists
- *      any            (deleted)      the workspace is marked for deletion: its namespace is
- *                                    deleted, and when that is gone, the finalizer is removed
+ *      any            (deleted)      the workspace is marked for deletion: the namespace
+ *                                    that it owns is deleted, and when that is gone, the
+ *                                    finalizer is removed
  *
  * Invariant: the workspace has the finalizer before anything is created for it. The server adds it
  * to every new workspace. If a workspace does not have it, adding it is the first step.
@@ -23,7 +24,7 @@
 struct hf__json;
 
 #define HFD_WS_FINALIZER        "tenancy.holdfast.dev/workspace"
-#define HFD_WS_INITIALIZER      "system:namespace" /* the name of this controller */
+#define HFD_WS_INITIALIZER      "system:namespace" /* this controller's own entry in the list */
 #define HFD_WS_INITIALIZERS     "status.initializers"
 #define HFD_WS_MAX_INITIALIZERS 64 /* per workspace; further ones are ignored */
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Prints the rules of a role, or all that a user has in a namespace, as the JSON of PolicyRules, in
- * the order in which the roles have them.
+ * Makes the JSON of PolicyRules from the rules of a role, or from all that a user has in a
+ * namespace, in the order in which the roles have them.
  *
  * Invariant: the JSON has copies of all texts, because the caller may drop its reference to the
  * index before it prints the JSON.

@@ -34,5 +34,5 @@ uint32_t hfd_texts_find(const struct hfd_texts *texts, const char *text, size_t 
 /* Returns the text with this number, borrowed from the table until the next hfd_texts_add or
  * hfd_texts_shrink. */
 const char *hfd_texts_at(const struct hfd_texts *texts, uint32_t number);
-/* Frees the memory that was allocated for further texts. */
+/* Frees the memory that was allocated for further texts, apart from the slots. */
 void hfd_texts_shrink(struct hfd_texts *texts);

@@ -19,12 +19,13 @@
  * Kubernetes' OpenAPI declares a Status, and its clients accept both.
  *
  * Invariants: only listed objects are deleted. If another client has replaced an object by a new
- * one of the same name, the new object has another uid and is kept. (An object without a uid, which
- * another program has stored, is deleted by its name.) Only one thread at a time starts deletes, in
- * a loop: a delete may end before hfd_write_start returns, and a recursion would then be as deep as
- * the list is long. In a dry run all deletes may end in this way. So after STEP_DELETES of them the
- * loop goes on in the pool of threads. The thread that leaves the loop ends the sweep if no delete
- * is running then and none will start: either no object remains, or the sweep has failed.
+ * one of the same name, the new object has another uid and is kept. (An object that another program
+ * has stored without a uid, or with one that is too long, is deleted by its name.) Only one thread
+ * at a time starts deletes, in a loop: a delete may end before hfd_write_start returns, and a
+ * recursion would then be as deep as the list is long. In a dry run all deletes may end in this
+ * way. So after STEP_DELETES of them the loop goes on in the pool of threads. The thread that
+ * leaves the loop ends the sweep if no delete is running then and none will start: either no object
+ * remains, or the sweep has failed.
  */
 #include "server/registry/delete_collection.h"
 
@@ -169,8 +170,8 @@ static void respond_failure(struct sweep *sweep) {
 }
 
 /*
- * If no delete has compared the fence of the request, a separate transaction compares it, because a
- * deposed leader must get an error even if there is nothing to delete.
+ * If the sweep has not failed, and no delete has compared the fence of the request, a separate
+ * transaction compares it: a deposed leader must get an error even if there is nothing to delete.
  */
 
 static void on_fence_compared(void *ctx, const struct hfd_store_reply *reply) {
@@ -309,9 +310,9 @@ static struct slot *next_slot_locked(struct sweep *sweep) {
 }
 
 /*
- * Starts up to STEP_DELETES deletes while a slot is free. Called with mu held, by the thread that
- * has set starting_deletes; releases mu. True: starting_deletes is still set, and the caller must
- * see to it that this is called again. False: the sweep may have been freed.
+ * Starts up to STEP_DELETES deletes while a slot is free. Called with mu held and starting_deletes
+ * set, by the only thread in the loop; releases mu. True: starting_deletes is still set, and the
+ * caller must see to it that this is called again. False: the sweep may have been freed.
  */
 static bool start_some_unlock(struct sweep *sweep) {
         struct slot *slot = NULL;
@@ -389,7 +390,7 @@ static void on_deleted(struct hfd_request *request, const struct hfd_response *r
 
 /* ---- the list ---- */
 
-/* Whether a webhook would have to convert objects for the response. */
+/* Whether a webhook might have to convert objects for the response. */
 static bool need_webhook(const struct sweep *sweep, struct hfd_object *const *objects, size_t n) {
         const struct hfd_request *request = sweep->request;
 
@@ -406,7 +407,7 @@ static void on_selected(struct hfd_request *list, struct hfd_object **objects, s
         size_t n_bytes = 0;
 
         for (size_t i = 0; i < n && n_bytes <= LIST_MAX_BYTES; i++)
-                /* + 1: a comma. The bytes are those of the response, not the packed ones. */
+                /* + 1: a comma. A packed object counts with its unpacked bytes. */
                 n_bytes += hfd_object_size(objects[i]) + 1;
         pthread_mutex_lock(&sweep->mu);
         sweep->keeps_objects = n_bytes <= LIST_MAX_BYTES && !need_webhook(sweep, objects, n);

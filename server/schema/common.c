@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The schemas of parts that many kinds have.
+ * The schemas of parts that many kinds have, and of DeleteOptions.
  *
  * Invariants: each table is sorted by name, because fields are found by bisection. A field never
  * changes its protobuf number: clients that were built with the old one would read another field.
  *
  * A part is atomic if Kubernetes declares it so (x-kubernetes-map-type). Server-side apply then
- * gives the whole part to one manager: two managers that each set some of its fields could
- * together state what neither of them meant.
+ * treats the whole part as one value: two managers that each set some of its fields could together
+ * state what neither of them meant.
  *
  * HFD_FIELD_POINTER follows Go's types. Where it is missing, protobuf cannot tell an absent field
  * from a zero.

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The schemas of the parts that many kinds have, and the fields that every kind has. Names, numbers
- * and types are those of k8s.io/api and k8s.io/apimachinery; they never change. Static and
- * immutable.
+ * The schemas of the parts that many kinds have, of DeleteOptions and of the TypeMeta in the
+ * envelope of protobuf, and the fields that every kind has. Names, numbers and types are those of
+ * k8s.io/api and k8s.io/apimachinery; they never change. Static and immutable.
  */
 #include "server/schema/schema.h"
 

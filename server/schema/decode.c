@@ -247,8 +247,8 @@ static int decode_quantity(struct decoder *d, struct hf__json *container, struct
 
         if (r != 0)
                 return r;
-        /* Kubernetes' defaulting rounds the amounts in each ResourceList. The kinds here have no
-         * other maps of quantities. */
+        /* Kubernetes' defaulting rounds the amounts in each ResourceList. The only other map of
+         * quantities here is in a pod's status.nodeAllocatableResourceClaimStatuses. */
         if (in_map)
                 hfd_quantity_round_to_thousandths(&quantity);
         hfd_quantity_format(&quantity, text);
@@ -376,7 +376,7 @@ static int decode_items(struct decoder *d, const struct hfd_schema *schema,
         return r;
 }
 
-/* Decodes a value, which is not null, in place. */
+/* Decodes a value in place. It is not null, unless the schema is ANY. */
 static int decode_value(struct decoder *d, const struct hfd_schema *schema, struct hf__json *value,
                         const struct hfd_place *place) {
         if (!has_type(schema->type, value))

@@ -4,14 +4,15 @@
  * Brings an object that a client has sent into the form of its schema, as Kubernetes' decoder into
  * Go's structs does:
  *
- *  - Fields that the schema does not have are removed, and reported. A STRUCT with preserve_unknown
- *    keeps them, and nothing is changed below a value of type ANY.
+ *  - Fields that the schema does not have are removed, and reported unless they are in an EITHER. A
+ *    STRUCT with preserve_unknown keeps them, and nothing is changed below a value of type ANY.
  *  - Fields that are null are removed: null means absent. A null in a list, or under a key of a
  *    map, becomes the zero value of its type.
  *  - Fields whose list or map is empty are removed: in Kubernetes' store they look like absent
  *    ones. Exceptions, which stay: fields that are required, fields with HFD_FIELD_KEEPS_EMPTY, and
  *    fields that are not in protobuf. An empty list or map within a list or a map stays too.
- *  - Each value must have the type of its field.
+ *  - Each value must have the type of its field. Only where the type is an object or a list
+ *    (EITHER), a value that is neither is removed.
  *  - Times and quantities get the one form in which this server stores them. Line breaks in base64
  *    are removed.
  *
@@ -35,7 +36,7 @@ int hfd_schema_decode(const struct hfd_schema *schema, struct hf__json *object,
  * applies an empty one owns it. */
 int hfd_schema_decode_config(const struct hfd_schema *schema, struct hf__json *config,
                              struct hfd_strict *strict, char *reason, size_t max_reason);
-/* The same for the result of a strategic merge patch. Kubernetes converts it without JSON, so the
+/* The same for the result of a strategic merge patch. Kubernetes converts it without JSON, so most
  * messages are different ones. */
 int hfd_schema_decode_patched(const struct hfd_schema *schema, struct hf__json *object,
                               struct hfd_strict *strict, char *reason, size_t max_reason);

@@ -4,9 +4,10 @@
  * their schema. A write that changes nothing must not change the object's version, although the
  * client may have sent the object in other words; this comparison decides.
  *
- * Invariant: the time is in proportion to the values, though a client chooses them. A STRUCT is
- * searched only for fields of its schema, and a map by an index. Another program may have stored
- * one of the values, so it can have any form: only members of objects have keys.
+ * Invariant: apart from sorting, the time is in proportion to the values, though a client chooses
+ * them. A STRUCT is searched only for fields of its schema, and a map by a sorted index. Another
+ * program may have stored one of the values, so it can have any form: before keys are compared, a
+ * check finds out whether it is an object.
  */
 #include "server/schema/equal.h"
 

@@ -11,8 +11,8 @@
  *
  * Members of a STRUCT that the schema does not have do not count, unless it has preserve_unknown:
  * then it is compared as JSON, like an ANY or EITHER. NULL and null are absent values. Takes time
- * in proportion to the size of both values; only the members of a map may have to be sorted first.
- * Pure. Thread: owner of the values.
+ * in proportion to the size of both values; only the members of a map, or of an object that is
+ * compared as JSON, may have to be sorted first. Pure. Thread: owner of the values.
  */
 #include <stdbool.h>
 

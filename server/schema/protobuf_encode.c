@@ -10,10 +10,10 @@
  *  - A time is a message with seconds and nanoseconds. Go's zero time is an empty message. Only a
  *    MicroTime has a fraction, of whole microseconds.
  *
- * The length of a message precedes the message. The encoder appends the message first, and then
- * moves it by the bytes that the length needs. Objects are rarely nested more than a dozen levels
- * deep, and the JSON parser limits the nesting (HF__JSON_DEPTH_MAX). So moving the messages is
- * cheaper than a first pass that computes all lengths.
+ * A message follows the number of its field and its own length. The encoder appends the message
+ * first, and then moves it by the bytes that these two need. Objects are rarely nested more than a
+ * dozen levels deep, and the JSON parser limits the nesting (HF__JSON_DEPTH_MAX). So moving the
+ * messages is cheaper than a first pass that computes all lengths.
  */
 #include "server/schema/protobuf_encode.h"
 

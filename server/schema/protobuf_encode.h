@@ -21,8 +21,8 @@ struct hf__strbuf;
 /*
  * Appends the fields of a message. schema is a STRUCT. A member of json that is null counts as
  * absent. If a member has another type than its field in the schema, the zero value of the field's
- * type is written, but nothing for a LIST, a MAP or a BYTES. Members that the schema does not have
- * are left out.
+ * type is written, but nothing for a LIST, a MAP or a BYTES. Members that the schema does not have,
+ * or whose fields have no number in protobuf, are left out.
  */
 void hfd_protobuf_encode(struct hf__strbuf *s, const struct hfd_schema *schema,
                          const struct hf__json *json);

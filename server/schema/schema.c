@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Lookups in schemas, and the schemas of scalars.
+ * Lookups in schemas, and the schemas of scalars, of ANY, and of simple maps and lists.
  *
  * Invariant: the fields of a STRUCT are sorted by name, or bisection would not find some of them
- * and the decoder would drop them as unknown. A unit test checks all static tables.
+ * and the decoder would drop them as unknown. A unit test checks the tables of all resources.
  */
 #include "server/schema/schema.h"
 
@@ -67,9 +67,9 @@ const struct hfd_schema_field *hfd_schema_field(const struct hfd_schema *schema,
         return NULL;
 }
 
-/* The decoder of protobuf calls this once for each field on the wire; the other caller prints
- * values for messages. A struct has a few dozen fields at most, so an index by number would cost
- * each table more than it saves. */
+/* The decoder of protobuf calls this once for each field on the wire; other calls are rarer. A
+ * struct has a few dozen fields at most, so an index by number would cost each table more than it
+ * saves. */
 const struct hfd_schema_field *hfd_schema_field_by_tag(const struct hfd_schema *schema,
                                                        unsigned embedded_tag, unsigned tag) {
         assert(schema->type == HFD_SCHEMA_STRUCT);
@@ -143,7 +143,8 @@ static const char *scalar_go_type(enum hfd_schema_type type) {
 void hfd_schema_go_type(const struct hfd_schema *schema, char text[HFD_GO_TYPE_MAX]) {
         size_t n = 0;
 
-        /* The text is cut if lists and maps are nested deeper than any Kubernetes type. */
+        /* Lists and maps nested deeper than in any Kubernetes type are cut off: the text then ends
+         * with "interface {}". */
         for (; (schema->type == HFD_SCHEMA_LIST || schema->type == HFD_SCHEMA_MAP) &&
                n < HFD_GO_TYPE_MAX / 2;
              schema = schema->items)

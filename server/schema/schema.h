@@ -2,15 +2,16 @@
 #pragma once
 /*
  * A structural schema describes the values of a kind: which fields an object has, and the type of
- * each. All code that must know the fields of a kind reads the schema: decoding of JSON and
- * protobuf, pruning of unknown fields, strategic merge patches, server-side apply, OpenAPI and
+ * each. All code that must know the fields of a built-in kind reads the schema: decoding of JSON
+ * and protobuf, pruning of unknown fields, strategic merge patches, server-side apply, OpenAPI and
  * `kubectl explain`. So these never disagree.
  *
- * The schemas of built-in kinds are static tables. Each is in the file of its kind
- * (server/resources/strategies, server/resources/workloads/schemas); parts that several kinds share
- * are in common.h. A schema may also be built at run time, for a custom resource. A schema is
- * immutable; pointers between schemas are borrowed. A schema may contain itself, but only below a
- * STRUCT with a definition. Pure. Thread: any.
+ * The schemas of built-in kinds are static tables. Nearly all are in the file of their kind
+ * (server/resources/strategies, server/resources/workloads/schemas); parts that many kinds share
+ * are in common.h, those of pods in strategies/pod/pod_schema.h. A schema may also be built at run
+ * time, for a custom resource, but pruning and most of OpenAPI then follow its
+ * CustomResourceDefinition directly. A schema is immutable; pointers between schemas are borrowed.
+ * A schema may contain itself, but only below a STRUCT with a definition. Pure. Thread: any.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -28,14 +29,14 @@ enum hfd_schema_type {
         HFD_SCHEMA_BYTES,         /* a string: base64 */
         HFD_SCHEMA_TIME,          /* a string: RFC 3339, stored with whole seconds in UTC */
         HFD_SCHEMA_MICRO_TIME,    /* the same with exactly six digits after the point */
-        HFD_SCHEMA_INT_OR_STRING, /* a whole number or a string */
+        HFD_SCHEMA_INT_OR_STRING, /* a whole number, in built-in kinds an int32, or a string */
         HFD_SCHEMA_QUANTITY, /* a string such as "100m" (quantity.h); clients may send a number */
         HFD_SCHEMA_EITHER    /* an object with the schema `items`, or a value of the type `other` */
 };
 
 /* How server-side apply identifies the elements of a list (x-kubernetes-list-type). */
 enum hfd_schema_list_type {
-        HFD_LIST_ATOMIC, /* the list has one owner */
+        HFD_LIST_ATOMIC, /* the list is owned as a whole */
         HFD_LIST_SET,    /* scalars; each is its own key */
         HFD_LIST_MAP     /* objects, identified by the fields in list_keys */
 };
@@ -45,7 +46,7 @@ enum {
         /* OpenAPI lists the field as required. The decoder accepts an object without the field; the
          * validation of the kind refuses that object, unless the zero of the field is valid. An
          * empty list or map stays (decode.h). An object in which nothing is set has the field's
-         * zero (zero.h), unless the field has HFD_FIELD_POINTER. */
+         * zero (zero.h), unless the field has HFD_FIELD_POINTER, or is a time or BYTES. */
         HFD_FIELD_REQUIRED = 1,
         /* A strategic merge patch merges the list element by element: objects by the field
          * merge_key, scalars by value. Without this flag a patch replaces the list. */
@@ -56,7 +57,8 @@ enum {
         /* Some members of the object, or of an element if the field has HFD_FIELD_MERGE, exclude
          * each other, so a patch names the members that stay ($retainKeys). */
         HFD_FIELD_RETAIN_KEYS = 8,
-        /* An empty list stays, although the field is not required: Go's type has no omitempty. */
+        /* An empty list stays, although the field is not required: Go's type has no omitempty, or
+         * the validation refuses an empty list. */
         HFD_FIELD_KEEPS_EMPTY = 16,
         /* A strategic merge patch replaces the object, and does not merge it. */
         HFD_FIELD_REPLACE = 32,
@@ -107,8 +109,8 @@ struct hfd_schema {
         /*
          * The name of the definition in OpenAPI ("io.k8s.api.core.v1.ConfigMap"). Its last two
          * parts are the Go type that Kubernetes' messages show ("v1.ConfigMap"). A TEXT has a
-         * definition if its Go type has a name of its own, and a QUANTITY or INT_OR_STRING always,
-         * unless it is of a custom kind. NULL = none.
+         * definition, for messages alone, if its Go type has a name of its own. A QUANTITY or
+         * INT_OR_STRING always has one, unless it is of a custom kind. NULL = none.
          */
         const char *definition;
         const char *description; /* of the definition; NULL = none */

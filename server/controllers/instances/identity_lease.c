@@ -13,9 +13,9 @@
  *  - Each update is based on the object that the server returned last, so a renewal is one PUT with
  *    that resourceVersion. After an error the object is dropped. The next attempt then tries a
  *    create, and reads and updates the Lease if it exists.
- *  - Each write sets again everything that the Lease says about this instance, because another
- *    client may have changed the Lease, and clients use the address in it. Members that other
- *    clients have added stay.
+ *  - Each write sets again everything that the Lease says about this instance, except acquireTime,
+ *    because another client may have changed the Lease, and clients use the address in it. Members
+ *    that other clients have added stay.
  *  - Each request has its own deadline: a store that does not respond must not delay the shutdown.
  *  - Requests use the ungated client, because an instance that does not lead has a Lease too.
  */
@@ -90,7 +90,7 @@ static int set_ca(struct hfd_peers *peers, struct hf__json *annotations) {
         return 0;
 }
 
-/* Sets everything that the Lease says about this instance. */
+/* Sets everything that the Lease says about this instance, except the times. */
 static int set_own_members(struct hf__json *lease, const struct hfd_controller_context *context) {
         const struct hfd_identity *identity = context->identity;
         struct hf__json *labels, *annotations;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Collects the CAs and addresses in the identity Leases of all instances.
+ * Collects the CAs and addresses in the identity Leases of the other instances.
  *
  * Invariants. Only an address of the form that holdfastd itself writes is used: any client that may
  * write Leases chooses this text, and another form could make the kubeconfig useless. `changed` is
@@ -28,7 +28,9 @@
 #include "base/thread.h"
 #include "server/controllers/instances/identity.h"
 
-#define ENTRIES_MAX 128 /* a further Lease is ignored; its next change tries to add it again */
+/* A further Lease takes the place of an expired one. If there is none, it is ignored until its next
+ * change. */
+#define ENTRIES_MAX 128
 #define ENTRIES_MIN 4
 
 /* In the order of preference. FOUND: the Lease was not seen to be renewed yet, so its instance may
@@ -148,8 +150,8 @@ static void read_spec(const struct hf__json *lease, struct entry *entry) {
         entry->duration = seconds * HF_NSEC_PER_SEC;
 }
 
-/* Fills a zeroed entry. False: the Lease is malformed or has no usable CA or address, or memory has
- * run out. */
+/* Fills a zeroed entry. False: the Lease is malformed, its name is too long, it has no usable CA or
+ * address, or memory has run out. */
 static bool read_entry(const char *name, const char *object, size_t n, struct entry *entry) {
         struct hf__json *lease = NULL;
 

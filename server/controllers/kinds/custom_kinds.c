@@ -26,7 +26,7 @@
  *  - `settled` says that, as of the count `scanned`, the current set has all kinds that have to be
  *    in it. The handler increases `changed` before a wait for its event's revision ends. So if a
  *    thread has waited for a revision, and then finds the set complete, it knows all kinds that
- *    were Established at that revision.
+ *    were Established at that revision, apart from those that LIST_MAX leaves out.
  */
 #include "server/controllers/kinds/custom_kinds.h"
 
@@ -43,10 +43,10 @@
 #include "server/controllers/kinds/definition_row.h"
 
 #define SET_DISTANCE (1 * HF_NSEC_PER_SEC) /* the least time between two new sets */
-/* The same while the first list of a kind is under way, because the next set should have that kind
- * too. */
+/* The same while a kind has waited for its first list for less than LIST_MAX, because the next set
+ * should have that kind too. */
 #define LONG_DISTANCE (5 * HF_NSEC_PER_SEC)
-/* A kind whose first list takes longer than this is not waited for any more: a set without it
+/* A kind that has no list this long after it was made is not waited for any more: a set without it
  * counts as complete (hfd_kinds_is_complete). */
 #define LIST_MAX    (60 * HF_NSEC_PER_SEC)
 #define NOMEM_PAUSE (100 * HF_NSEC_PER_MSEC)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The indexes of definitions.
+ * The index of definitions.
  *
  * Invariant: the values depend only on the definition, because the informer computes them once for
  * each version of it. Each value begins with a letter that says what it means, and contains the

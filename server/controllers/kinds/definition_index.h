@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The informer of CustomResourceDefinitions: what it keeps of them, and its indexes.
+ * The informer of CustomResourceDefinitions: what it keeps of them, and an index of their names and
+ * versions.
  */
 #include <stdbool.h>
 
 struct hf_informer;
 struct hf_workqueue;
 
-/* Sets the transform and the indexes; before the informer is started. 0 or -errno. */
+/* Sets the transform and adds the index; before the informer is started. 0 or -errno. */
 int hfd_definition_prepare_informer(struct hf_informer *informer);
 
 /* Whether the name was accepted for a definition of the group. The first function looks for

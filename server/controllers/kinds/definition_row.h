@@ -12,8 +12,8 @@ struct hf__json;
 /*
  * The kind that the definition makes, in the version in which its objects are stored. Clients
  * inside the server reach them in that version even if it is not served. False: the definition is
- * not Established, or lacks a name or a version, so there are no objects. The strings of the row
- * are borrowed from the definition.
+ * not Established, or lacks the group, a name or the version, so there are no objects. The strings
+ * of the row are borrowed from the definition.
  */
 bool hfd_definition_row(const struct hf__json *definition, struct hfd_kind_row *ret_row);
 

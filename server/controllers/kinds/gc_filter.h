@@ -6,7 +6,7 @@
 
 /*
  * Whether an object may have owners or be marked for deletion: a quick search in its n bytes of
- * JSON. False: it certainly has no owners and is not marked. True may be wrong, because a value may
- * contain the searched text.
+ * JSON. False: it certainly has no owners and is not marked. True may be wrong, because the search
+ * also finds other members and values with these names.
  */
 bool hfd_gc_filter_may_concern(const char *object, size_t n);

@@ -18,7 +18,7 @@
 
 /*
  * Runs on an informer's thread for each object that is added or changed. Most objects have no
- * owner, so only those that may have one are parsed.
+ * owner, and gc_filter.h tells for most of these that they need not be parsed.
  */
 static void index_owners(void *ctx, const char *ns, const char *name, const char *object, size_t n,
                          struct hf_informer_values *values) {

@@ -4,13 +4,14 @@
  * The informer of a kind. Those of namespaces, workspaces, clusterroles, apiservices,
  * certificatesigningrequests, validatingadmissionpolicies, flowschemas and
  * prioritylevelconfigurations cache whole objects, and that of customresourcedefinitions leaves out
- * the schemas. The informers of all other kinds cache metadata only. A controller must not write a
- * cached definition, or a cached object of these other kinds, back to the server.
+ * the schemas. The informers of all other kinds cache metadata only. (Some custom kinds are cached
+ * whole too: see is_kept_whole in the .c file.) A controller must not write a cached definition, or
+ * a cached object of these other kinds, back to the server.
  *
  * If sources.metadata_client is set, the informers of the other kinds miss some changes: they get
  * no event of a change that leaves the metadata as they are, if the object has neither owners nor
- * finalizers. So the cached resourceVersion of such an object may be outdated. (needs_all_changes
- * in the .c file has exceptions.)
+ * finalizers and is not being deleted. So the cached resourceVersion of such an object may be
+ * outdated. (needs_all_changes in the .c file has exceptions.)
  */
 #include "server/controllers/kinds/kind_set.h"
 
@@ -32,8 +33,8 @@ struct hfd_kind_serving_functions {
 struct hfd_kind_sources {
         const struct hf_host *host;
         struct hf_client *client;
-        /* The client of informers that keep metadata only. Its watches may leave out changes of an
-         * object without owners and finalizers that keep the metadata. NULL = client. */
+        /* The client of most informers that keep metadata only. Its watches may leave out changes
+         * of an object without owners and finalizers that keep the metadata. NULL = client. */
         struct hf_client *metadata_client;
         struct hf_informer_thread *thread; /* NULL = each informer has one of its own */
         struct hfd_kind_serving_functions serving;

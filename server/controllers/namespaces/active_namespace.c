@@ -2,8 +2,9 @@
 /*
  * Namespaces to which objects may be added.
  *
- * Invariant: a refused create counts as done only if the namespace explains it. Any other refusal,
- * for example by a quota, is an error, so that the queue tries again and the log shows it.
+ * Invariant: a refused create counts as done only if the object exists, or if the namespace
+ * explains the refusal. Any other refusal, for example by a quota, is an error, so that the queue
+ * tries again and the log shows it.
  */
 #include "server/controllers/namespaces/active_namespace.h"
 

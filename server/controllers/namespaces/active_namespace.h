@@ -2,8 +2,8 @@
 #pragma once
 /*
  * Whether objects may be added to a namespace. Controllers that keep an object in every namespace
- * ask here, so that they leave a terminating namespace alone: otherwise they would create again the
- * objects that the namespace controller deletes.
+ * ask here, so that they leave a terminating namespace alone: otherwise they would try to create
+ * again the objects that the controller namespace-lifecycle deletes.
  *
  * Thread: any worker of the term.
  */
@@ -13,7 +13,8 @@
 
 struct hfd_controller_context;
 
-/* Checks the informer's copy of the namespace, which may be outdated. 0 or -ENOMEM. */
+/* Checks the informer's copy of the namespace, which may be outdated. *ret_active is false if
+ * there is no copy. 0, -ENOMEM, or another error of hf__json_parse. */
 int hfd_active_namespace(const struct hfd_controller_context *context, const char *name,
                          bool *ret_active);
 /*

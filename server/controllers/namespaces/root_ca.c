@@ -95,7 +95,8 @@ static int reconcile_namespace(void *ctx, struct hf_term *term, const char *key,
         return r;
 }
 
-/* The informer has only ConfigMaps of that name, so each event concerns its namespace. */
+/* The informer has only ConfigMaps named kube-root-ca.crt, so each event concerns the namespace of
+ * its ConfigMap. */
 static int map_configmap(void *ctx, struct hf_workqueue *queue, enum hf_event_type type,
                          const char *ns, const char *name, const char *object, size_t n) {
         return hf_workqueue_add(queue, ns);

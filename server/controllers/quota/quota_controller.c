@@ -14,9 +14,9 @@
  *         list.
  *
  * Invariant: the order of these steps. A create, or an update that raises the use, writes the quota
- * in the same transaction. If that happens between 1 and 3, then 3 fails, and the recount is
- * repeated. If the objects were counted before the list, a create between the two would be missing
- * in the count, but charged in the listed status.used, and step 3 would remove its charge.
+ * in the same transaction. If that happens between 1 and 3, a write in 3 fails, and the recount
+ * is repeated. If the objects were counted before the list, a create between the two would be
+ * missing in the count, but charged in the listed status.used, and step 3 would remove its charge.
  *
  * A new leader gets the keys of all objects, so it also corrects what its predecessor has left. The
  * same happens when kinds are added or removed (hfd_kinds_run): then quotas that name these kinds
@@ -99,8 +99,8 @@ static int count_objects(void *ctx, const char *group, const char *plural, uint6
         return 0;
 }
 
-/* Passes the objects of a page on. 0, or an error. *ret_next: the query for the next page; empty =
- * this was the last. The token is made of characters that a query may contain. */
+/* Passes the objects of a page on. 0, or an error. Replaces `next` by the query for the next page;
+ * empty = this was the last. The token is made of characters that a query may contain. */
 static int pass_page(const struct hf__json *page, hfd_quota_each_fn each, void *each_ctx,
                      struct hf__strbuf *next) {
         const char *token = hf__json_string(page, "metadata.continue");

@@ -24,7 +24,7 @@
 
 /* ---- merging ---- */
 
-/* Adds the members of wanted to the map of the object at path. */
+/* Adds the members of wanted that are missing in the map of the object at path. */
 static int merge_map(struct hf__json *object, const char *path, const struct hf__json *wanted,
                      bool *changed) {
         int r = 0;

@@ -7,9 +7,9 @@
  * own. Until the configuration of admission is known, no write of a client is accepted,
  * except writes of Leases: a policy that is not known yet might refuse it. The server's own writes
  * go on, and so do those of Leases, because elections and controllers must not wait for clients'
- * configuration. They are asked about all the same: plug-ins in C have no configuration and are
- * loaded before the server serves, so nothing escapes them. A plug-in whose configuration is not
- * known yet wants nothing.
+ * configuration. Apart from those of the elector and of the bootstrap, they are asked about all the
+ * same: plug-ins in C have no configuration and are loaded before the server serves, so no other
+ * write escapes them. A plug-in whose configuration is not known yet wants nothing.
  */
 #include "server/registry/base/admit.h"
 
@@ -69,8 +69,9 @@ struct hfd_admission_attributes hfd_admit_attributes(const struct hfd_request *r
 
 /* ---- the options ---- */
 
-/* Adds the options of a delete that came in the query, unless the body has them. 0 or -ENOMEM.
- * has_body: the options have what the body has; then Kubernetes does not read the query. */
+/* Adds the options of a delete that came in the query: propagationPolicy and orphanDependents, if
+ * the body has none, and gracePeriodSeconds, if there is no body. has_body: the options have what
+ * the body has. 0 or -ENOMEM. */
 static int add_policy(struct hf__json *options, const struct hfd_options *o, bool has_body) {
         static const char *const policies[] = {[HFD_PROPAGATE_ORPHAN] = "Orphan",
                                                [HFD_PROPAGATE_BACKGROUND] = "Background",
@@ -86,8 +87,8 @@ static int add_policy(struct hf__json *options, const struct hfd_options *o, boo
         return r;
 }
 
-/* Adds the options of a create or update. "Warn" is the default, which Kubernetes leaves out. 0 or
- * -ENOMEM. */
+/* Adds the options of a create or update. fieldValidation is left out if it is "Warn", the default.
+ * 0 or -ENOMEM. */
 static int add_field_options(struct hf__json *options, const struct hfd_options *o) {
         int r = 0;
 

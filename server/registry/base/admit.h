@@ -2,8 +2,8 @@
 #pragma once
 /*
  * The attributes and options of a request, for admission (server/admission). Shared by the writes
- * of objects (write/admit.h) and of subresources whose bodies are of another kind (parts/). Thread:
- * owner of the request. Nothing here blocks.
+ * of objects (write/admit.h), of subresources whose bodies are of another kind (parts/) and of
+ * objects that are not stored (unstored.h). Thread: owner of the request. Nothing here blocks.
  */
 #include "server/admission/admission.h"
 #include "server/registry/base/registry_state.h"
@@ -24,8 +24,9 @@ enum hfd_admit hfd_admit_request(const struct hfd_registry *registry,
                                  const struct hfd_request *request, struct hfd_response *response);
 
 /*
- * The attributes of a request. name: of the object; "" = not known yet. old: the stored object;
- * NULL = none. The attributes borrow from all arguments, which must live as long as they do.
+ * The attributes of a request. name: of the object; "" = not known yet, or the delete is a step of
+ * a deletecollection. old: the stored object; NULL = none. The attributes borrow from all
+ * arguments, which must live as long as they do.
  */
 struct hfd_admission_attributes hfd_admit_attributes(const struct hfd_request *request,
                                                      enum hfd_admission_operation operation,

@@ -6,7 +6,7 @@
 
 #define HFD_BODY_SUMMARY_MAX 72 /* bytes, with the NUL */
 
-/* Writes the first 30 bytes: of a JSON object as text, of anything else as hexadecimal digits. A
- * longer body gets " ..." at the end; an empty one is "<empty>". The text may end within a UTF-8
- * character. */
+/* Writes the first 30 bytes: of a body that begins with '{' as text, of any other as hexadecimal
+ * digits. A longer body gets " ..." at the end; an empty one is "<empty>". The text may end within
+ * a UTF-8 character. */
 void hfd_body_summary(const char *body, size_t n, char out[HFD_BODY_SUMMARY_MAX]);

@@ -11,14 +11,14 @@ struct hfd_work_task;
 
 /*
  * Bytes. The pool decodes a write's body if it is larger than this. A write is also large if its
- * body and the stored object together exceed this. A patch of this size is estimated to take 2 ms
- * or less.
+ * body, the stored object and the new one together exceed this. A patch of this size is estimated
+ * to take 2 ms or less.
  */
 #define HFD_LARGE_BODY ((size_t)64 << 10)
 /* While the pool has this many queued or running tasks (lists and watches included), new large
- * writes and other large requests get 429. A write that has begun, and a delete of a
- * deletecollection, are still accepted. Threads that submit at the same time may exceed the number.
- * Each task may hold a body of 3 MiB. */
+ * writes, TokenRequests and requests for an OpenAPI document that it must make get 429. A write
+ * that has begun, and a delete of a deletecollection, are still accepted. Threads that submit at
+ * the same time may exceed the number. Each task may hold a body of 3 MiB. */
 #define HFD_LARGE_WORK_MAX 256
 
 /*

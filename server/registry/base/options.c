@@ -2,7 +2,7 @@
 /*
  * Parses the query of a request into its options: first each parameter separately, then their
  * combination. A table contains each parameter with the function that sets its option, apart from
- * those that only writes have (write_options.h).
+ * dryRun, fieldManager, fieldValidation and force (write_options.h).
  *
  * Invariants: if a parameter is repeated, its first value is used, even if it is empty, because the
  * filters authorize by the first value. (Only dryRun is a list, whose values are all checked.)

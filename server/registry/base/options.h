@@ -2,8 +2,8 @@
 #pragma once
 /*
  * The options in the query of a request. Names and allowed combinations are those of Kubernetes'
- * ListOptions, GetOptions, CreateOptions and DeleteOptions. DeleteOptions may also be in the body
- * (delete_options.h). Pure. Thread: owner only.
+ * ListOptions, GetOptions, CreateOptions, UpdateOptions, PatchOptions and DeleteOptions.
+ * DeleteOptions may also be in the body (delete_options.h). Pure. Thread: owner only.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -32,8 +32,8 @@ struct hfd_options {
         bool has_revision;                  /* a resourceVersion that is not "" was given */
         uint64_t revision;
         enum hfd_match match;
-        char match_text[64];  /* as given; a longer text is cut off */
-        uint64_t limit;       /* for a list: objects in one response; 0 = all */
+        char match_text[64]; /* as given; a longer text is cut off */
+        uint64_t limit;      /* of a list or a deletecollection: at most so many objects; 0 = all */
         char *continue_token; /* owned; NULL = none */
         bool bookmarks;       /* for a watch: the client wants bookmarks */
         bool has_send_initial, send_initial;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Turns: of the writes of one instance that change the quotas of a namespace, one commits at a
- * time. All of them write the same keys, so without turns each commit would be a conflict for all
+ * Turns: of the writes of one instance that are charged to the quotas of a namespace, one commits
+ * at a time. They write the same keys, so without turns each commit would be a conflict for all
  * others, and n writes would need about n * n / 2 transactions. Turns only save work: the limits
  * themselves are kept by the transaction, which compares the versions of the quotas.
  *

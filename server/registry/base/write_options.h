@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The options that only writes have: dryRun, fieldManager, fieldValidation and force of
- * CreateOptions, UpdateOptions, PatchOptions and DeleteOptions. As in Kubernetes they are validated
- * together, after the query was read. Pure. Thread: owner only.
+ * Four options of writes: dryRun, fieldManager, fieldValidation and force of CreateOptions,
+ * UpdateOptions, PatchOptions and DeleteOptions. As in Kubernetes they are validated together,
+ * after the query was read. Pure. Thread: owner only.
  */
 #include <stdbool.h>
 #include <stddef.h>

@@ -12,8 +12,8 @@
  * Requests beyond the limit are refused at once, so that a webhook that hangs cannot hold all the
  * requests that the server may have in flight; watches take turns (convert_turns.h).
  *
- * Thread: any. After a call the callback runs on the thread of outbound calls, or on the pool if
- * the response is large. If a call cannot be made, the callback runs on the thread that would have
+ * Thread: any. After a call the callback runs on a thread of outbound calls, or on the pool if the
+ * response is large. If a call cannot be made, the callback runs on the thread that would have
  * made the call: the one that starts the conversion or has read the response to the previous batch,
  * or a thread of the pool if a watch has waited for its turn. If the watch still waits, the
  * callback runs on the thread that cancels the conversion or, if the pool is stopping, on the

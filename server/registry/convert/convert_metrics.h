@@ -6,9 +6,9 @@
 #include <holdfast/host.h>
 
 /*
- * A call has ended after `took`. why: NULL = success; otherwise the message for the client
- * (conversion_review.h), which identifies the type of failure. responded: the webhook has
- * responded, with a status code of success.
+ * A call has ended after `took`. why: NULL = success; otherwise the message for the client.
+ * responded: the webhook has responded, with a status code of success; then a failure is one of
+ * conversion_review.h, and the message identifies its type.
  */
 void hfd_convert_metrics_called(const struct hf_host *host, const char *why, bool responded,
                                 hf_nsec took);

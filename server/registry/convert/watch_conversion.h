@@ -43,8 +43,8 @@ struct hfd_watch_conversion *hfd_watch_conversion_unref(struct hfd_watch_convers
  * them. May deliver them before it returns. False: out of memory; nothing was queued. */
 bool hfd_watch_conversion_add(struct hfd_watch_conversion *c, const struct hfd_watch_item *items,
                               size_t n);
-/* Whether nothing is queued and nothing is being converted. False: sink.idle follows, unless the
- * watch ends. */
+/* Whether nothing is queued, being converted or being delivered. False: sink.idle follows, unless
+ * the watch ends. */
 bool hfd_watch_conversion_is_idle(struct hfd_watch_conversion *c);
 /* Drops what is queued, and the webhook's response. True: the sink is not called any more. False:
  * the sink is being called, by another thread or further up in this call stack; it may still get

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Cells of Pods and Jobs, as kube-apiserver shows them. The cell STATUS of a pod shows its phase,
- * unless a container or the deletion of the pod has something more specific to report.
+ * unless its reason, the scheduler, a container or its deletion says something more specific.
  *
  * Invariant: a status that no kubelet would write still gives a text. What is missing counts as
  * empty or 0, and long texts are cut. Otherwise one pod would make the list of all pods fail.
@@ -58,7 +58,7 @@ struct restarts {
 static void add_restarts(struct restarts *restarts, const struct hf__json *status) {
         int64_t ended;
 
-        /* Nobody has checked a status, so the sum may be too large for its type. */
+        /* Another program may have stored any number, so the sum may be too large for its type. */
         if (__builtin_add_overflow(restarts->n, number_of(status, "restartCount"), &restarts->n))
                 restarts->n = INT64_MAX;
         if (hf__time_parse(hf__json_string_or_empty(status, "lastState.terminated.finishedAt"),
@@ -67,9 +67,9 @@ static void add_restarts(struct restarts *restarts, const struct hf__json *statu
                 restarts->last_s = ended;
 }
 
-/* What the cells of a pod show, except for its gates. All other cells come from this summary, so
- * they agree with each other. The summary is computed again for each cell, which is cheap, because
- * a pod has few containers. */
+/* What the cells "ready", "status" and "restarts" of a pod show. All three come from this summary,
+ * so they agree with each other. The summary is computed again for each cell, which is cheap,
+ * because a pod has few containers. */
 struct pod_summary {
         char status[160];
         size_t ready; /* containers */
@@ -278,7 +278,8 @@ static void put_completions(struct hf__strbuf *out, const struct hf__json *job) 
                 hf__strbuf_printf(out, "%" PRId64 "/1", done);
 }
 
-/* How long the job took, or has taken so far. Empty: it has not started. */
+/* How long the job took to complete; the time since its start if it has not completed, also if it
+ * has failed. Empty: it has not started. */
 static void put_job_duration(struct hf__strbuf *out, const struct hf__json *job, int64_t now_s) {
         int64_t start, end = now_s;
         char text[HF__AGE_MAX];

@@ -4,9 +4,10 @@
  *
  * Invariants: a part is compared with its counterpart in the old object only where there is one:
  * the same property, the same key of a map, the same keys of a list that is a map. Counterparts are
- * found in logarithmic time. Values are made by the uppermost part that has rules, and freed when
- * all parts below it have been checked. The recursion follows the object and nested allOf, and its
- * frames are small, because the large ones, those of hfd_rule_run_node, are not part of it.
+ * found in logarithmic time. A part makes a value only if it cannot take it from the part above
+ * (part_values.h). When the uppermost part that has made values has been checked, with all parts
+ * below it, all values are freed. The recursion follows the object and nested allOf, and its frames
+ * are small, because the large ones, those of hfd_rule_run_node, are not part of it.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -188,8 +189,9 @@ static const struct hfd_rule_node *property_of(const struct hfd_rule_node *node,
         return NULL;
 }
 
-/* A property has a node of its own; any other member has that of additionalProperties. Members
- * without rules are passed over before they cost anything. */
+/* A property with rules has a node of its own; other members have that of additionalProperties, if
+ * there is one. Members without a node are passed over: they need neither a path nor a search for
+ * their old version. */
 static void check_members(struct hfd_rule_run *run, const struct hfd_rule_node *node,
                           const struct checked *part) {
         size_t n = run->path.n, at = 0;

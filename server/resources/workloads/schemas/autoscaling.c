@@ -7,8 +7,8 @@
  * the schema of the value, the number of the field in protobuf (protobuf_tag), and flags.
  * HFD_FIELD_POINTER stands for a Go pointer, HFD_FIELD_MERGE and merge_key for the struct tags
  * patchStrategy and patchMergeKey, list_type and list_keys for the markers +listType and
- * +listMapKey, and HFD_FIELD_KEEPS_EMPTY for a tag without omitempty. A schema named *_text is a Go
- * string type with a name of its own; error messages show this name.
+ * +listMapKey, and HFD_FIELD_KEEPS_EMPTY for a tag without omitempty (except for "policies"). A
+ * schema named *_text is a Go string type with a name of its own; error messages show this name.
  *
  * Invariants: the rows of a table are sorted by name (strcmp), because look-ups bisect it. The
  * number and the type of a field never change: clients that use protobuf find a field by its number
@@ -104,8 +104,8 @@ static const struct hfd_schema external_metric_source = {
         HFD_STRUCT("io.k8s.api.autoscaling.v2.ExternalMetricSource",
                    external_metric_source_fields)};
 
-/* One of the five sources is set, by the type. The list of these structs is atomic: two metrics may
- * have the same type, and even the same name with other selectors. */
+/* `type` says which of the five sources is set. The list of these structs is atomic: two metrics
+ * may have the same type, and even the same name with other selectors. */
 static const struct hfd_schema_field metric_spec_fields[] = {
         {"containerResource", &container_resource_metric_source, .protobuf_tag = 7,
          .flags = HFD_FIELD_POINTER},
@@ -129,7 +129,8 @@ static const struct hfd_schema hpa_scaling_policy = {
 /* The window is a pointer, because 0 switches it off and an absent one has a default. The default
  * of scaleDown is the flag of the controller, so the server does not know it. */
 static const struct hfd_schema_field hpa_scaling_rules_fields[] = {
-        /* An empty list is refused, and only an absent one gets the default. */
+        /* Go's tag has omitempty, but an empty list must stay until it is validated: it is refused,
+         * and only an absent one gets the default. */
         {"policies", HFD_LIST_OF(&hpa_scaling_policy), .protobuf_tag = 2,
          .flags = HFD_FIELD_KEEPS_EMPTY},
         {"selectPolicy", &scaling_policy_select_text, .protobuf_tag = 1,
@@ -212,7 +213,8 @@ static const struct hfd_schema external_metric_status = {
         HFD_STRUCT("io.k8s.api.autoscaling.v2.ExternalMetricStatus",
                    external_metric_status_fields)};
 
-/* One element for each element of spec.metrics, in the same order. */
+/* An element of status.currentMetrics. The controller writes one for each element of spec.metrics,
+ * in the same order. */
 static const struct hfd_schema_field metric_status_fields[] = {
         {"containerResource", &container_resource_metric_status, .protobuf_tag = 7,
          .flags = HFD_FIELD_POINTER},

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The structural schema of PersistentVolume, with the volume sources that pods do not have in the
- * same form: a pod names a Secret of its own namespace, a PersistentVolume also names the
- * namespace.
+ * same form. Most of them differ in a reference to a Secret: a pod names one of its own namespace,
+ * a PersistentVolume also names the namespace.
  *
  * A table has a row for each field of a Go struct of k8s.io/api/core/v1: the name in JSON, the
  * schema of the value, the number of the field in protobuf (protobuf_tag), and flags.
@@ -158,7 +158,7 @@ static const struct hfd_schema storage_os_persistent_volume_source = {
         HFD_STRUCT(HFD_CORE "StorageOSPersistentVolumeSource",
                    storage_os_persistent_volume_source_fields)};
 
-/* Up to five Secrets, one for each call of the driver that needs credentials: a node gets only
+/* Up to five Secrets, each for certain calls of the driver that need credentials: a node gets only
  * those of its own calls. */
 static const struct hfd_schema_field csi_persistent_volume_source_fields[] = {
         {"controllerExpandSecretRef", &secret_reference, .protobuf_tag = 9,

@@ -48,8 +48,8 @@ static const struct hfd_schema pod_qos_class_text = {.type = HFD_SCHEMA_TEXT,
 static const struct hfd_schema pod_resize_status_text = {.type = HFD_SCHEMA_TEXT,
                                                          .definition = HFD_CORE "PodResizeStatus"};
 
-/* Besides the kubelet, other controllers add conditions, which the readinessGates of the spec name.
- * So the type is any text. */
+/* Besides the kubelet, other programs add conditions, such as those that the readinessGates of the
+ * spec name. So the type is any text. */
 static const struct hfd_schema_field pod_condition_fields[] = {
         {"lastProbeTime", &hfd_schema_time, .protobuf_tag = 3},
         {"lastTransitionTime", &hfd_schema_time, .protobuf_tag = 4},
@@ -129,7 +129,8 @@ static const struct hfd_schema_field volume_mount_status_fields[] = {
 static const struct hfd_schema volume_mount_status = {
         HFD_STRUCT(HFD_CORE "VolumeMountStatus", volume_mount_status_fields)};
 
-/* What the processes really have, after the image and both security contexts were applied. */
+/* What the first process of the container has at its start, after the image and both security
+ * contexts were applied. */
 static const struct hfd_schema_field linux_container_user_fields[] = {
         {"gid", &hfd_schema_int64, .protobuf_tag = 2, .flags = HFD_FIELD_REQUIRED},
         {"supplementalGroups", HFD_LIST_OF(&hfd_schema_int64), .protobuf_tag = 3},
@@ -161,8 +162,8 @@ static const struct hfd_schema_field resource_status_fields[] = {
 static const struct hfd_schema resource_status = {
         HFD_STRUCT(HFD_CORE "ResourceStatus", resource_status_fields)};
 
-/* The lists of these structs are atomic: one kubelet writes all of them. `started` is a pointer,
- * because an absent one means that nothing is known. */
+/* The lists of these structs are atomic: one kubelet writes all of them. `started` is a pointer
+ * in Go; clients treat an absent one like false. */
 static const struct hfd_schema_field container_status_fields[] = {
         {"allocatedResources", &hfd_schema_map_of_quantities, .protobuf_tag = 10},
         {"allocatedResourcesStatus",

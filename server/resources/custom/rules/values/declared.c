@@ -107,8 +107,8 @@ static struct hfd_declared *declare_int_or_string(struct hfd_declaring *d,
         return new_declared(d, HFD_DECLARED_INT_OR_STRING, HF__CEL_DYN, 1, max);
 }
 
-/* Sets the escaped names of the keys of a list that is a map (x-kubernetes-list-map-keys). False:
- * out of memory. */
+/* Sets the keys of a list that is a map (x-kubernetes-list-map-keys). A name that cannot be escaped
+ * stays as it is. False: out of memory. */
 static bool set_keys(struct hfd_declaring *d, struct hfd_declared *list,
                      const struct hf__json *names) {
         size_t n = hf__json_count(names);
@@ -214,7 +214,7 @@ static bool add_field(struct hfd_declaring *d, struct hfd_declared *object, cons
         return !d->arena->failed;
 }
 
-/* Of fields of a CEL type, by their names. */
+/* For qsort: the fields of a CEL type by their names. */
 static int compare_types(const void *a, const void *b) {
         const struct hf__cel_field *one = a;
         const struct hf__cel_field *other = b;
@@ -223,7 +223,7 @@ static int compare_types(const void *a, const void *b) {
 }
 
 /* Sorts the fields of an object, and makes its CEL type from those that expressions can name. A
- * reserved name has two fields there, one for each way to write it. False: out of memory. */
+ * reserved name has two fields there: escaped, and as it is. False: out of memory. */
 static bool finish_object(struct hfd_declaring *d, struct hfd_declared *object) {
         struct hf__cel_field *fields =
                 hf__arena_alloc(d->arena, 2 * object->n_fields * sizeof *fields);
@@ -310,7 +310,7 @@ static bool is_meta(const char *name) {
 }
 
 /* Sets `required` of the fields, and min_size of the object: the shortest JSON has all required
- * fields that have no default. */
+ * fields that have no default. As in Kubernetes, fields of an unknown type do not count. */
 static void measure_object(struct hfd_declared *object, const struct hf__json *props) {
         const struct hf__json *properties = hf__json_get(props, "properties");
 

@@ -34,7 +34,7 @@ enum hfd_declared_kind {
 struct hfd_declared_field {
         const char *name;    /* in JSON */
         const char *escaped; /* as expressions write it (rule_name.h); NULL: they cannot name it */
-        bool reserved;       /* a word of CEL; after a dot, expressions may write `name` as well */
+        bool reserved;       /* (rule_name.h); the CEL type then has `name` as a field, too */
         bool required;       /* the schema requires it, and has no default for it */
         /* NULL: the type is unknown. Expressions cannot name the field, but comparisons of whole
          * objects see it. */
@@ -46,12 +46,12 @@ struct hfd_declared {
         bool nullable; /* null is a valid value */
         bool closed;   /* values leave out the fields that are not declared */
         const struct hf__cel_type *type;
-        int64_t min_size;                  /* bytes of the shortest JSON of such a value */
+        int64_t min_size; /* Kubernetes' estimate: bytes of the shortest JSON of such a value */
         struct hfd_declared_field *fields; /* of an OBJECT, sorted by name */
         size_t n_fields;
         const struct hfd_declared *element; /* of a LIST or MAP */
         bool set;                           /* a LIST whose elements are all different */
-        const char **keys;                  /* of a LIST that is a map: the escaped names */
+        const char **keys; /* of a LIST that is a map: escaped, or as they are if they cannot be */
         size_t n_keys;
 };
 

@@ -25,8 +25,8 @@ struct broken {
         size_t n;
 };
 
-/* Adds a rule. The prefix says which part of the text breaks it, as in "prefix part ". If memory
- * runs out, the run fails, which call_validate checks. */
+/* Adds a rule. The prefix comes before its text: "" or, for example, "prefix part ". If memory runs
+ * out, the run fails, which call_validate checks. */
 static void add_error(struct broken *out, const char *prefix, const char *rule) {
         size_t n_prefix = strlen(prefix);
         size_t n = n_prefix + strlen(rule);
@@ -236,9 +236,9 @@ static struct hf__cel_value call_validate(struct hf__cel_run *run, const struct 
         struct hf__cel_value list;
         const char *text;
 
-        /* Kubernetes charges a match with the format's pattern: a tenth of the text and one more
-         * character, times a quarter of the pattern, both rounded up. The row below has charged 1
-         * for the call already, so 1 is subtracted. */
+        /* Kubernetes charges a match with the format's pattern: (characters of the text + 1) / 10,
+         * times bytes of the pattern / 4, both rounded up. The row below has charged 1 for the
+         * call already, so 1 is subtracted. */
         if (!hf__cel_spend(run, text_cost * ((format->n_pattern + 3) / 4) - 1))
                 return hf__cel_failure(run);
         text = checked_text(run, format, args[1]);

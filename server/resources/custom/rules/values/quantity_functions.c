@@ -2,11 +2,11 @@
 /*
  * The functions of CEL expressions that take or return a quantity.
  *
- * As in Go, a quantity has one of two forms. A quantity whose text is short enough is a number of
- * 64 bits and a power of ten (struct amount). A sum of two such quantities has this form too,
- * unless the sum overflows. Any other quantity is a decimal of any length. The form is visible: the
- * results of isInteger(), asInteger() and asApproximateFloat() depend on it. Quantities are
- * immutable, so a sum is a new value.
+ * As in Go, a quantity has one of two forms. If its text meets the conditions of read_amount, it is
+ * a number of 64 bits and a power of ten (struct amount). A sum of two such quantities has this
+ * form too, unless it overflows. Any other quantity is a decimal of any length. The form is
+ * visible: the results of isInteger(), asInteger() and asApproximateFloat() depend on it.
+ * Quantities are immutable, so a sum is a new value.
  *
  * Invariant: a quantity of either form has a decimal too, for comparisons and sums.
  */
@@ -89,8 +89,8 @@ static bool scale_up(int64_t *value, int power) {
         return true;
 }
 
-/* The suffix of a quantity stands for a power of ten, or for a binary form of two. Returns its
- * exponent. */
+/* The suffix of a quantity stands for a power of ten or, in the binary form ("Ki"), for a power of
+ * two. Returns its exponent. */
 static int exponent_of(const char *suffix, enum hfd_quantity_form form) {
         static const char decimal[] = "num kMGTPE";
         static const char binary[] = "KMGTPE";
@@ -179,7 +179,7 @@ static const char *parse_text(struct hf__cel_value value, struct text *text) {
                 return wrong;
         read_digits(text);
         read_amount(text);
-        /* Go takes a number without digits for zero only where it keeps the amount. */
+        /* A number without digits, as in ".Ki", is zero to Go only where it keeps the amount. */
         if (!text->amount.kept &&
             strcspn(text->copy, "0123456789") >= strcspn(text->copy, "eEinumkKMGTP"))
                 return "unable to parse numeric part of quantity";

@@ -4,11 +4,11 @@
  * arena->failed is set, the functions here may return any value. The caller of hfd_rule_value
  * checks arena->failed once, at the end.
  *
- * Invariants: an object has its fields under their escaped names, and a field that is null is
- * absent, as in Kubernetes. A field without a declaration is there as well, so that comparisons see
- * it; the checker lets no expression name it. Only a closed object (declared.h) leaves it out.
- * Lists that are sets or maps (x-kubernetes-list-type) compare without regard to order, for which
- * they have a function that makes the key of an element.
+ * Invariants: an object has its fields under their escaped names, or under their own if they cannot
+ * be escaped. A field that is null is absent, as in Kubernetes. A field without a declaration is
+ * there as well, so that comparisons see it; the checker lets no expression name it. Only a closed
+ * object (declared.h) leaves it out. Lists that are sets or maps (x-kubernetes-list-type) compare
+ * without regard to order, for which they have a function that makes the key of an element.
  */
 #include "server/resources/custom/rules/values/rule_value.h"
 
@@ -97,7 +97,7 @@ static struct hf__cel_value key_of_set(struct hf__cel_run *run, const struct hf_
         return scalar_key(run, element);
 }
 
-/* The member of an element, which is a key of it. An absent member counts as null. */
+/* The value that an element has for one of the keys of its list. An absent one counts as null. */
 static struct hf__cel_value member_of(struct hf__cel_value element, const char *key) {
         struct hf__cel_value value = hf__cel_null();
 

@@ -17,7 +17,7 @@
 #include "server/resources/custom/rules/values/url_text.h"
 
 #define PAIRS_MAX   10000 /* of a query; of a query with more pairs, Go reads none */
-#define HEAP_LEVELS 14    /* of that many pairs */
+#define HEAP_LEVELS 14    /* of a heap of PAIRS_MAX pairs */
 #define QUOTED_MAX  200   /* bytes of a text in a message, in quotes and with the NUL */
 
 static const struct hf__cel_type url_type = {.kind = HF__CEL_OPAQUE,

@@ -11,5 +11,6 @@ extern const struct hf__cel_row hfd_url_functions[];
 
 #define HFD_URL_MESSAGE_MAX 410 /* bytes with the NUL; fits into a message of hf__cel_errorf */
 
-/* Whether n bytes are a URL. If not, the message is Go's. Pure. Thread: any. */
+/* Whether n bytes are a URL. If not, the message is Go's, in which a long text is cut. Pure.
+ * Thread: any. */
 bool hfd_url_check(const char *text, size_t n, char message[static HFD_URL_MESSAGE_MAX]);

@@ -100,8 +100,8 @@ static char escaped_byte(const char *escape) {
 }
 
 /* Whether the place can have an escape for this byte. In a host only bytes beyond ASCII are
- * escaped, and the % itself, which begins the zone of an address. In a zone, spaces can be escaped,
- * and the characters that need no escape in a host. */
+ * escaped, and the % itself, which begins the zone of an address. In a zone, the % and spaces can
+ * be escaped, and the characters that need no escape in a host. */
 static bool may_escape(char byte, enum place place) {
         if (byte == '%' || (place != IN_HOST && place != IN_ZONE))
                 return true;
@@ -248,8 +248,8 @@ static bool take_scheme(struct parser *p, struct hfd_url_part *rest) {
         return true;
 }
 
-/* request: as Go's ParseRequestURI does. Otherwise as Go's Parse does; the caller has cut the
- * fragment off. */
+/* request: as Go's ParseRequestURI does. Otherwise as Go's Parse does with a text that
+ * ParseRequestURI accepts; the caller has cut the fragment off. */
 static bool parse(struct parser *p, struct hfd_url_part rest, bool request) {
         struct hfd_url_text *url = p->url;
         size_t n;

@@ -20,7 +20,7 @@
 #include "base/quote.h"
 #include "base/strbuf.h"
 
-#define DETAIL_MAX 420 /* bytes of the part of a message after the path, with the NUL */
+#define DETAIL_MAX 420 /* bytes of a message, or of its part after the path, with the NUL */
 #define KEY_MAX    120 /* bytes of a key that are shown */
 
 /* Appends the steps from the root to the place. It calls itself for the steps above, as many as the
@@ -63,8 +63,8 @@ void hfd_check_report_field(const struct hfd_check_report *report, const struct 
         print_steps(place, true, report->prefix, field);
 }
 
-/* Writes the field of a cause that this file adds. Kubernetes writes these fields without brackets,
- * and "<nil>" for the root. */
+/* Writes the field of a cause that this file adds. Kubernetes writes these fields without brackets
+ * around the keys of maps, and "<nil>" for an empty field. */
 static void body_field(const struct hfd_check_report *report, const struct hfd_place *place,
                        char *field) {
         print_steps(place, false, report->prefix, field);

@@ -29,8 +29,8 @@ bool hfd_check_report_is_full(const struct hfd_check_report *report);
 
 /* Writes the path of a place as messages have it: "spec.list[0].name". */
 void hfd_check_report_path(const struct hfd_place *place, char path[HFD_REPORT_PATH_MAX]);
-/* Writes the field of a cause: the prefix and the path. A key of a map (a place without `in`) is in
- * brackets: "spec.map[key]". */
+/* Writes the field of a cause that the caller itself adds: the prefix and the path. A key of a map
+ * (a place without `in`) is in brackets: "spec.map[key]". */
 void hfd_check_report_field(const struct hfd_check_report *report, const struct hfd_place *place,
                             char field[HFD_REPORT_PATH_MAX]);
 /* Writes a value as Kubernetes prints it in a cause: a text in quotes, anything else as JSON. */
@@ -40,11 +40,11 @@ void hfd_check_report_value(const struct hf__json *value, char text[HFD_REPORT_V
 __attribute__((format(printf, 4, 5))) void
 hfd_check_report_invalid(const struct hfd_check_report *report, const struct hfd_place *place,
                          const struct hf__json *value, const char *format, ...);
-/* The same where the bad value is a number of elements. */
+/* The same where the bad value is a number of elements or members. */
 __attribute__((format(printf, 4, 5))) void
 hfd_check_report_count(const struct hfd_check_report *report, const struct hfd_place *place,
                        size_t n, const char *format, ...);
-/* The value has the type `found`, not `wanted`. */
+/* The value has the type, or the format, `found`, not `wanted`. */
 void hfd_check_report_type(const struct hfd_check_report *report, const struct hfd_place *place,
                            const char *wanted, const char *found);
 /* The text does not have the format. */
@@ -65,7 +65,7 @@ void hfd_check_report_enum(const struct hfd_check_report *report, const struct h
 /* An Invalid value with a whole message. value: as the cause shows it. */
 void hfd_check_report_detail(const struct hfd_check_report *report, const struct hfd_place *place,
                              const char *value, const char *detail);
-/* A message that names no field: its cause has the prefix as its field, or "<nil>" if there is
- * none. */
+/* A whole message whose cause does not have the path as its field, but only the prefix, or "<nil>"
+ * if there is none. */
 __attribute__((format(printf, 2, 3))) void
 hfd_check_report_message(const struct hfd_check_report *report, const char *format, ...);

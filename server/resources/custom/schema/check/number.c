@@ -3,8 +3,8 @@
  * Checks numbers against their format (int32, int64, float), multipleOf, minimum and maximum.
  *
  * Invariants: the results and texts are those of Kubernetes, also where they surprise: a whole
- * number is compared as an integer, with the bound cut to an integer; if the type of the field
- * cannot have the bound, every value is refused.
+ * number of 64 bits is compared as an integer, with the bound cut to an integer; if the type of the
+ * field cannot have the bound, every value is refused.
  */
 #include <float.h>
 #include <inttypes.h>
@@ -66,8 +66,8 @@ static bool is_in_integers(double value, const char *format) {
 }
 
 /* Whether the type and the format of the field can have this value: the number itself, or a bound
- * of the schema. If not, adds a cause (if checked->records). what: what the value is, for the
- * message. */
+ * or multipleOf of the schema. If not, adds a cause (if checked->records). what: what the value is,
+ * for the message. */
 static bool is_in_range(const struct number *number, double value, const char *what) {
         const bool is_integer_type = number->node->type == HFD_CUSTOM_INTEGER;
         char path[HFD_REPORT_PATH_MAX];
@@ -91,8 +91,8 @@ static bool is_in_range(const struct number *number, double value, const char *w
         return false;
 }
 
-/* The nearest whole number. round() would do the same, but for it alone the program would load
- * libm. */
+/* The nearest whole number; only the double just below 0.5, and its negative, are rounded away from
+ * zero. round() would do, but for it alone the program would load libm. */
 static double nearest_whole(double value) {
         if (!(fabs(value) < 0x1p52)) /* it is whole already, or infinite, or NaN */
                 return value;

@@ -112,7 +112,7 @@ bool hfd_check_type(struct hfd_check *check, const struct hfd_custom_node *node,
         if (!checked->records)
                 return false;
         /* If the schema has a format, Kubernetes' message compares the format of the value, not its
-         * type, unless the value is a text or a list. */
+         * type, unless the value is null, a text or a list. */
         if (format && !is_null && !hf__json_is_string(value) && !hf__json_is_array(value))
                 hfd_check_report_type(&check->report, checked->place, format->as.format,
                                       found_format);

@@ -10,8 +10,8 @@
  * same place, the causes of the part are removed again. Value validations (allOf and so on) belong
  * to the part that contains them; the children below them are parts of their own.
  *
- * Invariant: the recursion is as deep as object and schema are nested. Buffers for texts are large,
- * so the functions that have them are not inlined into the functions that recurse.
+ * Invariant: the recursion is as deep as object and schema are nested. Functions with large buffers
+ * for texts are not inlined into the functions that recurse.
  */
 #include <stdio.h>
 #include <string.h>
@@ -26,7 +26,7 @@
  * PATTERN_WORK_PER_BYTE for each byte of its texts, which is enough for 64 small patterns or for
  * one of about 170 alternatives; and PATTERN_WORK_MIN, so that small objects do not reach the limit
  * in practice. The unit is that of hf__cel_regex_find, about 20 ns. An object that needs more is
- * refused, unless only its metadata and status change. */
+ * refused, except in some updates of only its metadata and status (custom_schema.c). */
 #define PATTERN_WORK_PER_BYTE 64
 #define PATTERN_WORK_MIN      ((uint64_t)1 << 22)
 
@@ -395,8 +395,8 @@ bool hfd_check_value(struct hfd_check *check, const struct hfd_custom_node *node
         if (check_node(&scope, node, checked))
                 return true;
         /* If a member differs, so does the object. Otherwise the part is compared with the old one.
-         * hfd_compared_equal remembers its results, so each part is compared only once, however
-         * many parts around it are invalid. */
+         * hfd_compared_equal remembers its results for objects and lists, so each of them is
+         * compared only once, however many parts around it are invalid. */
         if (old && !checked->differs)
                 checked->differs = !hfd_compared_equal(&check->compared, check->report.causes,
                                                        checked->value, old);

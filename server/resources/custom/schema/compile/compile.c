@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Compiles the structure of an openAPIV3Schema: nodes from the leaves up, and of each node the
- * fields that the rest of the server reads.
+ * Compiles an openAPIV3Schema: nodes from the leaves up and, for each node of the structure, the
+ * fields that the rest of the server reads. value_limits.c compiles the value validations.
  *
  * Invariants: what has been kept never changes; a struct is zeroed before it is filled, because
  * equal pieces are found by their bytes. The recursion is as deep as the JSON is nested.
@@ -26,8 +26,8 @@
 static const struct hfd_schema_field fields_of_resources[] = {HFD_FIELD_API_VERSION, HFD_FIELD_KIND,
                                                               HFD_FIELD_METADATA};
 
-/* Without a definition: the document of a custom kind needs none, because it has the kind's own
- * schema. */
+/* Its `definition` (schema.h) is NULL: OpenAPI shows a custom kind by the schema in its
+ * CustomResourceDefinition, and so needs no definition of this type. */
 static const struct hfd_schema int_or_string = {.type = HFD_SCHEMA_INT_OR_STRING};
 
 void hfd_compile_fail(struct hfd_schema_compiler *compiler, int error) {
@@ -268,7 +268,7 @@ static int compare_properties(const void *a, const void *b) {
 }
 
 /* Each member of each object is looked up here several times, so this function does without
- * bsearch, which would call a function for each comparison. */
+ * bsearch, which would call one more function for each comparison. */
 const struct hfd_custom_property *hfd_custom_property(const struct hfd_custom_node *node,
                                                       const char *name) {
         size_t begin = 0, end = node ? node->n_properties : 0;
