@@ -2,7 +2,8 @@
 /*
  * Writes the output of --help from the tables of flags and commands.
  *
- * Invariant: this file has no text about a flag, so that --help and the manual cannot differ.
+ * Invariant: apart from --help, this file has no text about a single flag, so that the output and
+ * the manual cannot differ.
  */
 #include "base/strbuf.h"
 #include "server/config/flags.h"

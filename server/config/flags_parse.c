@@ -107,14 +107,15 @@ static int refuse_argument(const struct arguments *arguments, const char *argume
                        shown);
 }
 
-/* Refuses a flag that no command has. name: n bytes, not NUL-terminated. */
+/* Refuses a flag that no command has. Its name is the first n bytes of `name`, a NUL-terminated
+ * text that may go on with '=' and a value. */
 static int refuse_unknown(const char *name, size_t n, enum hfd_command command,
                           struct hf_status *reterr_status) {
         const char *near = hfd_flag_table_near(name, n, command);
         char shown[201];
 
-        /* It may be a URL. Its password may have a '=' or be long, so what is cut there may have
-         * lost the '@' by which hf__redact finds a password. */
+        /* The text may be a URL with a password. hf__redact finds a password by the '@' after it,
+         * which a text that is cut at '=' or at 200 bytes may lack. So cut before the password. */
         if (strchr(name, '@'))
                 n = strcspn(name, ":=");
         (void)snprintf(shown, sizeof shown, "%.*s", n < 200 ? (int)n : 200, name);

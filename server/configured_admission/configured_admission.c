@@ -20,8 +20,9 @@
 #define WEBHOOK_CALLS_MIN 16 /* calls of one webhook at a time that are always allowed */
 
 /* The calls of one webhook that may run at a time: a quarter of --max-mutating-requests-inflight,
- * but at least WEBHOOK_CALLS_MIN. So a webhook that hangs does not hold all requests that the
- * server runs at a time, and requests that do not need the webhook continue. */
+ * but at least WEBHOOK_CALLS_MIN. So, unless the limits of requests are as low as that, a webhook
+ * that hangs does not hold all requests that the server runs at a time, and requests that do not
+ * need the webhook continue. */
 static size_t max_webhook_calls(const struct hfd_config *config) {
         size_t n = (size_t)config->max_mutating_requests_inflight / 4;
 

@@ -201,7 +201,7 @@ static bool is_needed(const struct hf_resource *resource, unsigned needs) {
 
 /* Creates the shared informers of the needed kinds, and sets the pointers to some of them. A
  * pointer stays NULL if no selected controller needs the kind; a controller asserts those that it
- * uses. Custom kinds are followed only if a controller works with all kinds. */
+ * cannot do without. Custom kinds are followed only if a controller works with all kinds. */
 static int make_kinds(struct hfd_controller_context *context,
                       const struct hfd_controllers_config *config, unsigned needs) {
         struct hfd_kind_row needed[HFD_KINDS_MAX];
@@ -266,10 +266,10 @@ static int make_token_secrets(struct hfd_controller_context *context,
 }
 
 /*
- * Creates all informers, and the thread that they share: most collections change seldom, and a
- * thread for each would cost as much memory as the objects of a small cluster. Four of them select
- * their objects: they would otherwise cache all ConfigMaps, Secrets, or Leases of kube-system, of
- * which they need only a few.
+ * Creates all informers but those of custom kinds, and the thread that all share: most collections
+ * change seldom, and a thread for each would cost as much memory as the objects of a small cluster.
+ * Four of them select their objects: they would otherwise cache all ConfigMaps, Secrets, or Leases
+ * of kube-system, of which they need only a few.
  */
 static int make_informers(struct hfd_controller_context *context,
                           const struct hfd_controllers_config *config, unsigned needs) {

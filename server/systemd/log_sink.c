@@ -6,8 +6,7 @@
  * A failed write is ignored, because a full disk or a closed pipe must not stop the server.
  *
  * A line on stderr begins with its priority ("<5>") if stderr is connected to the journal, which
- * stores the priority and removes it from the text. In a terminal or file the line begins with time
- * and level.
+ * stores the priority and removes it from the text. Otherwise the line begins with time and level.
  */
 #include "server/systemd/log_sink.h"
 
@@ -24,7 +23,7 @@
 #include "base/log_request.h"
 #include "server/systemd/journal.h"
 
-#define FIELD_MAX 128 /* bytes of a field other than MESSAGE */
+#define FIELD_MAX 128 /* bytes of a field in hfd_log_entry.text; not of MESSAGE */
 
 bool hfd_log_is_journal_stream(const char *value, int fd) {
         unsigned long long device, inode;

@@ -18,8 +18,8 @@
  * With --leader-elect=false there is no HOLDFAST_LEASE, and between terms there is no
  * HOLDFAST_TERM. Without an audit log requests have no id. Lease and term are those of the process
  * at the time of the line, also for components that have nothing to do with the election. The sink
- * has no lock and allocates nothing. One system call writes each entry or line, so lines of
- * different threads do not mix.
+ * has no lock, and allocates nothing, except that the first entry loads libsystemd. One system call
+ * writes each entry or line, so lines of different threads do not mix.
  *
  * The sub-commands always write to stderr. The journal finds the unit of an entry through its
  * sender's pid. A short process may have ended by then, and the entry would belong to no unit. For

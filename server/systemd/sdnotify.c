@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Talks to the service manager with libsystemd: sd_watchdog_enabled(3),
- * sd_listen_fds_with_names(3). sdnotify_none.c replaces it in a build without libsystemd.
+ * sd_listen_fds_with_names(3), sd_is_socket(3). sdnotify_none.c replaces it in a build without
+ * libsystemd.
  *
  * The messages themselves are datagrams to the socket NOTIFY_SOCKET, as sd_notify(3) describes.
  * sd_notify itself would block for as long as the service manager does not read, and with it the
@@ -36,7 +37,7 @@ void hfd_sdnotify_warn_unsupported(const struct hf_log *log) {
                        "the watchdog gets no messages, because " HFD_SYSTEMD_LIBRARY_MISSING);
 }
 
-/* Connects to the service manager. -1: there is none. */
+/* Connects to the service manager. -1: there is none, or it cannot be reached. */
 static int connect_manager(void) {
         struct sockaddr_un address = {.sun_family = AF_UNIX};
         const char *name = getenv("NOTIFY_SOCKET");

@@ -43,8 +43,8 @@ X509 *hfd_pem_read_cert(const char *pem) {
         return cert;
 }
 
-/* Reads an EC key in the form that holdfastd writes. NULL: it is another key, or malformed. Trying
- * all types and forms takes OpenSSL four times as long, and a start reads six keys. */
+/* Reads an EC key in the form that holdfastd writes. NULL: it is another text, or memory has run
+ * out. Trying all types and forms takes OpenSSL four times as long, and a start reads six keys. */
 static EVP_PKEY *read_ec_key(const char *pem) {
         static const char begin[] = "-----BEGIN PRIVATE KEY-----";
 

@@ -2,7 +2,7 @@
 /*
  * Checks strings as Go's library does when it parses a certificate.
  *
- * Invariant: Go and OpenSSL read a string that passes alike, except that Go drops a character NUL
+ * Invariant: Go and OpenSSL read each accepted string alike, except that Go drops a character NUL
  * at the end of a BMPString.
  */
 #include "server/tls/readable_name.h"

@@ -13,9 +13,10 @@
  * until the process ends. The plug-in needs no function of libholdfast.
  *
  * Each write that the plug-in wants goes through mutate, then through the server's validation, then
- * through validate; after a conflict with another write, once more. Plug-ins come before policies
- * and webhooks, in the order of the flags, and are asked from the first request on. Only the
- * elector's and the bootstrap's own writes are exempt.
+ * through validate; after a conflict with another write, once more. mutate is called a second time
+ * if a policy or a webhook has changed the object. Plug-ins come before policies and webhooks, in
+ * the order of the flags, and are asked from the first request on. Only the elector's and the
+ * bootstrap's own writes are exempt.
  *
  * Thread: any, several at a time. The functions must return soon: they run on threads that serve
  * other requests, so they compute, and neither wait nor do I/O. A plug-in can read the memory of

@@ -38,8 +38,8 @@ enum hf_cancel_reason {
 };
 
 /*
- * Creates a live token, or a fired one if parent has been fired. parent may be NULL: the token is
- * then a root. clock is borrowed for the token's life; NULL = hf_clock_system(). The deadlines of
+ * Creates a token, which is live unless parent has fired. parent may be NULL: the token is then a
+ * root. clock is borrowed for the token's life; NULL = hf_clock_system(). The deadlines of
  * ancestors are compared with this clock, so it should be the parent's. 0 or -errno; -EINVAL:
  * clock->size is wrong. The caller owns one reference.
  */

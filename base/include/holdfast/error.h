@@ -14,10 +14,11 @@
  * systems and would collide with ours. `r < 0` asks whether this process is in trouble, `r > 0`
  * whether the function ended in one of the failures that its contract names.
  *
- * Unless a function's comment says otherwise, outputs named ret_x are valid on success only, and
- * outputs named reterr_x on failure only. The caller logs an error that the library returns, if it
- * wants to. The library does not end the process. Only a failed assert aborts: it means a bug in
- * the library, or a call against its contract.
+ * A few functions return something else above 0, such as a length; their comments say so. Unless a
+ * function's comment says otherwise, outputs named ret_x are valid on success only, and outputs
+ * named reterr_x on failure only. The caller logs an error that the library returns, if it wants
+ * to. The library does not end the process. Only a failed assert aborts: it means a bug in the
+ * library, or a call against its contract.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -45,7 +46,7 @@ enum hf_error {
         HF_E_UNAUTHORIZED = 5,
         /* 403 Forbidden. */
         HF_E_FORBIDDEN = 6,
-        /* 410 Gone: the requested revision is compacted. List again. */
+        /* 410 Gone, or the reason Expired: the requested revision is compacted. List again. */
         HF_E_GONE = 7,
         /* 429 TooManyRequests: try again after hf_status.retry_after_s. */
         HF_E_TOO_MANY = 8,

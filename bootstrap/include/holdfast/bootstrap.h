@@ -155,7 +155,8 @@ struct hf_bootstrap_config {
          * its cache. By default all reads are consistent. */
         bool one_revision;
         /* A leader in which a phase has failed for this long, without a success in between,
-         * releases the Lease, so that another instance can try. The time doubles with each release
+         * releases the Lease, so that another instance can try; but not if the phase was complete
+         * in this term and only writes a deleted ledger again. The time doubles with each release
          * in a row, up to 10 minutes; a longer one stays as it is. 0 = 15 s */
         hf_nsec give_way_after;
         /* Called on the phase's thread, or on a thread of this library that the phase's thread
@@ -199,10 +200,10 @@ void hf_bootstrap_set_elector(struct hf_bootstrap *bootstrap, struct hf_elector 
 /*
  * Registers a post-start hook bootstrap-<phase> per phase. The first phase's hook runs after the
  * n_after hooks named in `after` (copied), each other after the previous phase's. The election must
- * not wait for these hooks, so start-controllers must not be `after` one of them. A phase without
- * hook_patience also gets the check bootstrap-<phase> in healthz and readyz. Call it before
- * hf_hooks_start. 0, or an error of hf_hooks_add or hf_health_add; some hooks may then be
- * registered.
+ * not wait for these hooks, so the hook start-controllers (hf_controllers_install) must not be
+ * `after` one of them. A phase without hook_patience also gets the check bootstrap-<phase> in
+ * healthz and readyz. Call it before hf_hooks_start. 0, or an error of hf_hooks_add or
+ * hf_health_add; some hooks may then be registered.
  */
 HF_MUST_CHECK int hf_bootstrap_install(struct hf_bootstrap *bootstrap, struct hf_hooks *hooks,
                                        const char *const *after, size_t n_after,

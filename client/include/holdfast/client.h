@@ -2,8 +2,9 @@
 #pragma once
 /*
  * The API client: sends requests to a Kubernetes API server and watches its objects. It is
- * asynchronous. Several implementations share this interface: the REST client below, the loopback
- * client inside holdfastd, and the client that an elector gives to the controllers of a leader.
+ * asynchronous. Several implementations share this interface: the REST client and the client for an
+ * event loop (both below), the loopback client inside holdfastd, and the client that an elector
+ * gives to the controllers of a leader.
  *
  * Guarantees: every started request gets exactly one response, and every started watch ends exactly
  * once. Bodies are passed on byte for byte as the server sent them: usually JSON.
@@ -230,10 +231,11 @@ HF_MUST_CHECK int hf_loop_client_new(struct hf_loop *loop, struct hf_client *inn
  *
  * What a failed write means: a 503 to a write is HF_E_TIMEOUT, an unknown outcome, because a proxy
  * may send one after it has forwarded the write. Only a 503 with the cause NotApplied in its
- * Status, as holdfastd sends it, is HF_E_UNAVAILABLE, and the client sends the write again. Other
- * 5xx codes and 408 are unknown outcomes too. A 429 is HF_E_TOO_MANY from any server or proxy: a
- * limit on requests refuses them before they are forwarded or processed. All this assumes that no
- * proxy sends a write twice: otherwise any response may belong to the second copy.
+ * Status, as holdfastd sends it, is HF_E_UNAVAILABLE, and the client sends the write again. (Not
+ * so a deletecollection: the cause may concern one of its deletes.) Other 5xx codes and 408 are
+ * unknown outcomes too. A 429 is HF_E_TOO_MANY from any server or proxy: a limit on requests
+ * refuses them before they are forwarded or processed. All this assumes that no proxy sends a write
+ * twice: otherwise any response may belong to the second copy.
  */
 struct hf_rest_config {
         size_t size;        /* sizeof(struct hf_rest_config) */

@@ -35,9 +35,9 @@ struct hf_condition {
  *
  * *ret_object is the object with the condition, malloc'ed and NUL-terminated, and the caller frees
  * it. *ret_changed (may be NULL): whether anything differs; if not, do not write. Returns 0,
- * -ENOMEM, -EINVAL (a required member is missing, the status is another word, or the size is
- * wrong), or HF_E_INVALID: the text is not a JSON object, its status is not an object, or its
- * conditions are not a list.
+ * -ENOMEM, -EINVAL (an argument or a required member is missing, the status is another word, or a
+ * size is wrong), or HF_E_INVALID: the text is not a JSON object, its status is not an object, or
+ * its conditions are not a list.
  */
 HF_MUST_CHECK int hf_condition_set(const struct hf_host *host, const char *object, size_t n,
                                    const struct hf_condition *condition, char **ret_object,

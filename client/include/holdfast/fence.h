@@ -6,8 +6,9 @@
  * docs/semantics.md describes which failures this prevents.
  *
  * Over HTTP a fence is the header `Holdfast-Fence: namespace/name;term;identity`, which the server
- * repeats in its response. The term is the resourceVersion of the write that acquired the Lease. A
- * leader that holds two Leases during a migration names both:
+ * repeats in its response. The term is the resourceVersion of the write that acquired the Lease; if
+ * that is not a number, the server has no fences, and the term is a count of this process's terms.
+ * A leader that holds two Leases during a migration names both:
  * `namespace/name;term,namespace/name;term;identity`. The server then commits the write only while
  * the holder still leads under both Leases in these terms.
  *

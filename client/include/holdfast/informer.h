@@ -8,8 +8,9 @@
  * The reflector, which runs on a thread of the informer or on one that several informers share,
  * lists the collection and watches from the list's resourceVersion on. When a watch ends, the
  * reflector watches again from the last version it saw (bookmarks included); after HF_E_GONE it
- * lists again. After a failure it waits 0.1 s, doubling to 30 s (to 0.8 s while a thread is in
- * hf_informer_wait), or for a longer Retry-After of up to 5 minutes. Success resets the delay.
+ * lists again. After a failure it waits 0.1 s, doubling to 30 s (to 0.8 s while a thread is in one
+ * of the hf_informer_wait functions), or for a longer Retry-After of up to 5 minutes. Success
+ * resets the delay.
  *
  * Handlers get one event for each change that the watch delivers. What changed while no watch was
  * open shows in the next list, and handlers get one ADDED, MODIFIED or DELETED for each object that
@@ -67,8 +68,8 @@ struct hf_informer_config {
         /*
          * Set this if all collections of the server share one revision counter, and reads from the
          * server soon catch up with that counter. holdfastd sets it for its loopback client.
-         * hf_informer_wait then requests a list with resourceVersionMatch=NotOlderThan, which the
-         * server can serve from its cache. By default it requests a consistent list.
+         * hf_informer_wait then first requests a list with resourceVersionMatch=NotOlderThan, which
+         * the server can serve from its cache. By default it requests a consistent list.
          */
         bool one_revision;
         /* Keep only apiVersion, kind and metadata of each object, without managedFields. For large
@@ -110,10 +111,11 @@ bool hf_informer_synced(struct hf_informer *informer);
  * neither NULL nor a number above 0.
  *
  * resource_version: a number that the server issued for an object of this collection (with
- * one_revision: of any collection); NULL = only wait for the first list. If the collection is idle
- * and no watch event reaches the revision, the informer sends a list request to find out the
- * current revision. Without one_revision, a consistent list that began after this call ends the
- * wait too, because it contains everything that was written before.
+ * one_revision: of any collection); NULL = only wait for the first list. If the informer has not
+ * seen the revision yet, it also sends a list request (for a large collection after a moment),
+ * because the watch of an idle collection may deliver nothing. Without one_revision, a consistent
+ * list that began after this call ends the wait too, because it contains everything that was
+ * written before.
  */
 HF_MUST_CHECK int hf_informer_wait(struct hf_informer *informer, const char *resource_version,
                                    struct hf_cancel *token);
@@ -160,8 +162,8 @@ typedef void (*hf_informer_index_fn)(void *ctx, const char *ns, const char *name
                                      const char *object, size_t n,
                                      struct hf_informer_values *values);
 /* Adds an index; only before hf_informer_start. The name `index` is copied; ctx is borrowed until
- * hf_informer_free. Returns 0, -ENOMEM, -EINVAL (after start), or HF_E_EXISTS: the name is already
- * used. */
+ * hf_informer_free. Returns 0, -ENOMEM, -EINVAL (after start, or an argument is missing), or
+ * HF_E_EXISTS: the name is already used. */
 HF_MUST_CHECK int hf_informer_add_index(struct hf_informer *informer, const char *index,
                                         hf_informer_index_fn fn, void *ctx);
 /* For index functions only: adds a value (copied). Ignores a value that was already added. Returns

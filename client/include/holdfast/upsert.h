@@ -4,10 +4,10 @@
  * Creates an object, or brings an existing one to a desired state: what most controllers do at the
  * end of a reconcile. Blocks; made for controllers. Thread: any.
  *
- * This and the other helpers (condition.h, owner.h, recorder.h) take and return objects as JSON
- * text. Informers and the client use JSON text too, and the types of a JSON library would bind each
- * host to that library and its version. A helper parses a text once, changes it, and leaves
- * everything else in it as it was.
+ * This and the other helpers (condition.h, finalizer.h, owned.h, owner.h, recorder.h) take and
+ * return objects as JSON text. Informers and the client use JSON text too, and the types of a JSON
+ * library would bind each host to that library and its version. A helper parses a text, changes it,
+ * and leaves everything else in it as it was.
  */
 #include <stddef.h>
 
@@ -39,10 +39,10 @@ enum hf_upsert_result { HF_UPSERT_UNCHANGED = 0, HF_UPSERT_CREATED, HF_UPSERT_UP
  *
  * ret_result and ret_object may be NULL; *ret_object is the object as the server returned it,
  * malloc'ed and NUL-terminated, and the caller frees it. Returns 0, -EINVAL, -ENOMEM or an error of
- * hf_client_do; HF_E_CONFLICT: 5 attempts failed, or the object that the body names does not exist
- * or was replaced by another one; HF_E_INVALID: the body is not a JSON object; HF_E_NOT_FOUND:
- * `desired` has a subresource, and the object does not exist; or the server does not know the
- * namespace or the resource of an object to create. reterr_status may be NULL.
+ * hf_client_do; HF_E_CONFLICT: 5 attempts failed, or the body has a uid or resourceVersion, and the
+ * object does not exist or has another one; HF_E_INVALID: the body is not a JSON object;
+ * HF_E_NOT_FOUND: `desired` has a subresource, and the object does not exist; or the server does
+ * not know the namespace or the resource of an object to create. reterr_status may be NULL.
  */
 HF_MUST_CHECK int hf_upsert(struct hf_client *client, const struct hf_request *desired,
                             struct hf_cancel *token, enum hf_upsert_result *ret_result,

@@ -20,9 +20,9 @@
  * if the start must end early; hf_hooks_stop, also after a start that failed;
  * hf_hooks_fire_stopped; hf_hooks_free. A registry that was never started may be freed at once.
  *
- * Starts, stops and spawned functions run on threads of the registry, and stops of independent
- * hooks run concurrently. They must not call hf_hooks_start or hf_hooks_stop, which wait for them,
- * nor hf_hooks_free. No lock is held while they run.
+ * Starts, stops and spawned functions run on threads of the registry (hf_hooks_stop names the
+ * exception), and stops of independent hooks run concurrently. They must not call hf_hooks_start or
+ * hf_hooks_stop, which wait for them, nor hf_hooks_free. No lock is held while they run.
  *
  * Thread: any for hf_hooks_add, hf_hooks_shut_down and hf_hooks_stop; the last may be called while
  * another thread is in hf_hooks_start. The other functions of the registry: owner only.

@@ -14,9 +14,9 @@
  *  - The Lease is released only after the controllers have returned, and never while another
  *    process holds it.
  *
- * Use: hf_electors_new, hf_electors_add for each Lease, hf_controllers_install (one pair of hooks
- * for all of them), then run the hooks. An embedder without hooks calls hf_electors_start and
- * hf_electors_stop itself.
+ * Use: hf_electors_new, hf_electors_add for each Lease, hf_controllers_install (one hook for all of
+ * them), then run the hooks. An embedder without hooks calls hf_electors_start and hf_electors_stop
+ * itself.
  *
  * Thread: any for hf_electors_start, hf_electors_stop and hf_electors_stop_begin, and where a
  * function's comment says so; the owner's for the others.
@@ -171,7 +171,8 @@ enum hf_leader_state {
         HF_FOLLOWING, /* another process leads, or no process does */
         HF_LEADING,   /* the controllers run */
         HF_DRAINING,  /* planned end of the term: the controllers finish */
-        HF_ABORTING,  /* the term was lost: the controllers must return at once */
+        HF_ABORTING,  /* the term was lost, or its drain took too long: the controllers must return
+                         at once */
         HF_RELEASING, /* the controllers have returned; the Lease is being released */
         HF_STOPPED,   /* final */
         HF_STUCK      /* final: a controller did not return within stop_grace */
@@ -216,8 +217,8 @@ struct hf_elector_config {
         const char *const *labels; /* "key=value", set on the Lease; n_labels; copied */
         size_t n_labels;
         bool events;   /* write LeaderElection Events on the Lease, as client-go does, when a term
-                          begins or ends. Best effort: nothing waits for the responses, which use
-                          the host until the client is freed */
+                          begins or ends. Best effort: nothing waits for the responses, which may
+                          come after hf_electors_free */
         bool unfenced; /* accept a server without fences: then only the gate stops late writes */
         /* Called when the state or the holder has changed, or identity_taken has become true; must
          * not block. info is borrowed. Optional. Thread: see `loop`. */
@@ -257,8 +258,9 @@ HF_MUST_CHECK int hf_electors_new(const struct hf_host *host, struct hf_electors
 /*
  * Lets processes of one host take each other's Leases before they expire, when the holder has died.
  * Creates the file if it is missing and locks it until hf_electors_free; the kernel frees the lock
- * when the process dies. Each process has a file of its own, with a name of letters, digits, dots,
- * dashes and underscores, all in one directory on a local file system, and runs as the same user.
+ * when the process dies. Each process has a file of its own, all in one directory on a local file
+ * system, and runs as the same user. A file's name has up to 100 letters, digits, dots, dashes and
+ * underscores, and no dot at its beginning.
  * Files are never removed. The process must not close descriptors that it did not open. Call it
  * before the first hf_electors_add; the electors must be fenced and must not migrate.
  *

@@ -22,7 +22,7 @@
 extern "C" {
 #endif
 
-struct hf_loop_run; /* one term of the controller */
+struct hf_loop_run; /* one run of the controller: from a call of `begin` to hf_loop_run_done */
 
 struct hf_loop_controller {
         size_t size;                                       /* sizeof(struct hf_loop_controller) */

@@ -35,7 +35,8 @@ static const struct hf_resource service_accounts = {"", "v1", "serviceaccounts"}
 
 /* ---- the account ---- */
 
-/* Copies the account's uid. False: the Secret belongs to an account with another uid. */
+/* Copies the account's uid. False: the Secret belongs to an account with another uid, or the
+ * account has none that fits. */
 static bool copy_uid(const struct hf__json *secret, const struct hf__json *account, char uid[64]) {
         const char *text = hf__json_string(account, "metadata.uid");
 
@@ -110,8 +111,8 @@ static void warn_refused(struct hfd_controller_context *context,
                (lacks & HFD_LACKS_UID) != 0 ? " uid" : "");
 }
 
-/* Writes what the Secret lacks. An update that the server refuses is logged, and is no error: a
- * change of the Secret, or the next check, tries again. */
+/* Writes what the Secret lacks. An update that the server refuses as invalid is logged, and is no
+ * error: a change of the Secret, or the next check, tries again. */
 static int fill_secret(struct hfd_controller_context *context, struct hf_term *term,
                        struct hf__json *secret, const struct hfd_secret_token *wanted,
                        const char *ca) {

@@ -19,7 +19,7 @@
 #define AVAILABLE "Available"
 #define MANAGED   "kube-aggregator.kubernetes.io/automanaged"
 /* The values of that label. "onstart": the APIService exists from the start of the server on.
- * "true": it exists as long as a definition has its group version. */
+ * "true": it exists as long as a definition serves its group version. */
 #define ON_START "onstart"
 #define CUSTOM   "true"
 /* Low, so that a client that finds a kind in several groups takes a built-in one. */

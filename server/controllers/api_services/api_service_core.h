@@ -34,6 +34,6 @@ bool hfd_api_service_is_custom(const struct hf__json *service);
 /*
  * Sets the condition Available. It is False if the APIService names a Service, because this server
  * forwards no API request to another server, and otherwise True. now: a metav1.Time, for a change
- * of the status. 0 or -ENOMEM.
+ * of the status. 0; -ENOMEM; or -EINVAL: the status is malformed.
  */
 int hfd_api_service_set_available(struct hf__json *service, const char *now, bool *ret_changed);

@@ -35,7 +35,8 @@ int hfd_request_fail(struct hf__json *request, const char *why, const char *now)
  * failed is kept for one hour after that. An approved request with a certificate is kept for one
  * hour after the approval, but not longer than the certificate is valid. An approved request
  * without a certificate is kept for one day after the approval, and one without any condition for
- * one day after its creation. now: in seconds since 1970. valid_until: when the certificate
- * expires, in the same unit; 0 = there is no certificate, or it cannot be read.
+ * one day after its creation. If two of these hold, the earlier time counts. now: in seconds since
+ * 1970. valid_until: when the certificate expires, in the same unit; 0 = there is no certificate,
+ * or it cannot be read.
  */
 int64_t hfd_request_time_left(const struct hf__json *request, int64_t now, int64_t valid_until);

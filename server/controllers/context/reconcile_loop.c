@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Runs reconcile loops with the settings that all controllers of holdfastd share.
+ * Runs the reconcile loops of most controllers of holdfastd.
  *
  * Invariant: hf_reconciler_run uses the sources until it returns, and not later. So they may be on
  * the stack here, or be freed after the call.

@@ -110,8 +110,8 @@ static int set_condition(struct hf_term *term, const struct hfd_controller_conte
 
 /* ---- reconciling ---- */
 
-/* Updates the object if it differs, and otherwise its condition. The event of the first write leads
- * to the second one. */
+/* Updates the object if it differs, and otherwise the condition of a FlowSchema. The event of the
+ * first write leads to the second one. */
 static int reconcile_object(struct hf_term *term, const struct hfd_controller_context *context,
                             bool of_levels, const char *name) {
         const struct hfd_flow_defaults *defaults = &context->flow_defaults;

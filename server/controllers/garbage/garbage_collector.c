@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The garbage collector. It deletes an object that has lost its last owner. It keeps an owner that
- * is being deleted in the foreground until its dependents are gone. If an owner is deleted with the
- * policy Orphan, it removes the references to that owner from the dependents. See
- * https://kubernetes.io/docs/concepts/architecture/garbage-collection/.
+ * is being deleted in the foreground until the dependents with blockOwnerDeletion are gone. If an
+ * owner is deleted with the policy Orphan, it removes the references to that owner from the
+ * dependents. See https://kubernetes.io/docs/concepts/architecture/garbage-collection/.
  *
  * An event of an informer only enqueues keys. A worker takes a key later, and decides from the
  * state that the informers have by then. The keys of an event:
@@ -104,7 +104,7 @@ static int result_of_absence(const struct hfd_kind *kind) {
  * Reads an object, applies edit and writes it back. (Most informers keep metadata only, so their
  * copy must not be written.) Writes only if the object still has that uid and, unless revision is
  * NULL, that revision; otherwise returns 0. HF_E_CONFLICT: another client changed it between read
- * and write, or it was not found (result_of_absence).
+ * and write, or an object of a custom kind was not found (result_of_absence).
  */
 static int edit_object(struct hf_term *term, const struct hfd_kind *kind, const char *ns,
                        const char *name, const char *uid, const char *revision, edit_fn edit,

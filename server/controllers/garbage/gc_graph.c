@@ -2,8 +2,8 @@
 /*
  * The ownership graph, read from the informers' indexes.
  *
- * Invariant: dependents are found by uid, but a reference counts as an edge only if its kind, name
- * and namespace match the owner too (is_reference_to). Otherwise an object whose reference has the
+ * Invariant: dependents are found by uid, but an owner waits only for those whose reference matches
+ * its kind, name and namespace too (is_reference_to). Otherwise an object whose reference has the
  * owner's uid but another kind, name or namespace would make the owner wait forever.
  */
 #include "server/controllers/garbage/gc_graph.h"
@@ -194,8 +194,9 @@ int hfd_gc_graph_enqueue_dependents(const struct hfd_gc_graph *graph, const char
 }
 
 /* A reference cannot name an owner in another namespace, so a namespaced owner is looked for in the
- * namespace of the dependent. The worker finds out whether the object exists and has the uid. It
- * must not get an owner that is not in the graph: it would collect it. */
+ * namespace of the dependent. The worker finds out whether there is an object of that name; one
+ * with another uid than the reference is only checked once more. A key of a kind that is not in the
+ * graph must not be added: the worker would fail, and try it again until the loop ends. */
 int hfd_gc_graph_enqueue_owners(const struct hfd_gc_graph *graph, const struct hf__json *object,
                                 const char *ns, struct hf_workqueue *queue) {
         char key[HFD_GC_KEY_MAX];

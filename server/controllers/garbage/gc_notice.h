@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The Event OwnerRefInvalidNamespace, which tells users why an owner reference has no effect.
+ * The Event OwnerRefInvalidNamespace, which tells users that an owner reference names no valid
+ * owner, because the namespaces do not match.
  */
 #include <holdfast/leader.h>
 

@@ -185,8 +185,8 @@ static void remember_all_absent(struct hfd_gc_owners *owners,
 /*
  * Determines the state of the owners in references that have the same kind and name. If the
  * informer's cache has them, no request is needed. Only a read of the server can show that an owner
- * is absent. One read is enough for all uids: it happens after the object with the references was
- * read, so each uid existed before it, or never will.
+ * is absent. One read is enough for all uids: the references are older than the read, so an owner
+ * that it does not find will not appear later.
  */
 static int look_up_owner(struct hfd_gc_owners *owners, struct hf_term *term, const char *ns,
                          struct hfd_gc_reference *references, size_t n) {

@@ -45,17 +45,17 @@ struct hfd_gc_reference {
 };
 
 struct hfd_gc_references {
-        struct hfd_gc_reference *items; /* owned; in no particular order */
+        struct hfd_gc_reference *items; /* owned; not in the order of the object */
         size_t n;
 };
 
 /*
- * Determines the states of all owners of node. An owner is SOLID if its kind is not in the graph's
- * set, if it is namespaced and node is not, or if the reference has no valid name or uid, because
- * such an owner cannot be looked up. May block for requests, and may create an Event for node
- * (gc_notice.h). On success the caller calls hfd_gc_references_done before it frees node->object.
- * Errors: those of hfd_object_client_get, also HF_E_CANCELED: the term was aborted; -ENOMEM; and
- * HF_E_UNAVAILABLE: the server does not serve the kind at the moment.
+ * Determines the states of all owners of node. An owner is SOLID also if its kind is not in the
+ * graph's set, if it is namespaced and node is not, or if the reference has no valid name or uid,
+ * because such an owner cannot be looked up. May block for requests, and may create an Event for
+ * node (gc_notice.h). On success the caller calls hfd_gc_references_done before it frees
+ * node->object. Errors: those of hfd_object_client_get, also HF_E_CANCELED: the term was aborted;
+ * -ENOMEM; and HF_E_UNAVAILABLE: the server does not serve the kind at the moment.
  */
 int hfd_gc_owners_find(struct hfd_gc_owners *owners, struct hf_term *term,
                        const struct hfd_gc_node *node, struct hfd_gc_references *ret_references);
