@@ -6,8 +6,8 @@
  * Release builds keep assert, because a wrong state that goes on can lose data, and a comparison of
  * a member costs next to nothing (docs/benchmarks.md has the figure). The few conditions that cost
  * more on a path that every request or event takes are written with hf__assert_costly: a search of
- * a tree, a walk over a list or a text, a function that takes a lock. Each says why it is costly
- * unless that is plain to see.
+ * a tree, a walk over a list or a text, a function that takes a lock, a check in an innermost loop.
+ * Each says why it is costly unless that is plain to see.
  *
  * The top meson.build defines HF__RELEASE for the build types release, plain and minsize.
  * HF__COSTLY_ASSERTS tells code that only serves such an assertion whether it is needed. Thread:

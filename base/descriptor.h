@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* File descriptors that are closed at the end of a scope (cleanup.h, which nearly all files include
- * and which therefore declares nothing of unistd.h). Thread: any. */
+/* File descriptors that are closed at the end of a scope. Not in cleanup.h: most files include that
+ * through json.h or buf.h, and do not need unistd.h. Thread: any. */
 #include <unistd.h>
 
 /* For HF__CLEANUP: a file descriptor; negative = there is none. Errors of the close are ignored. */

@@ -2,7 +2,7 @@
 /*
  * Reads small text files that may contain secrets.
  *
- * Invariant: memory that held any part of a file is wiped before it is freed.
+ * Invariant: memory that held any part of a file is wiped before it is freed here.
  */
 #include "client/file_text.h"
 

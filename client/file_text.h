@@ -7,10 +7,10 @@
 
 #define HF__FILE_TEXT_MAX ((size_t)1 << 20)
 
-/* Reads the whole file. *ret_text is malloc'ed and NUL-terminated; the caller frees it with
- * hf__wipe_free. *ret_n is its length without the NUL. Returns 0 or -errno; -EFBIG: the file is
- * larger than HF__FILE_TEXT_MAX; -EINVAL: it is not a regular file, or it contains a NUL. Blocks on
- * the file system, but never on a FIFO or a device. */
+/* Reads the whole file. *ret_text is malloc'ed and NUL-terminated; the caller frees it, with
+ * hf__wipe_free if it may contain a secret. *ret_n is its length without the NUL. Returns 0 or
+ * -errno; -EFBIG: the file is larger than HF__FILE_TEXT_MAX; -EINVAL: it is not a regular file, or
+ * it contains a NUL. Blocks on the file system, but never on a FIFO or a device. */
 int hf__file_text(const char *path, char **ret_text, size_t *ret_n);
 /* Wipes a NUL-terminated text and frees it. Accepts NULL. */
 void hf__wipe_free(char *text);

@@ -3,8 +3,8 @@
  * Adds, removes and finds a name in an object's list of finalizers.
  *
  * Invariant: no other finalizer, and no other member of the object, is changed. The name is added
- * only if the list lacks it, and removed wherever the list has it. An object stays in the store
- * until its list is empty, so a finalizer that others have set must not get lost.
+ * only if the list lacks it, and removed wherever the list has it. A deleted object stays in the
+ * store until its list is empty, so a finalizer that others have set must not get lost.
  */
 #include <holdfast/finalizer.h>
 

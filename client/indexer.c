@@ -165,8 +165,8 @@ static int add_to_nodes(struct hf__informer_entry *entry, const struct hf_inform
         return 0;
 }
 
-/* Adds the entry to its new nodes before it removes it from the old ones. Adding can fail and must
- * be undone; removing cannot. */
+/* Adds the entry to its new nodes before it removes it from the old ones. Adding can fail, and is
+ * then undone. Removing cannot fail. */
 int hf__indexer_update_locked(struct hf__indexer *indexer, struct hf__informer_entry *entry,
                               const struct hf_informer_values *values) {
         struct hf__index_node **nodes = NULL, **old = entry->nodes;

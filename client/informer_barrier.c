@@ -38,7 +38,7 @@
 /* The condition that ends a wait. */
 enum need {
         A_REVISION, /* or, without one_revision, a consistent list */
-        A_TERM,     /* a revision of the Lease: without one_revision, only a consistent list */
+        A_TERM,     /* the Lease's revision; without one_revision, a consistent list instead */
 };
 
 static bool is_satisfied_locked(const struct hf_informer *informer,

@@ -6,8 +6,8 @@
  * idle collection has no event that would reach the revision. one_revision: see struct
  * hf_informer_config. A list is consistent if the server answers it with its newest state.
  *
- * Thread: the reflector's, for every function here; the waiting threads call hf_informer_wait. The
- * _locked functions need the informer's mu. Nothing here blocks.
+ * Thread: the reflector's, for every function here; waiting threads call the functions in
+ * <holdfast/informer.h>. The _locked functions need the informer's mu. Nothing here blocks.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -32,6 +32,5 @@ bool hf__informer_barrier_pending_locked(const struct hf_informer *informer);
 /* Whether a waiter is not satisfied because it began to wait after the consistent list with this
  * number had begun. list_number 0: false. */
 bool hf__informer_barrier_missed_locked(const struct hf_informer *informer, uint64_t list_number);
-/* The highest revision that a thread waits for. 0: there is no waiter, or all wait only for the
- * first list. */
+/* The highest revision that a thread waits for. 0: there is no waiter, or none has a revision. */
 uint64_t hf__informer_barrier_revision(struct hf_informer *informer);

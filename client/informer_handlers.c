@@ -85,7 +85,7 @@ void hf__informer_handlers_resync_locked(struct hf_informer *informer) {
         informer->resync_at = hf__nsec_after(hf_now(informer->clock), informer->resync);
 }
 
-/* ---- functions for users; thread: any except the reflector's ---- */
+/* ---- adding and removing; thread: any except the reflector's ---- */
 
 int hf_informer_add_handler(struct hf_informer *informer, hf_informer_handler_fn fn, void *ctx,
                             struct hf_informer_handler **ret_handler) {

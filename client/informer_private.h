@@ -15,10 +15,10 @@
  * `each` functions of hf_informer_each and hf_informer_by_index. While the informer's own code
  * holds `mu`, it takes only one other lock: the mu of the informer's thread.
  *
- * Threads: the reflector's thread is the only one that changes the store and the indexes, and it
- * does so under `mu`; therefore it may read them without `mu`. The client's callbacks run on
- * threads of the client. They only transform objects, append messages for the reflector, or mark a
- * watch as lost.
+ * Threads: after the start the reflector's thread is the only one that changes the store and the
+ * indexes, and it changes the entries under `mu`; therefore it may read them without `mu`. The
+ * client's callbacks run on threads of the client. They only transform objects, append messages for
+ * the reflector, or mark a watch as lost.
  */
 #include <pthread.h>
 #include <stdint.h>
@@ -49,7 +49,7 @@ struct hf_informer {
         pthread_cond_t changed; /* signals other threads: progress, or a handler has returned */
 
         /* guarded by mu, changed by the reflector's thread only */
-        struct hf__informer_store store;
+        struct hf__informer_store store; /* `mu` guards its entries only */
         struct hf__indexer indexer;
         /* The store has all changes up to this revision, and the handlers were called for them. */
         uint64_t seen_revision;
@@ -64,9 +64,9 @@ struct hf_informer {
         /* No probe starts earlier. A probe is a list in parallel to the watch, which the reflector
          * requests because threads wait. */
         hf_nsec probe_at;
-        /* Counts the probes since the last new waiter, up to 3: reflector_backoff.c chooses the
-         * next delay by this number. Leaves out a probe that is repeated at once, because a thread
-         * began to wait too late for it. */
+        /* Counts the probes since a new waiter last had to wait, up to 3: reflector_backoff.c
+         * chooses the next delay by this number. Leaves out a probe that is repeated at once,
+         * because a thread began to wait too late for it. */
         unsigned probe_failures;
         /* Consistent lists begun so far. They are numbered from 1, so this is also the number of
          * the newest one. */

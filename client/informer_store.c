@@ -189,8 +189,8 @@ static void remove_entry(struct hf_informer *informer, struct hf__informer_entry
         entry_free(entry);
 }
 
-/* Whether the object has another uid than the stored one: it was deleted and created again while no
- * watch was open, and a list shows only the new one. */
+/* Whether the object has another uid than the stored one: it was deleted and created again, and a
+ * list shows only the new one. */
 static bool has_other_uid(const struct hf__informer_entry *entry, const struct metadata *metadata) {
         const char *uid = metadata->uid;
         struct hf__span known = {entry->object->data, entry->object->n};
@@ -395,7 +395,7 @@ void hf__informer_store_done(struct hf_informer *informer) {
         struct hf__key_iter iter;
         hf__key_iter_init(&iter, entries);
         while ((entry = (struct hf__informer_entry *)hf__key_iter_next(&iter))) {
-                hf__indexer_remove_locked(entry); /* without the lock: no other thread is left */
+                hf__indexer_remove_locked(entry); /* without the lock: nobody else uses it */
                 entry_free(entry);
         }
         hf__key_index_done(entries);

@@ -35,10 +35,10 @@ struct hf__informer_entry {
 struct hf__informer_store {
         struct hf__key_index entries; /* owns them; guarded by the informer's mu */
         /* the reflector's thread only */
-        uint64_t generation; /* counts the lists that were begun */
-        /* The server was restored from a backup and may issue a resourceVersion a second time.
-         * Until a list is complete, equal versions do not prove that two states of an object are
-         * equal, so the contents are compared instead. */
+        uint64_t generation; /* counts the calls of hf__informer_store_replace_begin */
+        /* The server may have been restored from a backup and issue a resourceVersion a second
+         * time. Until a list is complete, equal versions do not prove that two states of an object
+         * are equal, so the contents are compared instead. */
         bool versions_reused;
 };
 
@@ -63,7 +63,7 @@ void hf__informer_store_replace_end(struct hf_informer *informer);
  * thread was joined, or the thread that it shares with other informers has detached it. */
 void hf__informer_store_done(struct hf_informer *informer);
 
-/* Calls a function of the user with an entry. */
+/* Calls a function of the user with an entry. Thread: any, under the informer's lock. */
 static inline void hf__informer_entry_visit(const struct hf__informer_entry *entry,
                                             void (*each)(void *ctx, const char *ns,
                                                          const char *name, const char *object,

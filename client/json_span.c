@@ -36,7 +36,7 @@ static size_t skip_string(struct hf__span s, size_t i) {
         return 0;
 }
 
-/* Returns the index after the value that begins at i, or 0 if it is incomplete. */
+/* Returns the index after the value that begins at i, or 0 if it is missing or incomplete. */
 static size_t skip_value(struct hf__span s, size_t i) {
         size_t depth = 0, begin = i;
 

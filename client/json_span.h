@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Finds parts of a JSON text without parsing them. The items of a list and the object of a watch
- * event are delivered as the bytes that the server sent, so that no number is rounded and no key is
- * reordered. Only their metadata is parsed.
+ * Finds parts of a JSON text without parsing them. The members of a list's item or of a watch
+ * event's object are delivered as the bytes that the server sent, so that no number is rounded and
+ * no key is reordered. The library reads only the few of them that it needs.
  *
  * These functions follow brackets and strings, and never read beyond the span. They accept some
  * texts that are not JSON, so a caller that relies on a part must parse it. Pure; spans are
@@ -38,7 +38,8 @@ int hf__span_next_member(struct hf__span object, size_t *at, struct hf__span *re
  * with hf__span_value. After the last member (0), *at is behind the closing brace.
  */
 int hf__span_next_key(struct hf__span object, size_t *at, struct hf__span *ret_key);
-/* The value that begins at *at; moves *at to its end. 0, or -EPROTO: it is incomplete. */
+/* The value that begins at *at; moves *at to its end. 0, or -EPROTO: it is missing or
+ * incomplete. */
 int hf__span_value(struct hf__span object, size_t *at, struct hf__span *ret_value);
 
 /* Iterates over the elements of an array; *at is 0 before the first call. 1: *ret_element is set.

@@ -70,7 +70,7 @@ struct hf__keyed *hf__key_index_find(const struct hf__key_index *index, const ch
         return NULL;
 }
 
-/* The first item after key, or at key if at_key. */
+/* The first item whose key sorts after `key`, or is equal to it if at_key. */
 static struct hf__keyed *find_from(const struct hf__key_index *index, const char *key,
                                    bool at_key) {
         struct hf__keyed *first = NULL;

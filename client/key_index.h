@@ -38,7 +38,8 @@ int hf__key_index_insert(struct hf__key_index *index, struct hf__keyed *item);
 /* Removes the item with that key; does nothing if there is none. */
 void hf__key_index_remove(struct hf__key_index *index, const char *key);
 
-#define HF__KEY_ITER_DEPTH 128 /* some 50 are usual for a million items: see key_index.c */
+/* A tree of a million items usually has some 50 levels: see key_index.c. */
+#define HF__KEY_ITER_DEPTH 128
 
 /* Walks through all items in order. The index must not change meanwhile; the items may be freed. */
 struct hf__key_iter {

@@ -3,8 +3,8 @@
  * Reads and parses the files of a kubeconfig. kubeconfig.c merges them.
  *
  * Invariant: every copy of a file's text is wiped before its memory is freed, except the names of
- * JSON members, the copies within libyaml, and those that the JSON parser makes of a text with an
- * error or with an escape of a lone surrogate.
+ * JSON members, the copies within libyaml, and those that the JSON parser makes when it fails or
+ * meets an escape of a lone surrogate.
  */
 #include "client/kubeconfig_file.h"
 
@@ -52,8 +52,8 @@ void hf__kubeconfig_file_done(struct hf__kubeconfig_file *file) {
         free(file->source);
 }
 
-/* Two checks precede the parsing: its cost is limited by the size of the text, and strchr in
- * parse_text and libyaml rely on a text without NUL. */
+/* Limits the size of the text, because the cost of parsing depends on it. Refuses a NUL, because
+ * strchr in parse_text would take it for white space. */
 int hf__kubeconfig_file_parse(const char *text, size_t n, const char *dir, const char *source,
                               struct hf__kubeconfig_file *file, struct hf_status *reterr_status) {
         *file = (struct hf__kubeconfig_file){.dir = strdup(dir), .source = strdup(source)};

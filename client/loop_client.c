@@ -236,7 +236,7 @@ static void on_end(void *ctx, int error, const struct hf_status *status) {
         end_op(op);
 }
 
-/* ---- starting; any thread ---- */
+/* ---- starting and canceling; any thread ---- */
 
 /* 0, -ENOMEM or HF_E_CLOSED. */
 static int op_new(struct loop_client *client, struct op **ret_op) {
@@ -324,6 +324,8 @@ static void loop_watch_cancel(struct hf_client *self, uint64_t id) {
         hf_client_watch_cancel(((struct loop_client *)self)->inner, id);
 }
 
+/* ---- freeing; on the loop's thread ---- */
+
 /* Each pass cancels one operation, and unlocks before it calls the inner client. */
 static void cancel_operations(struct loop_client *client) {
         for (;;) {
@@ -369,6 +371,8 @@ static void loop_free(struct hf_client *self) {
         pthread_mutex_destroy(&client->mu);
         free(client);
 }
+
+/* ---- creating; any thread ---- */
 
 int hf_loop_client_new(struct hf_loop *loop, struct hf_client *inner,
                        struct hf_client **ret_client) {

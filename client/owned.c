@@ -129,7 +129,7 @@ static int create_owned(const struct owned *owned) {
 }
 
 /* If the body has owner references, adds the owner to them: they replace those of the object, which
- * would lose its controller. Other bodies leave the references alone. */
+ * would otherwise lose its controller. A body without them leaves those of the object alone. */
 static int keep_owner(const struct owned *owned, struct hf__strbuf *text) {
         struct hf__json *body = NULL;
         char *with_owner = NULL;

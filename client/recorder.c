@@ -4,8 +4,8 @@
  *
  *      FREE --recorded--> UNDER_WAY --answered--> KEPT --recorded again, due--> UNDER_WAY
  *
- * A repetition is due WRITE_EVERY after the last write; before then, it is only counted. If no
- * entry is FREE, a new Event takes the KEPT entry that has not been seen for longest.
+ * A repetition is due WRITE_EVERY after the last write began; before then, it is only counted. If
+ * no entry is FREE, a new Event takes the KEPT entry that has not been seen for longest.
  *
  * An entry holds one Event. The Event's name on the server ends with a hash of the component,
  * object, type, reason and message, so the name alone tells Events apart. Each write begins with a
@@ -57,7 +57,7 @@ struct entry {
         uint64_t count;
         hf_nsec seen_at, written_at; /* boot time */
         int64_t last_s;              /* when it was last seen, in seconds since 1970 */
-        /* These do not change while UNDER_WAY, so send_entry uses them without the lock. */
+        /* These do not change while UNDER_WAY, so send_entry may use them without the lock. */
         char ns[HF_NAME_MAX + 1], name[HF_NAME_MAX + 1];
         struct hf__strbuf text; /* the Event up to the members that change with each repetition */
 };
@@ -280,7 +280,7 @@ static int name_event(const struct hf_recorder *recorder, struct record *record)
         return r;
 }
 
-/* The entry of this Event; else a free one, or the one not seen for longest. NULL: all are
+/* The entry of this Event; else a FREE one; else the KEPT one not seen for longest. NULL: all are
  * UNDER_WAY. */
 static struct entry *find_entry_locked(struct hf_recorder *recorder, const struct record *record) {
         hf__mutex_assert_held(&recorder->mu);

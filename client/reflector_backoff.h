@@ -17,8 +17,8 @@ struct hf_status;
  * at the barrier (informer_barrier.h). */
 hf_nsec hf__reflector_retry_at(struct hf_informer *informer, unsigned failures,
                                uint32_t retry_after_s);
-/* Returns the delay before the next probe (reflector_list.c), after a probe that has failed or left
- * threads waiting. Counts that probe in probe_failures. Under the informer's lock. */
+/* Returns the delay before the next probe (reflector_list.c), after a probe that is not repeated at
+ * once. Counts that probe in probe_failures, up to 3. Under the informer's lock. */
 hf_nsec hf__reflector_probe_delay_locked(struct hf_informer *informer, uint32_t retry_after_s);
 /* Logs a failure of `verb` ("list", "watch"): the first of a series as a warning, the others at
  * debug level, so that an outage does not flood the log. status may be NULL. */

@@ -16,7 +16,7 @@
  * follow or its version is not a number, it ends the watch and becomes the list before the next
  * watch. If a probe fails while its objects are stored, the watch is ended and a new list is
  * requested: the watch would deliver older states of some of these objects. A probe's response that
- * arrives after the watch was lost is ignored, because it may be older than the store.
+ * arrives when need_list is set is ignored, because it may be older than the store.
  *
  * Invariant: the store never returns to an older state, unless the server was restored from a
  * backup: then the next complete list is authoritative (versions_reused).
@@ -72,8 +72,8 @@ void hf__reflector_set_last_sync(struct hf_informer *informer, const char *resou
 
 /* ---- starting ---- */
 
-/* If need_list is not set, the list was a probe. Its failure only delays the next probe, because
- * the watch still works. */
+/* If need_list is not set, the list was a probe. Its failure only delays the next probe, because no
+ * watch depends on it. */
 static void list_failed(struct hf_informer *informer, int error, const struct hf_status *status) {
         struct hf__reflector *reflector = &informer->reflector;
         uint32_t retry_after_s = status ? status->retry_after_s : 0;
@@ -97,7 +97,7 @@ static void list_failed(struct hf_informer *informer, int error, const struct hf
  *
  * If the server has one revision counter for all collections (one_revision), the first probe after
  * a new waiter only has to be as new as the revision that the threads wait for. Every other list is
- * consistent and gets a number, which shows waiting threads that it began after their call.
+ * consistent and gets a number, which shows waiting threads whether it began after their call.
  */
 static void append_query(struct hf_informer *informer, struct hf__strbuf *out) {
         struct hf__reflector *reflector = &informer->reflector;
@@ -271,7 +271,7 @@ void hf__reflector_list_ended(struct hf_informer *informer,
         assert(source == reflector->list);
         reflector->list = NULL;
         if (source->is_probe && reflector->need_list)
-                return; /* the watch was lost in the meantime, so a new list is needed */
+                return; /* a list before the next watch became necessary in the meantime */
         if (r == 0)
                 r = store_page(informer, source->last.object, source->is_probe);
         if (r != 0)

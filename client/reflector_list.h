@@ -12,12 +12,12 @@ struct hf__reflector_source;
 
 /* Starts a list, or its next page. A failure to start counts as a failure of the list. */
 void hf__reflector_list_start(struct hf_informer *informer);
-/* Called when the list request has ended. Stores its page or counts the failure, and clears
- * reflector.list. The caller still owns the source. */
+/* Called when the list request has ended. Clears reflector.list. Stores the page or counts
+ * the failure, but ignores a probe if need_list is set. The caller still owns the source. */
 void hf__reflector_list_ended(struct hf_informer *informer,
                               const struct hf__reflector_source *source);
-/* Requires a list before the next watch; the list starts at boot time `at` or later. Cancels the
- * current probe, if there is one. */
+/* Requires a list before the next watch; list_at becomes `at`. Cancels the current probe, if there
+ * is one. */
 void hf__reflector_need_list(struct hf_informer *informer, hf_nsec at);
 /* Abandons the watch and requires a list at once. */
 void hf__reflector_relist(struct hf_informer *informer);

@@ -37,7 +37,7 @@ static size_t message_bytes(const struct hf__reflector_message *message) {
         return sizeof *message + (message->object ? message->object->n : 0);
 }
 
-/* Appends a message, which the queue then owns. Thread: the client's. */
+/* Appends a message, which the queue then owns. Called by the client's callbacks. */
 static void post_message(struct hf_informer *informer, struct hf__reflector_message *message) {
         struct hf__reflector_queue *queue = &informer->queue;
         size_t n = message_bytes(message);
@@ -96,7 +96,7 @@ void hf__reflector_message_free(struct hf_informer *informer,
         free(source); /* and the message in it */
 }
 
-/* ---- callbacks of the client; thread: the client's ---- */
+/* ---- callbacks of the client ---- */
 
 /* Copies the body, because it is borrowed only until this function returns. */
 static void on_list(void *ctx, const struct hf_response *response) {

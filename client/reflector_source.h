@@ -3,9 +3,10 @@
 /*
  * Sources of the reflector: its active list requests and watches, and the queue of their messages.
  *
- * The callbacks of a source run on the client's threads. They append messages to the queue, and the
- * reflector takes them in order. The last message of a source is embedded in the source. Once that
- * message is in the queue, the client never uses the source again, and the reflector frees both.
+ * The callbacks of a source run on the client's threads, or on the reflector's while it starts the
+ * source. They append messages to the queue, and the reflector takes them in order. The last
+ * message of a source is embedded in the source. Once that message is in the queue and the start
+ * has returned, the client never uses the source again, and the reflector frees both.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -57,8 +58,8 @@ void hf__reflector_queue_init(struct hf__reflector_queue *queue);
 /* ---- thread: the reflector's ---- */
 
 /* Starts a list, or a watch after last_sync_version. The reflector owns *ret_source, and counts it
- * in n_sources until its last message. Returns 0, or an error of the client, and then there is no
- * source. Called without the lock. */
+ * in n_sources until its last message. Returns 0, -ENOMEM or an error of the client; after an
+ * error there is no source. Called without the lock. */
 int hf__reflector_source_list(struct hf_informer *informer, const char *query, bool is_probe,
                               struct hf__reflector_source **ret_source);
 int hf__reflector_source_watch(struct hf_informer *informer,

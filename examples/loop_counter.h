@@ -108,7 +108,8 @@ static void loop_counter_log(void *ctx, enum hf_log_level level, const char *com
         fprintf(stderr, "<%d>%s: %s\n", level, component, message);
 }
 
-/* Call it before any thread exists. Returns 0, or an error, whose message is in *status. */
+/* Call it before any thread exists. Returns 0, or an error, whose message is in *status unless it
+ * comes from hf_loop_new or hf_electors_new. */
 static int loop_counter_start(struct loop_counter *counter, const char *name, const char *identity,
                               const char *kubeconfig, struct hf_status *status) {
         const struct hf_controller controller = {.size = sizeof controller,
@@ -161,7 +162,8 @@ static void loop_counter_stopped(void *ctx, int result, const struct hf_status *
         counter->stopped(counter->ctx);
 }
 
-/* Begins the stop and returns. `stopped` is called when it has ended. */
+/* Begins the stop and returns. `stopped` is called when it has ended. If there is no thread for it,
+ * only prints a message. */
 static void loop_counter_stop(struct loop_counter *counter, void (*stopped)(void *ctx), void *ctx) {
         counter->stopped = stopped;
         counter->ctx = ctx;

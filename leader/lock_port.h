@@ -25,7 +25,8 @@ struct hf__lock_reply {
         struct hf_status status;  /* if result is not 0 */
 };
 typedef void (*hf__lock_reply_fn)(void *ctx, uint32_t op_id, const struct hf__lock_reply *reply);
-/* record: borrowed; NULL = the watch has ended, or has lost an event: open another one */
+/* record: borrowed; NULL = the watch has ended, could not be opened, or has lost an event: open
+ * another one */
 typedef void (*hf__lock_watch_fn)(void *ctx, const struct hf__record *record);
 
 struct hf__lock_ops {
@@ -57,7 +58,7 @@ struct hf__lock_ops {
 
 struct hf__lock {
         const struct hf__lock_ops *ops;
-        hf__lock_reply_fn on_reply;  /* set by the elector before the first operation */
+        hf__lock_reply_fn on_reply;  /* set by the lock's owner before the first operation */
         hf__lock_watch_fn on_record; /* likewise */
         void *ctx;                   /* passed to both */
 };

@@ -30,7 +30,8 @@ enum hf__cause {
 struct hf__record {
         bool exists;
 
-        /* ---- from the Lease's spec and annotations ---- */
+        /* ---- from the Lease's spec and annotations; two_lease_core.h has the exceptions for a
+         * lock of two Leases, such as a duration of 0 ---- */
         char holder[HF_IDENTITY_MAX + 1]; /* "" = none. A foreign name that is too long is cut so
                                              that it equals no identity of ours */
         int64_t duration_s;               /* leaseDurationSeconds; 0 = absent */
@@ -42,7 +43,8 @@ struct hf__record {
         char hand_over_to[HF_IDENTITY_MAX + 1];
         bool preferred; /* spec.preferredHolder is set: a coordinator ends the holder's term */
 
-        /* ---- from the Lease's metadata ---- */
+        /* ---- from the Lease's metadata; a lock of two Leases makes an rv of its own, and its
+         * rv_number is the sum of both ---- */
         char uid[HF__UID_MAX];     /* only for references to the object; "" = unknown */
         char rv[HF__REVISION_MAX]; /* resourceVersion, opaque; "" = unknown */
         uint64_t rv_number;        /* rv as a number; 0 = rv is not a number */
@@ -59,7 +61,8 @@ struct hf__record {
         /* ---- only in a record returned by the write that began a term ---- */
         uint64_t term; /* the term's number; 0 = rv_number is the term's number */
 
-        /* ---- only in a record to be written that begins a term; used for the history ---- */
+        /* ---- only in a record to be written that begins a term; for the history; `cause` also
+         * tells such a write from others ---- */
         enum hf__cause cause;
         char previous[HF_IDENTITY_MAX + 1]; /* the last holder seen; "" = none */
         int64_t gap_us; /* real time since the last renewal or the release; never negative */

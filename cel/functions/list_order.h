@@ -4,7 +4,7 @@
  * run. Thread: the owner of the evaluation. */
 #include "cel/values/run.h"
 
-/* The function that Kubernetes makes of sortBy; its overloads say which keys can be sorted. */
+/* The function that cel-go makes of sortBy; its overloads say which keys can be sorted. */
 #define HF__CEL_SORT_BY "@sortByAssociatedKeys"
 
 /* Sorts the elements of a list by the keys, one for each element. Elements with equal keys keep

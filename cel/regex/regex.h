@@ -26,7 +26,7 @@ struct hf__cel_regex;
 
 /* Compiles a pattern of n bytes. Returns 0, -ENOMEM, HF_E_INVALID (Go refuses the pattern, too) or
  * HF_E_TOO_LARGE (the pattern exceeds a limit that Go does not have, or has higher). The last two
- * come with a message in reterr_message, which is cut to max_message bytes and ends with a NUL.
+ * come with a message in reterr_message, which is cut to max_message bytes, its NUL included.
  * Only the program takes memory of the arena: HF_E_INVALID and HF_E_TOO_LARGE leave nothing there,
  * -ENOMEM may leave a part of the program. *ret_work gets the work that was done, also after a
  * failure, for hf__cel_work or another limit of the caller. */

@@ -60,7 +60,7 @@ enum hf__cel_scope {
 };
 
 struct hf__cel_name {
-        const char *text; /* with a NUL; of a NODE_NAME it may begin with a dot */
+        const char *text; /* with a NUL; of a NAME or an OBJECT it may begin with a dot */
         uint32_t n;
         uint32_t at; /* byte of the expression */
 };

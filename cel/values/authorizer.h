@@ -13,7 +13,7 @@ struct hf__cel_run;
 struct hf__cel_authorizer;
 
 /* The right that an expression asks about. The texts are borrowed, end with a NUL, and are "" where
- * they do not apply. During a call of decide they belong to the evaluation. */
+ * they do not apply. In a call of decide they live as long as the evaluation. */
 struct hf__cel_right {
         const char *verb;
         const char *path; /* NULL: the right to a resource */

@@ -19,7 +19,7 @@ enum hf__cel_cost {
         HF__CEL_COST_SHORTER,    /* a tenth of the shorter argument */
         HF__CEL_COST_BOTH,       /* a tenth of both */
         HF__CEL_COST_CONTAINS,   /* a tenth of the first times a tenth of the second */
-        HF__CEL_COST_MATCHES,    /* a tenth of the first times a quarter of the second */
+        HF__CEL_COST_MATCHES,    /* a tenth of (the first + 1) times a quarter of the second */
         HF__CEL_COST_WALK,       /* the first argument with all its parts */
         HF__CEL_COST_IN,         /* the elements of the second argument */
         HF__CEL_COST_SETS,       /* 1, and the product of both sizes */

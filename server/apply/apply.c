@@ -9,10 +9,10 @@
  *
  * Invariants:
  *
- *  - The sets borrow texts from the copy of live's managers, from live, config and the new object,
- *    which are all kept until the end. Only `changes`, and the sets made of it, borrow from the new
- *    object. The new object is not changed while these are in use: it changes before hfd_compare,
- *    and again in remove_emptied.
+ *  - The sets borrow texts from the schema, the copy of live's managers, live, config, kubectl's
+ *    annotation and the new object, which are all kept until the end. Only `changes`, and the sets
+ *    made of it, borrow from the new object. The new object is not changed while these are in use:
+ *    it changes before hfd_compare, and again in remove_emptied.
  *  - An apply that changes neither the object, nor the fields of a manager, nor the apiVersion of
  *    the manager that applies, keeps all times. The new object then equals live, and need not be
  *    written.
@@ -54,7 +54,8 @@ struct apply {
 
 /* ---- the managers before the apply ---- */
 
-/* Adds a manager that owns all fields of live: live has no managers, so its writer is unknown. */
+/* Adds a manager that owns all fields of live, except those that nobody may own: live has no
+ * managers, so its writer is unknown. */
 static void add_before_first_apply(struct apply *a) {
         const struct hfd_fields *all = hfd_owned_everything(&a->scratch, a->schema, a->live, 0);
         const struct hfd_manager manager = {.name = "before-first-apply",
@@ -115,8 +116,9 @@ static int make_object(struct apply *a) {
         owned = hfd_managers_union(&a->scratch, a->managers.at, a->managers.n);
         owned = hfd_fields_union(&a->scratch, owned, a->unowned);
         a->self->fields = a->last;
-        /* A list that is empty in config is not in the set, so hfd_prune may have removed it. The
-         * second merge restores it; otherwise the next apply would, and change the object again. */
+        /* A list that is empty in config may be missing in the set (owned_fields.h), and then
+         * hfd_prune may have removed it. The second merge restores it; otherwise the next apply
+         * would, and change the object again. */
         if (hfd_prune(&a->scratch, a->schema, a->object, a->last, owned, &a->emptied))
                 r = hfd_merge(&a->scratch, a->schema, a->object, a->config);
         if (r != 0)

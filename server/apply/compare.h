@@ -6,7 +6,8 @@
 struct hf__json;
 struct hfd_schema;
 
-/* Three sets that have no path in common. They borrow texts from both versions. */
+/* Three sets that have no path in common. They borrow texts from both versions and the
+ * schema. */
 struct hfd_changes {
         const struct hfd_fields *added;
         const struct hfd_fields *modified;

@@ -25,6 +25,6 @@ const struct hfd_fields *hfd_last_applied_fields(struct hf__arena *scratch,
                                                  const struct hf__json *live,
                                                  const char *api_version,
                                                  struct hf__json **ret_parsed);
-/* If object has the annotation, writes config into it, or removes it if the annotations would be
- * too large. 0 or -ENOMEM. */
+/* If object has the annotation, and it is not empty, writes config into it, without config's own
+ * annotation; or removes it if the annotations would be too large. 0 or -ENOMEM. */
 int hfd_last_applied_update(struct hf__json *object, const struct hf__json *config);

@@ -6,7 +6,7 @@
  * value under a key of a map. A field that the schema names, such as `spec`, belongs to all
  * managers that own a part of it.
  *
- * Invariant: the walk visits each value once, and recurses at most HFD_FIELDS_DEPTH times.
+ * Invariant: the walk visits each value at most once, and recurses at most HFD_FIELDS_DEPTH times.
  */
 #include "server/apply/owned_fields.h"
 
@@ -117,7 +117,7 @@ static int walk_list(struct walk *w, const struct hfd_schema *schema, const stru
         return r;
 }
 
-/* *ret_below: the set of the fields in value; NULL = value is a leaf, or empty. */
+/* *ret_below: the set of the fields in value; NULL = there are none. */
 static int walk_value(struct walk *w, const struct hfd_schema *schema, const struct hf__json *value,
                       unsigned depth, const struct place *place,
                       const struct hfd_fields **ret_below) {

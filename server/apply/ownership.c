@@ -80,7 +80,8 @@ static int find_managers(struct hf__arena *scratch, const struct hf__json *live,
 
 /* ---- the managers after the write ---- */
 
-/* Takes the changed fields from all managers, and gives them to the writer. */
+/* Takes the changed fields from all managers, and gives them to the writer, except those that
+ * nobody may own. */
 static int transfer_fields(struct hf__arena *scratch, const struct hfd_schema *schema,
                            const struct hfd_changes *changes, const struct hfd_writer *writer,
                            struct hfd_managers *managers) {
@@ -213,7 +214,7 @@ static int renew_time(struct hf__json *list, const struct hfd_renewal *renewal, 
 /*
  * If the write leaves the fields of all managers as they are, sets the managers of object. *list is
  * the client's list; it becomes NULL when object gets it. 0; -ENOMEM; HF_E_NOT_FOUND: the fields of
- * some manager change, or may change.
+ * some manager may change, or live has no managers.
  */
 static int renew_entry(const struct hfd_schema *schema, struct hf__json *live,
                        struct hf__json *object, const struct hfd_writer *writer, bool takes_list,

@@ -16,8 +16,8 @@ struct hfd_writer {
         const char *subresource; /* "" = none */
         const char *api_version; /* of the request: "v1" */
         const char *now;         /* the time of the write, as managedFields stores it */
-        /* Borrowed: the object to which a new object is compared, so that nobody owns its fields
-         * (zero.h). NULL = an empty object. */
+        /* Borrowed: the object to which a new object is compared (zero.h). Nobody owns the fields
+         * in which the two are equal. NULL = an empty object. */
         const struct hf__json *zero;
 };
 

@@ -12,8 +12,8 @@
  *
  * Invariants:
  *
- *  - The walk goes down only where the manager owned fields, so it takes time in proportion to the
- *    sizes of the objects and lists in which the manager owned something.
+ *  - The walk goes down only where the manager owned fields, so its time depends only on the sizes
+ *    of the objects and lists in which the manager owned something.
  *  - An element of a list that stays keeps its keys, even if nobody owns them. Without them it
  *    would be another element, or the list could not be divided. The next merge would then replace
  *    the list, and free the values to which *ret_emptied points.

@@ -15,12 +15,12 @@ struct hfd_emptied {
 /*
  * Removes the fields in `last` that are not in `owned`. last: the fields that the manager applied
  * before. owned: the fields that it applies now, and all that other managers own. A field is
- * removed with all that is in it. *ret_emptied: the objects and lists that have become empty and
- * are still in object, in memory of scratch. The caller first compares object with the previous
- * version, and then removes the emptied objects and lists by hfd_prune_emptied. So the comparison
- * does not count them as removed, and the managers that own them keep them. (In Kubernetes they are
- * null until the object is stored, with the same effect.) Returns whether something was removed.
- * When memory is exhausted, scratch->failed is set.
+ * removed with all that is in it. An element of a list that stays keeps its keys. *ret_emptied: the
+ * objects and lists that have become empty and are still in object, in memory of scratch. The
+ * caller first compares object with the previous version, and then removes the emptied objects and
+ * lists by hfd_prune_emptied. So the comparison does not count them as removed, and the managers
+ * that own them keep them. (In Kubernetes they are null until the object is stored, with the same
+ * effect.) Returns whether something was removed. When memory is exhausted, scratch->failed is set.
  */
 bool hfd_prune(struct hf__arena *scratch, const struct hfd_schema *schema, struct hf__json *object,
                const struct hfd_fields *last, const struct hfd_fields *owned,

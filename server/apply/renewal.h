@@ -2,8 +2,9 @@
 #pragma once
 /*
  * Updates that leave the fields of every manager as they are: a writer changes the values of fields
- * that it alone owns, as a leader does when it renews its Lease, or changes nothing. Such updates
- * are frequent. They are recognized without making a set of fields. Thread: owner only.
+ * that it alone owns, as a leader does when it renews its Lease, or changes nothing that a manager
+ * may own. Such updates are frequent. They are recognized without making a set of fields. Thread:
+ * owner only.
  */
 #include <stdbool.h>
 #include <stddef.h>

@@ -5,7 +5,8 @@
  *
  * Invariant: if this file accepts a list, managers.c decodes the list to the same managers and
  * sets. In doubt a list is not settled, which costs only time. So the reader knows no white space,
- * no escapes and no other steps than names: the server itself writes lists without them.
+ * no escapes and no other steps than names: many lists that the server writes, as those of the
+ * Leases of leaders, have none of them.
  */
 #include "server/apply/settled.h"
 

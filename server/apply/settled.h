@@ -2,10 +2,11 @@
 #pragma once
 /*
  * Reads the text of metadata.managedFields without parsing it, if the list is settled: it has the
- * form in which managers.h writes it, every manager has a time, every set consists of names only,
- * and the schema divides every value below which a set has fields. Such a list is valid, and
- * neither its order nor any set changes unless a write changes who owns a field. Most lists are
- * settled. Thread: owner only.
+ * form in which managers.h writes it, without escapes, and at most HFD_SETTLED_MAX managers; every
+ * manager has a time; every set has fields, consists of names only, and is at most
+ * HFD_SETTLED_DEPTH deep; and the schema divides every value below which a set has fields. Such a
+ * list is valid, and neither its order nor any set changes unless a write changes who owns a field,
+ * or a time. The list of the Lease of a leader, for example, is settled. Thread: owner only.
  */
 #include <stdbool.h>
 #include <stddef.h>

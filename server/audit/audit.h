@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The audit log: a policy and a writer. server/filters/audit.c asks the policy about each request,
+ * The audit log: a policy and a writer. server/filters/audit.c asks the policy about a request,
  * and adds the request's events, except for the start of a watch, which server/filters/audited.c
  * adds.
  *

@@ -3,7 +3,7 @@
 /*
  * The audit policy: which requests are recorded, and how much of them. It has the structure of
  * audit.k8s.io/v1 Policy, as YAML or JSON. The first rule that matches a request decides. A request
- * that no rule matches is not recorded. Pure: no I/O, no clock.
+ * that no rule matches is not recorded. No clock, and no I/O except that YAML may load libyaml.
  *
  * Thread: any. A policy is immutable, and its reference count is atomic.
  */
@@ -17,8 +17,8 @@ struct hfd_audit_policy;
 
 /*
  * Parses n bytes of YAML or JSON. 0: the caller owns one reference. HF_E_INVALID: the message names
- * the line or the field, "rules[2].level: ...". Or -ENOMEM. YAML needs libyaml at run time; without
- * it, HF_E_INVALID, too.
+ * the line or the field, if one is wrong: "rules[2].level: ...". Or -ENOMEM. YAML needs libyaml at
+ * run time; without it, HF_E_INVALID, too.
  */
 int hfd_audit_policy_parse(const char *text, size_t n, struct hfd_audit_policy **ret_policy,
                            struct hf_status *reterr_status);

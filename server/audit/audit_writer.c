@@ -116,8 +116,8 @@ static void report_lost(struct hfd_audit_writer *writer, bool is_last) {
 }
 
 /* Whether to wait longer for the reader of a pipe: always until the stop, and then until
- * drain_until. Called at least once a second during a write to a pipe, so that losses are reported
- * meanwhile, too. */
+ * drain_until. Called about once a second or more often while a pipe does not take all data, so
+ * that losses are reported meanwhile, too. */
 static bool may_wait_for_reader(void *ctx) {
         struct hfd_audit_writer *writer = ctx;
 

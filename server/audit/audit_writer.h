@@ -4,7 +4,7 @@
  * The queue of audit events, and the thread that writes them. A thread that adds an event never
  * waits for the file. If the budget or the memory is used up, or the file cannot be written, events
  * are lost. They are counted in apiserver_audit_error_total, and a log message says how many, at
- * most once a minute.
+ * most once a minute and at the end.
  *
  * Threads: any; but new and free run while no other function does. Lock: mu guards the queue. It is
  * not held while an event is printed or written.

@@ -9,7 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Writes the name for the log at path; ms: milliseconds since 1970 UTC. False: it does not fit. */
+/* Writes the name, with the directory, of an old file of the log at path; ms: milliseconds since
+ * 1970 UTC. False: it does not fit. */
 bool hfd_audit_backup_name(const char *path, int64_t ms, char *out, size_t size);
 /* Whether name, which has no directory, is that of an old file of the log at path. *ret_ms: the
  * time in the name; set on true only. */

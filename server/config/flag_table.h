@@ -13,7 +13,7 @@
 
 /* The member of a flag of the first three kinds is a string. Keep these kinds first: set_defaults
  * (flags_parse.c) takes every kind up to HFD_FLAG_DIRECTORY for a string. A FILE or DIRECTORY is
- * one path, or several separated by commas. */
+ * one path. If its member's name ends in _text, it is a list of paths, separated by commas. */
 enum hfd_flag_kind {
         HFD_FLAG_TEXT,
         HFD_FLAG_FILE,

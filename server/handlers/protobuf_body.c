@@ -43,7 +43,7 @@
 
 /* ---- the wire format ---- */
 
-/* The bytes that have not been read yet, borrowed from the body. */
+/* The bytes that have not been read yet, borrowed from the body, or static. */
 struct slice {
         const unsigned char *at, *end;
         unsigned depth; /* how many messages enclose these bytes */
@@ -104,8 +104,7 @@ static bool read_field(struct slice *in, struct wire *ret_wire) {
         return true;
 }
 
-/* Makes a NUL-terminated copy of data, which was read from the body and must not contain a NUL.
- * NULL = out of memory. */
+/* Makes a NUL-terminated copy of data, which must not contain a NUL. NULL = out of memory. */
 static char *copy_text(const struct slice *data) {
         return strndup((const char *)data->at, (size_t)(data->end - data->at));
 }

@@ -2,7 +2,7 @@
 #pragma once
 /*
  * Converts bodies in Kubernetes' protobuf format, which kubectl's typed commands send, to JSON. So
- * all other code handles one format only. Pure. Thread: any.
+ * no other code of the server decodes that format. Pure. Thread: any.
  */
 #include <stdbool.h>
 
@@ -10,7 +10,8 @@
 
 struct hf__json;
 
-/* Whether the kind has a protobuf form. Workspaces have none, like custom resources. */
+/* Whether the kind has a protobuf form. Workspaces, which Kubernetes does not have, have none, like
+ * custom resources. */
 bool hfd_protobuf_has_form(const struct hfd_resource *resource);
 /*
  * Converts a body to the JSON of the resource's kind, or of DeleteOptions. Unknown fields are

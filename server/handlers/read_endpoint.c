@@ -2,8 +2,9 @@
 /*
  * Serves endpoints that can only be read.
  *
- * Invariant: health and metrics change from one request to the next, so each response forbids
- * shared caches to keep it, and every cache to use it without asking the server again.
+ * Invariant: health and metrics change from one request to the next, so each response that is sent
+ * here forbids shared caches to keep it, and every cache to use it without asking the server again.
+ * openid.c sends its documents itself.
  */
 #include "server/handlers/read_endpoint.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The common parts of the endpoints that can only be read: health, /metrics, /version, OpenID and
- * /debug/api_priority_and_fairness. The caller keeps its reference to the request. Thread: any.
- * Never blocks.
+ * The common parts of the endpoints that can only be read: health, /metrics, /metrics/slis,
+ * /version, OpenID and /debug/api_priority_and_fairness. The caller keeps its reference to the
+ * request. Thread: any. Never blocks.
  */
 #include <stdbool.h>
 

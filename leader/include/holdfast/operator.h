@@ -124,7 +124,8 @@ HF_MUST_CHECK int hf_operator_merge(struct hf_operator_work *work, struct hf_res
  * Writes the object's status, if it differs: the members of `status` (a JSON object with a NUL;
  * NULL = none) replace those of the same names, and the condition is set, about the object's
  * generation if it names none. The kind needs the subresource status. -EINVAL: the condition is not
- * complete; HF_E_INVALID: `status` is not a JSON object.
+ * valid (hf_condition_set); HF_E_INVALID: `status` is not a JSON object, or the conditions are
+ * not a list.
  */
 HF_MUST_CHECK int hf_operator_report(struct hf_operator_work *work, const char *status,
                                      const struct hf_condition *condition);

@@ -82,7 +82,7 @@ struct hf_reconciler {
  * Blocks until the term ends, then returns 0. An error means that the loop could not be set up; the
  * controller's run() should return it, and is then called again with backoff. -EINVAL: a `size` is
  * wrong, a required member is missing, n_workers is too large, or an informer has one_revision but
- * hf_term_acquired_at is not a number. Thread: the controller's own.
+ * hf_term_acquired_at is neither "" nor a number. Thread: the controller's own.
  */
 HF_MUST_CHECK int hf_reconciler_run(const struct hf_reconciler *reconciler, struct hf_term *term);
 

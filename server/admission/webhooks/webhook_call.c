@@ -2,11 +2,11 @@
 /*
  * A call of a webhook: sends the review, and turns the response into an outcome.
  *
- * Invariants: a call counts in the load of its webhook from begin to done, and no webhook has more
- * than max_calls. If its client leaves, the call is canceled. The waker may fire before the ID of
- * the outbound request is known. So the waker sets client_left and then reads outbound_id, and the
- * thread that sends sets outbound_id and then reads client_left: at least one of them cancels. That
- * needs sequentially consistent atomics.
+ * Invariants: a call that is sent counts in the load of its webhook from begin to done, and no
+ * webhook has more than max_calls. If its client leaves, the call is canceled. The waker may fire
+ * before the ID of the outbound request is known. So the waker sets client_left and then reads
+ * outbound_id, and the thread that sends sets outbound_id and then reads client_left: at least one
+ * of them cancels. That needs sequentially consistent atomics.
  */
 #include "server/admission/webhooks/webhook_call.h"
 
@@ -176,8 +176,7 @@ static enum hfd_match evaluate_conditions(struct hfd_webhook_call *call,
 
         hfd_expression_run_init(&run, call->hook->expressions, &input, HFD_MATCH_BUDGET);
         run.work = &call->work;
-        /* In a turn nothing limits a condition except its own budget: turns end between
-         * conditions. */
+        /* In a turn no allowance interrupts a condition: turns end between conditions. */
         if (effort->task) {
                 run.may_go_on = may_go_on;
                 run.may_ctx = &turn;
@@ -192,8 +191,9 @@ static enum hfd_match evaluate_conditions(struct hfd_webhook_call *call,
         return match;
 }
 
-/* Evaluates the matchConditions. ERROR without a response: the allowance is spent, so the rest must
- * be done in a turn. A failure of a condition is one of the webhook (failurePolicy). */
+/* Evaluates the matchConditions. ERROR without a response: allowance.spent is set, so the rest must
+ * be done in the next turn. A condition that cannot be evaluated counts as a failure of the
+ * webhook, about which the failurePolicy decides. */
 static enum hfd_matcher_result check_conditions(struct hfd_webhook_call *call,
                                                 struct hfd_webhook_effort *effort,
                                                 struct hfd_response *response) {
@@ -297,7 +297,7 @@ static int send_review(struct hfd_webhook_call *call) {
 
         if (call->a->of.deadline - call->began < limit)
                 limit = call->a->of.deadline - call->began;
-        /* As in Kubernetes, the webhook is told in whole seconds, rounded up. */
+        /* As in Kubernetes, the webhook is told its time in whole seconds, rounded up. */
         hf__strbuf_printf(&url, "%s?timeout=%llds", hook->url,
                           (long long)((limit + HF_NSEC_PER_SEC - 1) / HF_NSEC_PER_SEC));
         if (r == 0)
@@ -343,8 +343,8 @@ static bool take_place(struct hfd_webhook_call *call) {
         return call->counted;
 }
 
-/* The order of the checks is that of kube-apiserver, and none of them costs anything. A call that
- * fails one of them is not sent, and does not count in the load. */
+/* The order of the checks is that of kube-apiserver, which has no limit of calls. A call that fails
+ * one of them is not sent, and does not count in the load. */
 void hfd_webhook_call_begin(struct hfd_webhook_call *call) {
         assert(call->done && call->a && call->as);
         const struct hfd_webhook *hook = call->hook;

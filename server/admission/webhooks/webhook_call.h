@@ -39,9 +39,10 @@ enum hfd_webhook_outcome {
          * too large. The request fails whatever the failurePolicy is, so that neither a flood of
          * requests nor a large object lets a write escape the webhook. */
         HFD_WEBHOOK_LIMITED,
-        /* The request fails whatever the failurePolicy is: memory ran out; the deadline had
-         * passed, or the client had left, before the review was sent; or the webhook's patch cannot
-         * be applied. */
+        /* The request fails whatever the failurePolicy is: memory ran out, or something else that
+         * the server needs to send the review; the deadline had passed, or the client had left,
+         * before the review was sent; or the webhook's patch cannot be applied, or makes an object
+         * that is not valid. */
         HFD_WEBHOOK_INTERNAL
 };
 
@@ -53,9 +54,9 @@ struct hfd_webhook_call {
         struct hfd_admission *a;       /* calls that run at the same time do not change it */
         const struct hfd_resource *as; /* the row that the webhook's rules have matched */
         const struct hf__json *object; /* in the version of `as`; NULL = none */
-        /* The values of the admission's own objects, for the matchConditions. All webhooks of the
-         * request share them. The caller forgets them before it begins a call: the call may change
-         * the objects, or take long. */
+        /* The values of the admission's own objects, for the matchConditions. All webhooks of
+         * one run of a plug-in share them. The caller forgets them before it begins a call: the
+         * call may change the objects, or take long. */
         struct hfd_expression_objects *values;
         /* Owned; set by hfd_webhook_call_see. NULL = the old object as it is. */
         struct hf__json *old;
@@ -77,8 +78,8 @@ struct hfd_webhook_call {
         _Atomic uint64_t outbound_id; /* 0 = not known yet */
 };
 /*
- * Brings the old object into the form of `as`. 0, -ENOMEM, or HF_E_INVALID or -EAGAIN as
- * hfd_admission_form.
+ * Brings the old object into the form of `as`, unless it is of another kind than the resource (a
+ * Scale). 0, -ENOMEM, or HF_E_INVALID or -EAGAIN as hfd_admission_form.
  */
 int hfd_webhook_call_see(struct hfd_webhook_call *call);
 /* Begins the call, after hfd_webhook_call_see. done is called once, perhaps before this returns, so
@@ -101,10 +102,10 @@ struct hfd_webhook_effort hfd_webhook_effort(const struct hfd_work_task *task);
  * Whether the matchConditions of call->hook are true for the request that the call describes. If
  * they cannot be evaluated, the failurePolicy decides: Ignore is HFD_MATCHER_NO, Fail is
  * HFD_MATCHER_ERROR. Whatever the failurePolicy is, HFD_MATCHER_ERROR also means that a limit that
- * Kubernetes does not have is exceeded, that memory ran out, or that the request is over. response
- * is the error. Exception: if effort->allowance.spent is set, the result is HFD_MATCHER_ERROR
- * without a response, and the caller continues with the same call in a turn; the call keeps its
- * progress.
+ * Kubernetes does not have is exceeded, that memory ran out, that the request is over, or that the
+ * server stops. response is the error. Exception: if effort->allowance.spent is set, the result is
+ * HFD_MATCHER_ERROR without a response, and the caller continues with the same call in a turn; the
+ * call keeps its progress.
  */
 enum hfd_matcher_result hfd_webhook_call_conditions(struct hfd_webhook_call *call,
                                                     struct hfd_webhook_effort *effort,
@@ -113,7 +114,9 @@ enum hfd_matcher_result hfd_webhook_call_conditions(struct hfd_webhook_call *cal
  * that run at the same time share the notes: the caller holds a lock then. */
 void hfd_webhook_call_note(const struct hfd_webhook_call *call);
 /*
- * Counts the call in the metrics, and logs a failure; call it once. True: the request ends with
- * call->refusal. False: it goes on, because the webhook has allowed it, or the failure is ignored.
+ * Counts the call in the metrics; call it once. Logs a failure of the webhook, unless the client
+ * has left, or the failure is ignored but the request has timed out. True: the request ends with
+ * call->refusal. False: the request goes on, because the webhook has allowed it, or the failure is
+ * ignored.
  */
 bool hfd_webhook_call_refuses(struct hfd_webhook_call *call);

@@ -2,9 +2,9 @@
 /*
  * The metrics of webhooks. Names and labels are those of kube-apiserver.
  *
- * Invariants: a webhook has few series, because each label except the name has few values. Users
- * choose the names; the registry of metrics (holdfast/metrics.h) has a limit, and drops new series
- * beyond it.
+ * Invariants: the number of series of a webhook is limited, because each label except the name has
+ * a limited number of values (the codes at most some 600). Users choose the names; the registry of
+ * metrics (holdfast/metrics.h) has a limit, and drops new series beyond it.
  */
 #include "server/admission/webhooks/webhook_metrics.h"
 

@@ -8,8 +8,8 @@
 #include "server/admission/admission.h"
 
 /* A call has ended. type: "admit" or "validating". code: as kube-apiserver counts it: the status of
- * the webhook's response or of the refusal; 503 = there was no valid response; 0 = the failure is
- * not the webhook's. */
+ * the webhook's response or refusal; 400, 429 or 500 if the call was not sent; 503 = there was no
+ * valid response; 0 = HFD_WEBHOOK_INTERNAL (webhook_call.h). */
 void hfd_webhook_metrics_called(const struct hf_host *host, const char *webhook, const char *type,
                                 enum hfd_admission_operation operation, bool rejected, int code,
                                 hf_nsec took);

@@ -7,7 +7,7 @@
  *      f:name                        the member of an object
  *      k:{"name":"a","port":80}      the element of a list (type map) with these keys
  *      v:"text"                      the element of a list (type set) with this value
- *      i:0                           the element at this index; only other programs write it
+ *      i:0                           the element at this index; only other programs make it
  *
  * Texts in a step are borrowed from the JSON value from which it was made, or from its schema, or
  * are in memory of scratch. Pure. Thread: owner only.

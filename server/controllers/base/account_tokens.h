@@ -14,7 +14,8 @@ struct hfd_secret_token {
 
 struct hfd_account_token_functions {
         /* *ret_text: the token, which the caller frees. HF_E_UNAVAILABLE: this server has no key
-         * that signs. -errno. issue NULL: there are no tokens. */
+         * that signs. HF_E_TOO_LARGE: the claims are too long. -errno. issue NULL: there are no
+         * tokens. */
         int (*issue)(void *ctx, const struct hfd_secret_token *token, char **ret_text);
         void *ctx;
 };

@@ -16,7 +16,9 @@
 struct hfd_signing {
         const char *request; /* a certificate request in PEM form */
         size_t n_request;
-        const char *const *usages; /* names of Kubernetes' key usages; unknown ones are ignored */
+        /* Names of Kubernetes' key usages. Only "digital signature" and "key encipherment" count;
+         * each certificate is for client authentication. */
+        const char *const *usages;
         size_t n_usages;
         int64_t now;     /* seconds since 1970 */
         int64_t seconds; /* how long it is valid at most; it never outlives the CA */

@@ -23,8 +23,9 @@ bool hfd_openapi_has_reference(const struct hfd_schema *schema) {
         return schema->definition && schema->type != HFD_SCHEMA_TEXT;
 }
 
-/* A linear search: the kinds of the table have some hundred definitions. With custom resources a
- * document may have thousands, but each adds only its kind and its list. */
+/* A linear search: the kinds of the table have a few hundred definitions. With custom resources a
+ * document may have thousands, but those of custom resources are not searched for, and what they
+ * refer to is near the front. */
 static bool contains_definition(const struct hfd_definitions *definitions,
                                 const struct hfd_schema *schema) {
         for (size_t i = 0; i < definitions->n; i++)
@@ -54,8 +55,9 @@ void hfd_definitions_done(struct hfd_definitions *definitions) {
         *definitions = (struct hfd_definitions){0};
 }
 
-/* Adds a schema, and all that it contains. Only the outermost schema belongs to a resource: what it
- * contains has no kind of its own, so clients must not find it by a kind. */
+/* Adds a schema, and all that it contains. Only the outermost schema belongs to a resource. What it
+ * contains has no kind, or its kind is added elsewhere (a StatefulSet contains
+ * PersistentVolumeClaims), so clients must not find it here by a kind. */
 static void add_definition(struct hfd_definitions *definitions, const struct hfd_schema *schema,
                            struct hfd_definition definition) {
         if (hfd_openapi_has_reference(schema)) {
@@ -75,8 +77,8 @@ static void add_definition(struct hfd_definitions *definitions, const struct hfd
                 add_definition(definitions, schema->fields[i].schema, (struct hfd_definition){0});
 }
 
-/* The bodies that the operations of all kinds have. Kubernetes registers the kinds among them in
- * every group; here they belong to the core group alone. */
+/* The bodies that do not depend on the kind, and the metadata of lists. Kubernetes registers
+ * DeleteOptions and WatchEvent in every group; here they belong to the core group alone. */
 static void add_bodies(struct hfd_definitions *definitions) {
         static const struct {
                 const struct hfd_schema *schema;
@@ -102,7 +104,7 @@ void hfd_definitions_add(struct hfd_definitions *definitions, const struct hfd_r
                 if (part.other)
                         add_definition(definitions, part.other->schema,
                                        (struct hfd_definition){.resource = part.other});
-        /* A review can only be created, so it has no list, and needs no body but its own. */
+        /* Such a review can only be created, so it has no list, and needs no body but its own. */
         if (resource->is_review && !resource->is_report)
                 return;
         if (has_room(definitions))
@@ -113,8 +115,8 @@ void hfd_definitions_add(struct hfd_definitions *definitions, const struct hfd_r
         add_bodies(definitions);
 }
 
-/* A list has the name that Go's type would have, next to its kind: io.k8s.api.core.v1.PodList. The
- * definition of a custom resource may choose another kind for its list. */
+/* A list has the name of Go's type, in the package of the objects: io.k8s.api.core.v1.PodList. A
+ * CustomResourceDefinition may choose another kind for its list. */
 void hfd_openapi_put_definition_name(struct hf__strbuf *s, const struct hfd_resource *resource,
                                      bool is_list) {
         const char *name = resource->schema->definition, *kind = strrchr(name, '.') + 1;

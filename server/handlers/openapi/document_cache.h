@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Keeps the OpenAPI documents that clients have asked for, compressed, because it costs much to
- * make one: those of custom resources are made from the texts of their definitions. A document is
- * found until what it was made from changes. It is kept until a new one of its name replaces it, or
- * newer ones need its room.
+ * Keeps the OpenAPI documents that were made, compressed, because it costs much to make one: those
+ * of custom resources are made from the texts of their definitions. A document is found until what
+ * it was made from changes. It is kept until a new one of its name replaces it, or newer ones need
+ * its room.
  *
- * A text without compression is kept while it is used, because clients that do not accept gzip
- * would otherwise each have a copy of half a megabyte.
+ * A text that was unpacked is kept while it is used, because clients that do not accept gzip would
+ * otherwise each have a large copy.
  *
- * Lock: one mutex guards the list of documents; it is held for a search only. Thread: any. Never
- * blocks otherwise.
+ * Lock: one mutex guards the list of documents; it is held only to search and change the list.
+ * Thread: any. Never blocks otherwise.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -41,7 +41,7 @@ bool hfd_document_cache_find(struct hfd_document_cache *cache, const char *name,
                              const uint8_t fingerprint[HFD_DOCUMENT_FINGERPRINT],
                              struct hfd_document *ret_document);
 /* The text of a document that was found in the cache. Requests that use it at the same time share
- * it. The caller owns a reference. NULL: out of memory. */
+ * it, as long as the document is cached. The caller owns a reference. NULL: out of memory. */
 struct hf__buf *hfd_document_cache_unpack(struct hfd_document_cache *cache, const char *name,
                                           const struct hfd_document *document);
 /* Keeps a document in place of the one with this name, unless memory is short or the document has

@@ -4,7 +4,7 @@
  *
  * Invariants: a cached document is found by a fingerprint of all that can change in it while the
  * process runs: the definitions of custom resources. So it always matches the rows of the request.
- * The protobuf form is made from the JSON form, so both have the same contents.
+ * The protobuf form is made from the JSON form, so the two do not contradict each other.
  */
 #include "server/handlers/openapi/document_maker.h"
 
@@ -123,8 +123,8 @@ struct hf__buf *hfd_document_make(struct hfd_document_cache *cache,
 }
 
 /* An hfd_openapi_hash_fn. The hash is the ETag without its quotes, so a document that is not cached
- * must be made. The index itself is cached, so this is rare: at the first request, after a change,
- * or after the cache has dropped the document. */
+ * must be made. The index itself is cached, so its hashes are rarely needed: at the first request
+ * for it, after a change, or after the cache has dropped it. */
 static int hash_of(void *ctx, const struct hfd_served_rows *rows,
                    const struct hfd_openapi_document *document,
                    char ret_hash[HFD_OPENAPI_HASH_MAX]) {

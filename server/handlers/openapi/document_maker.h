@@ -2,14 +2,13 @@
 #pragma once
 /*
  * Makes OpenAPI documents, as JSON or protobuf, and adds them to the cache (document_cache.h). A
- * document is made when it is first asked for. That takes milliseconds; time and memory are in
- * proportion to its size.
- * Thread: any.
+ * document is made when it is first asked for, or when the index first needs its hash. That takes
+ * milliseconds; time and memory are in proportion to its size. Thread: any.
  */
 #include "server/handlers/openapi/document_cache.h"
 #include "server/handlers/openapi/openapi.h"
 
-/* An ETag is the hash of a document in quotes. */
+/* An ETag is the hash of a document's JSON form, in quotes. */
 #define HFD_DOCUMENT_HASH_DIGITS 64
 
 /* The key of a document in the cache. */

@@ -71,7 +71,8 @@ static struct hf__json *find_or_make(struct hf__json *schema, const char *key,
         return hf__json_get(schema, key);
 }
 
-/* Replaces the definition's own schemas of the three properties, as Kubernetes does. */
+/* Puts the three properties in place of those that the CustomResourceDefinition has, as Kubernetes
+ * does, and requires kind and apiVersion. */
 static int publish_schema(struct hf__json *schema, bool v2) {
         static const char *const names[] = {"kind", "apiVersion"};
         struct hf__json *properties = find_or_make(schema, "properties", hf__json_object),
@@ -102,8 +103,7 @@ int hfd_openapi_publish_embedded(struct hf__json *props, bool v2) {
                 r = hfd_openapi_publish_embedded(hf__json_get(props, "items"), v2);
         if (r == 0)
                 r = hfd_openapi_publish_embedded(hf__json_get(props, "additionalProperties"), v2);
-        /* The schemas inside have been changed already, so what is added here is not walked again.
-         */
+        /* The schemas inside have been changed already, so what is added here is not walked. */
         if (r != 0 || !has_flag(props, "x-kubernetes-embedded-resource") ||
             (v2 && has_flag(props, "x-kubernetes-preserve-unknown-fields")))
                 return r;

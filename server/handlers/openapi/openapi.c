@@ -17,7 +17,7 @@
 #include "server/resources/custom/served_rows.h"
 
 /* The type of a document as protobuf, and its older name, which clients still send. The older one
- * has an @, which a media type must not contain (RFC 2045), so it is never sent. */
+ * has an @, which a media type must not contain (RFC 2045), so the server does not send it. */
 static const char *const types_v2[] =
         {"application/com.github.proto-openapi.spec.v2.v1.0+protobuf",
          "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"};

@@ -37,7 +37,7 @@ typedef int (*hfd_openapi_hash_fn)(void *ctx, const struct hfd_served_rows *rows
                                    char ret_hash[HFD_OPENAPI_HASH_MAX]);
 /*
  * The document as JSON, whatever document->protobuf says. hash_of: for the index only; NULL =
- * without hashes. NULL = out of memory.
+ * without hashes. Returns NULL if out of memory.
  */
 struct hf__buf *hfd_openapi_render(const struct hfd_served_rows *rows,
                                    const struct hfd_openapi_document *document,

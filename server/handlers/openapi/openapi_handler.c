@@ -240,8 +240,8 @@ static bool negotiate_type(struct request *request) {
         return false;
 }
 
-/* Whether there is such a document, in a form that the client accepts. False: the response was
- * sent. */
+/* Finds the document that a GET or HEAD asks for, in a form that the client accepts. False: there
+ * is none, or the method is another one, and the response was sent. */
 static bool find_document(struct request *request) {
         static const struct hfd_header vary = {"vary", "Accept"};
         const char *method = hfd_http_request_method(request->http_request);
@@ -262,7 +262,7 @@ static bool find_document(struct request *request) {
         return false;
 }
 
-/* Frees request. */
+/* Takes ownership of request. */
 static void serve_document(struct request *request) {
         if (!find_document(request)) {
                 free_request(request);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The OpenAPI documents over HTTP. A document is made when a client asks for it, and then kept
- * (document_cache.h). It has an ETag, and is compressed for clients that accept gzip. The index
- * names each document of v3 by a URL with its hash. A response to that URL says that it never
- * changes, so clients ask no more. Documents are made on the registry's pool of threads. Thread:
- * any.
+ * The OpenAPI documents over HTTP. A document is made when a client asks for it or for the index,
+ * and then kept (document_cache.h). It has an ETag, and is compressed for clients that accept gzip.
+ * The index names each document of v3 by a URL with its hash. A response to that URL says that it
+ * never changes, so clients ask no more. Documents are made on the registry's pool of threads.
+ * Thread: any.
  */
 #include "server/http/http.h"
 

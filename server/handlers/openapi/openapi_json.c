@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * OpenAPI as JSON. v2 has one document with everything, v3 one for each group and version. The two
- * differ in how a schema refers to another one, in the form of an operation (paths.h), and in what
- * they say of fields that are unknown, and of custom resources (custom_v2.h).
+ * differ in how a schema refers to another one, in the types of quantities and int-or-strings, in
+ * the form of an operation (paths.c), and in what they say of fields that are unknown, and of
+ * custom resources (custom_v2.h).
  *
  * Invariant: a document has no spaces between its values; message.h reads it so.
  */
@@ -48,7 +49,8 @@ static void end_object(struct hf__strbuf *s) {
 static void put_schema(const struct writer *w, const struct hfd_schema *schema,
                        const struct hfd_schema_field *field);
 
-/* In v3 nothing may stand beside a $ref, not even a description, so each $ref is in an allOf. */
+/* In v3 nothing may stand beside a $ref, not even a description, so a schema's $ref is in an allOf.
+ */
 static void put_reference(const struct writer *w, const struct hfd_schema *schema) {
         if (w->v2)
                 hf__strbuf_printf(w->s, "\"$ref\":\"#/definitions/%s\",", schema->definition);
@@ -231,8 +233,8 @@ static void put_kind(struct hf__strbuf *s, const char *group, const char *versio
                           group, kind, version);
 }
 
-/* Appends the definition of a kind's list. All lists have the same members, so no table describes
- * them. */
+/* Appends the definition of a kind's list. All lists have the same members, so they have no schemas
+ * of their own. */
 static void put_list(const struct writer *w, const struct hfd_resource *resource) {
         static const struct hfd_schema_field fields[] = {
                 HFD_FIELD_API_VERSION,
@@ -313,7 +315,7 @@ static void put_contents(const struct writer *w, const struct hfd_served_rows *r
 }
 
 /* The version in `info` is not that of the release, so the hash of a document stays the same when
- * an upgrade changes none of its schemas, and clients keep what they have cached. */
+ * an upgrade changes nothing else in it, and clients keep what they have cached. */
 static void put_v2(struct hf__strbuf *s, const struct hfd_served_rows *rows) {
         const struct writer w = {s, true};
 

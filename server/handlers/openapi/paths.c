@@ -5,8 +5,8 @@
  * and the validation of fields.
  *
  * Invariant: an operation names the content types that the server accepts and sends, and no others
- * (negotiation.h). No two operations of a document have the same id, because clients are generated
- * from them.
+ * (negotiation.h). No two operations on built-in kinds have the same id in a document, because
+ * clients are generated from them. Unusual names of custom kinds may lead to equal ids.
  */
 #include "server/handlers/openapi/paths.h"
 
@@ -259,8 +259,8 @@ static void put_responses(const struct place *place, const struct operation *ope
 }
 
 /* Appends the n bytes of text as one word of an id: only letters and digits remain, without a digit
- * in front. A letter that begins the text, or follows a character that is left out, is a capital.
- */
+ * that begins the text. A letter that begins the text, or follows a character that is left out, is
+ * a capital. */
 static void put_word(struct hf__strbuf *s, const char *text, size_t n) {
         bool capital = true;
 

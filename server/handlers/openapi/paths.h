@@ -12,5 +12,5 @@ struct hf__strbuf;
  * comma. They refer to the definitions that hfd_definitions_add adds (definitions.h).
  */
 void hfd_openapi_put_paths(struct hf__strbuf *s, bool v2, const struct hfd_resource *resource);
-/* "api/v1" or "apis/GROUP/VERSION" */
+/* Appends "api/v1" for the core group, and "apis/GROUP/VERSION" for others. */
 void hfd_openapi_put_prefix(struct hf__strbuf *s, const struct hfd_resource *resource);

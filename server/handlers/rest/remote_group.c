@@ -3,8 +3,8 @@
  * Responds to requests for groups that an APIService assigns to a service, which this server does
  * not call: they get 503 in place of 404.
  *
- * Invariant: only requests for resources that would get 404, and those for the document of a group
- * version, come here, so the look-up in the cache delays no other request. A group version that
+ * Invariant: only requests for resources that would get 404, and those for documents below
+ * /apis/GROUP, reach the look-up in the cache, so it delays no other request. A group version that
  * this server serves is never refused.
  */
 #include "server/handlers/rest/remote_group.h"

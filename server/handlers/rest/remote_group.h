@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Groups that an APIService gives to a service. Requests are not passed on, so their groups are not
- * available: 503, as from kube-apiserver while a service is missing. Thread: any.
+ * Groups that an APIService gives to a service. This server does not pass requests on to the
+ * service, so such a group is not available: 503, as from kube-apiserver while a service is
+ * missing. Thread: any.
  */
 #include <stdbool.h>
 

@@ -155,7 +155,7 @@ static bool is_path_served(const struct hfd_request *request, const struct hfd_r
 /*
  * Whether the path allows the verb:
  *
- *  - A body of another kind (a token, a binding, an eviction) can only be created, in a namespace.
+ *  - A token, a binding and an eviction can only be created, in a namespace.
  *  - A report can only be read, and a review can only be created.
  *  - Only a list or a watch may span namespaces.
  *  - Every other subresource can only be read, updated or patched.

@@ -30,7 +30,7 @@ static void refuse_size(struct hfd_response *response) {
         hfd_response_status(response, HF_E_TOO_LARGE, 413, "RequestEntityTooLarge", message, NULL);
 }
 
-/* The JSON is printed again, because all code behind this file takes a text: the audit log, the
+/* The JSON is printed, because all code behind this file takes a text: the audit log, the
  * checks for duplicate and unknown fields, the registry. */
 static bool decode_protobuf(struct hfd_rest_request *rest, bool is_delete,
                             struct hfd_response *response) {
@@ -57,8 +57,8 @@ static bool decode_protobuf(struct hfd_rest_request *rest, bool is_delete,
         return r == 0;
 }
 
-/* r: the result of hf__yaml_body_to_json; HF_E_UNAVAILABLE: libyaml cannot be loaded. The messages
- * are those of Kubernetes, which adds nothing to the decoder's message for DeleteOptions. */
+/* r: the result of hf__yaml_body_to_json; HF_E_UNAVAILABLE: libyaml cannot be loaded. The other
+ * messages are those of Kubernetes. For DeleteOptions it adds nothing to the decoder's message. */
 static void refuse_yaml(const struct hfd_rest_request *rest, bool is_delete, int r,
                         const struct hf_status *status, struct hfd_response *response) {
         const struct hfd_request *request = &rest->request;

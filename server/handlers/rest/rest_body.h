@@ -16,7 +16,7 @@
 bool hfd_rest_body_decode(struct hfd_rest_request *rest, bool is_delete,
                           struct hfd_response *response);
 /*
- * The same for the configuration of an apply, which is YAML. JSON is left as it is, and
+ * The same for the configuration of an apply, which is YAML. A JSON object is left as it is, and
  * request->yaml points to it, because it is YAML, too. Everything else is converted, also YAML that
  * begins with "{".
  */

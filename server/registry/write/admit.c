@@ -24,14 +24,15 @@
 #include "server/registry/write/body.h"
 #include "server/registry/write/reply.h"
 
-/* The admission of one attempt, from the first phase that is asked until the attempt ends. */
+/* The admission of one attempt, from the first phase that is asked until the last one has allowed
+ * the attempt, or until the attempt ends. */
 struct hfd_write_admission {
         struct hfd_admission a;
         struct hfd_write *w;
         void (*resume)(struct hfd_write *w);
         /* Owned; the members of metadata that no plug-in changes; NULL = nothing. */
         struct hf__json *kept;
-        bool validates_next; /* a delete has passed mutate, and validate comes next */
+        bool validates_next; /* a delete: validate follows the phase that runs (mutate) */
         /* The object's name; a copy, because plug-ins change the object. A name that is too long to
          * be valid is cut. */
         char name[HF_NAME_MAX + 1];
@@ -113,9 +114,9 @@ static int restore_object(struct hfd_write_admission *admission) {
         return r;
 }
 
-/* Completes the objects for admission. They name their type, which clients may leave out. They have
- * a resourceVersion, which is not stored. Their managedFields are parsed, because plug-ins read and
- * compare all members. 0 or -ENOMEM. */
+/* Completes the objects for admission. They name their type, which clients may leave out. Except in
+ * a create, they have a resourceVersion, which is not stored. Their managedFields are parsed,
+ * because plug-ins read and compare all members. 0 or -ENOMEM. */
 static int complete_objects(struct hfd_write *w) {
         char revision[HF__U64_TEXT_MAX], version[HFD_API_VERSION_MAX];
         int r = hf__json_expand(w->old, "metadata.managedFields");

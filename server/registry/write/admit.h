@@ -8,9 +8,9 @@
 #include "server/registry/write/write.h"
 
 /*
- * mutate, validate and delete ask one phase or both. True: no plug-in wants the request, and
- * nothing was changed; the caller goes on. False: resume(w) was or will be called, the response was
- * sent, or another attempt was started; the caller must not touch w.
+ * mutate, validate and delete ask one phase or both. True: admission is not asked, and nothing was
+ * changed; the caller goes on. False: resume(w) is called, the response is sent, or another attempt
+ * is started, now or later; the caller must not touch w.
  */
 /* The phase mutate. w->object already has its defaults and managedFields; plug-ins may change it,
  * except the metadata that the server sets. */

@@ -3,8 +3,9 @@
  * The body of a write: an object, a patch or DeleteOptions.
  *
  * Invariant: an accepted body is valid UTF-8, has no duplicate keys, and an object has the form of
- * its kind's schema. A list response contains the stored bytes of each object, so one object that a
- * client cannot decode would make the whole list unreadable for that client.
+ * its kind's schema (for a custom resource, validation finds wrong types outside metadata). A list
+ * response contains the stored bytes of each object, so one object that a client cannot decode
+ * would make the whole list unreadable for that client.
  */
 #include "server/registry/write/body.h"
 
@@ -32,7 +33,7 @@
 
 /* Where mistakes in the body are collected; NULL = the client does not want to know them. The
  * unknown fields of an applied configuration are always collected, because it must not have any.
- * As in Kubernetes those of DeleteOptions never are. */
+ * As in Kubernetes the mistakes in DeleteOptions never are. */
 static struct hfd_strict *strict_of(struct hfd_write *w) {
         struct hfd_options *o = &w->request->options;
 
@@ -110,8 +111,8 @@ static void refuse_patched(const struct hfd_write *w, const struct hf__json *obj
         hf__strbuf_done(&value);
 }
 
-/* Refuses an object that is not of the kind: with a 400, or a 422 if it is the result of a patch.
- * Returns false. */
+/* Refuses an object that is not of the kind: with a 422 if it is the result of a patch other than
+ * an apply, else with a 400. Returns false. */
 static bool refuse_object(const struct hfd_write *w, const struct hf__json *object,
                           const char *reason, struct hfd_response *response) {
         const struct hfd_resource *resource = w->request->resource;
@@ -289,8 +290,8 @@ static void refuse_number(const struct hfd_request *request, const char *type, s
 
 /*
  * Fills response with a 400 for a body that is not a JSON object. json: the value of the body; NULL
- * = it is not JSON. Then the message names the offset of the error, where Kubernetes' message has
- * the character there and the text before it.
+ * = it is not JSON. Then, unless the body is empty, the message names the offset of the error,
+ * where Kubernetes' message has the character there and the text before it.
  */
 static void refuse_body(const struct hfd_request *request, const char *type,
                         const struct hf__json *json, size_t offset, struct hfd_response *response) {

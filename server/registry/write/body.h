@@ -5,8 +5,9 @@
  * of them sends the response: the caller still owns the write. Thread: that of the write (write.h).
  *
  * They use no other members of the write than request, body, strict_of_body, unknown_reported and
- * accepts_config, and hfd_write_body_settle also old. So parts/ makes a struct hfd_write of these
- * for a body of another kind.
+ * accepts_config. hfd_write_body_read also uses names_revision and awaiting, and
+ * hfd_write_body_settle old. So parts/ makes a struct hfd_write of these for a body of another
+ * kind.
  */
 #include "server/registry/write/write.h"
 

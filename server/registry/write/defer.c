@@ -4,9 +4,9 @@
  *
  * Invariants: a write has at most one turn in the pool, because it belongs to one thread at a time.
  * on_pool is true while a thread of the pool runs the write (and when the pool has refused a
- * committed write). It becomes false before the write waits for the store, whose callback may be
- * called before the step has returned. So a turn has memory of its own, which the step frees first,
- * and the pool never touches a write.
+ * committed write). It becomes false before the write may wait, for example for the store, whose
+ * callback may be called before the step has returned. So a turn has memory of its own, which the
+ * step frees first, and the pool never touches a write.
  */
 #include "server/registry/write/defer.h"
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* The end of a write: each function sends the response and frees w. Thread: that of the write
- * (write.h). Nothing blocks. */
+/* The end of a write: each function sends the response and frees w. hfd_write_reply_committed does
+ * so later, on another thread, if a webhook must convert the object for the response. Thread: that
+ * of the write (write.h). Nothing blocks. */
 #include "server/registry/write/write.h"
 
 /* Sends response, and frees what it owns. */
@@ -18,7 +19,7 @@ void hfd_write_reply_unreadable_current(struct hfd_write *w);
 void hfd_write_reply_store_error(struct hfd_write *w, int error, const struct hf_status *status);
 /* 403: `<resource> "<name>" is forbidden: <why>`. */
 void hfd_write_reply_forbidden(struct hfd_write *w, const char *why);
-/* 409: the term that the write's fence names is over. */
+/* 409: the term that the write's fence names is over, or the store was replaced. */
 void hfd_write_reply_stale_term(struct hfd_write *w);
 /*
  * Responds with success. revision is the revision of the commit; for a dry run, that of the current

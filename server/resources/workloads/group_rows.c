@@ -519,7 +519,7 @@ static const struct hfd_resource rows[] = {
                 .storage = "volumeattachments",
                 /* The attach controller writes the spec; the driver reports in the status whether
                  * the volume is attached. A write of the status of this kind, or of a ServiceCIDR,
-                 * leaves the metadata alone, unlike that of older kinds. */
+                 * leaves the metadata alone, unlike that of the other kinds in this table. */
                 .subresources = HFD_SUB_STATUS,
                 .columns = HFD_COLUMNS({"Name", "string", "name", "metadata.name"},
                                        {"Attacher", "string", "name", "spec.attacher"},

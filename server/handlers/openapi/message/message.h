@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * OpenAPI documents as protobuf: gnostic's messages, which have one field for each member of the
- * JSON form, with the same name. A table describes a message, and one writer turns any JSON into
- * it, so the two forms of a document cannot contradict each other.
+ * OpenAPI documents as protobuf: gnostic's messages, which have a field for each member of the JSON
+ * form. A table describes a message, and one writer turns any JSON into it, so the two forms of a
+ * document cannot contradict each other.
  *
  * The tables of v2 and v3 are in message_v2.c and message_v3.c. Numbers are those of gnostic's
  * OpenAPIv2.proto and OpenAPIv3.proto; they never change. Pure. Thread: owner of the arguments.
@@ -36,7 +36,8 @@ enum hfd_message_when {
         HFD_WHEN_NUMBER
 };
 
-/* An array is written as a repeated field, once for each element, but for HFD_FORM_YAML. */
+/* An array is written as a repeated field, once for each element, unless the field has
+ * HFD_FORM_YAML or `whole`. */
 struct hfd_message_field {
         const char *name; /* of the member; in a oneof only HFD_WHEN_IN reads it */
         unsigned char number;
@@ -48,10 +49,10 @@ struct hfd_message_field {
 };
 
 /*
- * A message is one of three kinds: a struct with the fields of the table, a map, which has a
- * pair {1: key, 2: value} for each member that is not in the table, or a oneof, in which the whole
- * value becomes one of the fields. Members that no table names are left out, except
- * those of a map, and x-... if the message has `extensions`.
+ * A message is one of three kinds: a struct with the fields of the table, a map, which has a pair
+ * {1: key, 2: value} for each member that is not in the table, or a oneof, in which the whole value
+ * becomes one of the fields. Members that the table does not name are left out, except those of a
+ * map, and x-... if the message has `extensions`.
  */
 struct hfd_message {
         const struct hfd_message_field *fields;

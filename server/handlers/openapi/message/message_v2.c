@@ -8,8 +8,8 @@
  * A row has the name of a member in JSON, its number in protobuf, and its form or its message.
  * message.h explains the other members of the structs.
  *
- * Invariant: the name of a field is that of the member of the JSON form; its number is that of
- * OpenAPIv2.proto, which never changes.
+ * Invariant: the name of a field is that of the member of the JSON form, except in a oneof
+ * (message.h); its number is that of OpenAPIv2.proto, which never changes.
  */
 #include "server/handlers/openapi/message/message.h"
 
@@ -19,8 +19,8 @@ static const struct hfd_message schema; /* a schema contains schemas */
 
 static const struct hfd_message properties = {.pairs = 1, .values = &schema};
 
-/* gnostic's TypeItem and ItemsItem contain lists, and JSON has one value. A oneof with one row
- * makes the whole value that list's element. */
+/* gnostic's TypeItem and ItemsItem contain lists, and JSON has one value. With a oneof of one
+ * row the whole value becomes the element of that list. */
 static const struct hfd_message_field type_fields[] = {{"value", 1, HFD_FORM_TEXT}};
 static const struct hfd_message type = {HFD_MESSAGE_FIELDS(type_fields), .is_oneof = true};
 

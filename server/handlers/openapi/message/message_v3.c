@@ -6,8 +6,8 @@
  * A row has the name of a member in JSON, its number in protobuf, and its form or its message.
  * message.h explains the other members of the structs.
  *
- * Invariant: the name of a field is that of the member of the JSON form; its number is that of
- * OpenAPIv3.proto, which never changes.
+ * Invariant: the name of a field is that of the member of the JSON form, except in a oneof
+ * (message.h); its number is that of OpenAPIv3.proto, which never changes.
  */
 #include "server/handlers/openapi/message/message.h"
 
@@ -34,8 +34,8 @@ static const struct hfd_message schema_or_reference = {HFD_MESSAGE_FIELDS(
 
 static const struct hfd_message properties = {.pairs = 1, .values = &schema_or_reference};
 
-/* gnostic's ItemsItem contains a list of schemas, and JSON has one. A oneof with one row makes the
- * whole value that list's element. */
+/* gnostic's ItemsItem contains a list of schemas, and JSON has one. With a oneof of one row the
+ * whole value becomes the element of that list. */
 static const struct hfd_message_field items_fields[] = {
         {"schema_or_reference", 1, .message = &schema_or_reference},
 };

@@ -6,9 +6,9 @@
  *
  * Invariants: a refusal is about the newest version of the claim. If the cache does not have the
  * class, or has a version that forbids the expansion, the class may have been created or changed on
- * another instance a moment ago. So before a refusal the write waits until the cache has all
- * earlier writes. If the cache stays behind, its classes decide. The messages are those of
- * kube-apiserver.
+ * another instance a moment ago. So before a refusal because of the class, the write waits until
+ * the cache has all earlier writes. If the cache stays behind, its classes decide. The messages are
+ * those of kube-apiserver.
  */
 #include "server/registry/write/checks/claim_resize.h"
 

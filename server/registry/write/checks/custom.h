@@ -32,7 +32,7 @@ const struct hfd_kv *hfd_write_custom_update(struct hfd_write *w, const struct h
                                              size_t n);
 /* Fills in the defaults of w->object. False: the response was sent. */
 bool hfd_write_custom_prepare(struct hfd_write *w);
-/* Adds a cause for each violation of the schema and its rules. old NULL = a create. 0 or -ENOMEM.
- */
+/* Adds causes for violations of the schema, of the range of replicas, and of the rules, which other
+ * mistakes may keep from being evaluated (custom.c). old NULL = a create. 0 or -ENOMEM. */
 int hfd_write_custom_validate(struct hfd_write *w, const struct hf__json *old,
                               struct hfd_causes *causes);

@@ -17,7 +17,7 @@
 #include "server/authorization/escalation.h"
 #include "server/registry/write/reply.h"
 
-/* Bytes of the message of a 403. The reason in it has 1024 fewer, for the words around it. */
+/* Bytes of the message of a 403 or 404. The reason in it has 1024 fewer, for the other words. */
 #define MESSAGE_MAX ((size_t)32 << 10)
 
 static void reply_forbidden(struct hfd_write *w, const char *why) {

@@ -3,10 +3,10 @@
  * Checks that the writer of a policy may get all objects of its paramKind, and that the writer of a
  * binding may read the objects of its paramRef.
  *
- * Invariants: without these rights, expressions would show the contents of such objects to the
- * writer. The rules are those of kube-apiserver. So an update of a policy that keeps its paramKind
- * is not checked, whatever else it changes; a binding is checked at every write. The texts are
- * those of kube-apiserver, too, which prints a user as Go prints a pointer to a struct.
+ * Invariants: without this check, expressions would show the contents of such objects to a writer
+ * who may not read them. The rules are those of kube-apiserver. So an update of a policy that keeps
+ * its paramKind is not checked, whatever else it changes; a binding is checked at every write. The
+ * texts are those of kube-apiserver, too, which prints a user as Go prints a pointer to a struct.
  */
 #include "server/registry/write/checks/param_access.h"
 

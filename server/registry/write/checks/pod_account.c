@@ -2,10 +2,10 @@
 /*
  * Assigns service accounts to new pods, as kube-apiserver's admission plug-in ServiceAccount does.
  *
- * Invariants: a pod is never stored with an account that the cache does not have. But an account
- * that the cache does not have yet may have been created on another instance a moment ago, so
- * before a refusal the write waits until the cache has all earlier writes. It waits longer for the
- * account "default", because a controller creates it some time after the namespace.
+ * Invariants: no pod is created with an account that the cache does not have. But an account that
+ * the cache does not have yet may have been created on another instance a moment ago, so before a
+ * refusal the write waits until the cache has all earlier writes. It waits longer for the account
+ * "default", because a controller creates it some time after the namespace.
  */
 #include "server/registry/write/checks/pod_account.h"
 

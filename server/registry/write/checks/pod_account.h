@@ -2,8 +2,9 @@
 #pragma once
 /*
  * The service account of a new pod: its name, its token and its Secrets. Kubernetes' apiserver has
- * a plug-in of admission for it, ServiceAccount. Other writes pass, and so does everything if the
- * registry assigns no accounts. Thread: that of the write (write.h). Nothing blocks.
+ * a plug-in of admission for it, ServiceAccount. Other writes pass, except those that add ephemeral
+ * containers; everything passes if the registry assigns no accounts. Thread: that of the write
+ * (write.h). Nothing blocks.
  */
 #include "server/registry/write/write.h"
 

@@ -3,9 +3,9 @@
  * Sets spec.priority, spec.preemptionPolicy and, from the default class, spec.priorityClassName of
  * a new pod, as kube-apiserver's admission plug-in Priority does.
  *
- * Invariant: a pod gets the priority of its class and no other. A class that the cache does not
- * know may have been created on another instance a moment ago, so before a refusal the write waits
- * until the cache has all earlier writes.
+ * Invariant: a pod gets the priority of its class and no other; only plug-ins of admission may then
+ * change it. A class that the cache does not know may have been created on another instance a
+ * moment ago, so before a refusal the write waits until the cache has all earlier writes.
  */
 #include "server/registry/write/checks/pod_priority.h"
 

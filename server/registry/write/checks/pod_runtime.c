@@ -4,9 +4,9 @@
  * such pods can run (node selector, tolerations), as kube-apiserver's admission plug-in
  * RuntimeClass does.
  *
- * Invariants: a pod has the overhead of its class and no other. A class that the cache does not
- * know may have been created on another instance a moment ago, so before a refusal the write waits
- * until the cache has all earlier writes. The messages are those of kube-apiserver.
+ * Invariants: a pod is created with the overhead of its class and no other. A class that the cache
+ * does not know may have been created on another instance a moment ago, so before a refusal the
+ * write waits until the cache has all earlier writes. The messages are those of kube-apiserver.
  */
 #include "server/registry/write/checks/pod_runtime.h"
 

@@ -74,7 +74,7 @@ struct wait {
         bool may_be_late;
 };
 
-/* Goes on with another attempt, or responds that the cache stays behind. */
+/* Goes on with another attempt, or responds with an error (the cache stays behind, ...). */
 static void on_ready(struct hfd_consistent_read *read) {
         const struct wait *wait = (const struct wait *)read;
         struct hfd_write *w = wait->w;

@@ -2,9 +2,10 @@
 /*
  * Server-side apply with the functions of server/apply/.
  *
- * Invariants: the configuration is never changed by an attempt, because the next one applies it to
- * a newer version. A conflict with other managers on an old version may not exist on the newest
- * one, so the response is a conflict only if the current version is fresh.
+ * Invariants: the configuration is never changed by an attempt that updates an object, because the
+ * next one applies it to a newer version. (A create uses it up.) A conflict with other managers on
+ * an old version may not exist on the newest one, so the response is a conflict only if the current
+ * version is fresh.
  */
 #include "server/registry/write/patches/apply.h"
 
@@ -219,7 +220,8 @@ int hfd_write_apply_track(struct hfd_write *w, struct hf__json *old) {
                 return 0; /* nobody owns what a Binding sets, as in Kubernetes */
         if (w->request->verb == HFD_PATCH && w->request->patch == HFD_PATCH_APPLY)
                 return old ? keep_times(w->object, old) : 0;
-        /* An object that had no owners gets none before it is applied, as in Kubernetes. */
+        /* An object that had no owners gets none before it is applied, or before a client sends
+         * managers, as in Kubernetes. */
         if (old && !hf__json_path(old, "metadata.managedFields") &&
             !hf__json_path(w->object, "metadata.managedFields"))
                 return 0;

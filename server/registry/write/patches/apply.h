@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /* Server-side apply of a write, and who owns the fields after other writes. Thread: that of the
- * write (write.h); computes only. */
+ * write (write.h). Nothing blocks. */
 #include "server/registry/write/write.h"
 
 /*
@@ -15,6 +15,7 @@ bool hfd_write_apply(struct hfd_write *w, const struct hf__json *old);
  * a create; otherwise the list of old may move to w->object, and old then has none. For an apply,
  * hfd_write_apply has set the managers already: then the function only puts back the old times of
  * the managers if nothing else has changed. A Binding changes no managers. An object without
- * managers gets its first ones only from a create or an apply. 0 or -ENOMEM.
+ * managers gets its first ones only from a create, an apply, or a client that sends some. 0 or
+ * -ENOMEM.
  */
 int hfd_write_apply_track(struct hfd_write *w, struct hf__json *old);

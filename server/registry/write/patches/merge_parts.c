@@ -44,9 +44,10 @@ static int merge_part(const struct hfd_write *w, struct hf__json *merged) {
 }
 
 /*
- * For the subresources of custom resources, whose requests do not change metadata, and for those
- * with rules (struct hfd_part_rules), which decide about metadata themselves: makes w->object a
- * copy of old in which only the part is from the client. 0 or -ENOMEM.
+ * For the subresources whose requests do not change metadata (subresources_write_meta is false, as
+ * for custom resources), and for those with rules (struct hfd_part_rules), which decide about
+ * metadata themselves: makes w->object a copy of old in which only the part is from the client. 0
+ * or -ENOMEM.
  */
 static int merge_subresource(struct hfd_write *w, const struct hf__json *old) {
         struct hf__json *merged = hf__json_dup(old);

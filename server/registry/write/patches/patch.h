@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* Applies the patch of a write to the current object. Thread: that of the write (write.h); computes
- * only. */
+/* Applies the patch of a write to the current object. Thread: that of the write (write.h). Nothing
+ * blocks. */
 #include "server/patch/patch.h"
 #include "server/registry/write/write.h"
 

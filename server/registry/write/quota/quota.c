@@ -10,7 +10,7 @@
  *      commit    the caller's function; after a conflict the next attempt begins with `charge`
  *
  * Invariants: a quota refuses only on the basis of versions that the store has returned or
- * confirmed, its own and that of an object that is updated (a dry run is the exception). Every
+ * confirmed: its own, except in a dry run, and that of an object that is updated. Every
  * quota that counts the write, or will count it after its next recount (HFD_QUOTA_PENDING), is
  * compared and written in the transaction of the write, unless that is a dry run. A quota that this
  * instance does not know yet, because its watch is late, does not count.
@@ -118,7 +118,7 @@ static void confirm_refusal(struct hfd_write *w, const struct hfd_quota_charge *
 
 /* ---- turns ---- */
 
-/* The turn has come. Other writes have changed the quotas meanwhile. */
+/* The turn has come. Other writes may have changed the quotas meanwhile. */
 static void on_turn(struct hfd_write *w) {
         if (collect_quotas(w))
                 repeat_decision(w);

@@ -82,7 +82,7 @@ static void retry_after_conflict(struct hfd_write *w, const struct hfd_store_rep
         hfd_write_attempt(w);
 }
 
-/* Sends a large response, on a thread of the pool. */
+/* Sends a large response, on a thread of the pool unless the pool refuses. */
 static void reply_large(struct hfd_write *w) { hfd_write_reply_committed(w, w->committed_at); }
 
 /* Copying, parsing or indenting a large object must not delay the replies to others. */

@@ -141,8 +141,8 @@ static int mark_object(struct hfd_write *w) {
         return r;
 }
 
-/* The row of the version that w->old has. A delete changes metadata only, so the object was
- * converted only if admission wanted to see it. */
+/* The row of the version that w->old has. A delete of a kind that a webhook converts changes
+ * metadata only, so the object was converted only if admission wanted to see it. */
 static const struct hfd_resource *row_of_old(const struct hfd_write *w) {
         return w->converted ? w->request->resource
                             : hfd_conversion_row(w->request->resource, w->current);

@@ -246,7 +246,7 @@ static bool is_mapped_before(const struct hf__json *mapping, const struct hf__js
         return repeated;
 }
 
-/* As in kube-apiserver, the name of the request has a path without the index. */
+/* As in kube-apiserver, the path of requestName has no requestMappings[i]. */
 static void validate_mapping(const struct hf__json *mapping, const struct uses *uses,
                              const char *field, struct hfd_causes *causes) {
         const char *container = hfd_text_of(mapping, "containerName"),

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * How an update may change the node affinity of a pod that scheduling gates hold back: the pod may
- * only get fewer nodes. So the list of required terms, if it is not empty, keeps its terms, and a
- * term may get requirements behind those that it has. What the pod only prefers may change in any
- * way.
+ * only get fewer nodes. So the list of required terms, if it is not empty, keeps its terms. A term
+ * that has requirements may get more of them behind these. What the pod only prefers may change in
+ * any way.
  *
  * Invariants: the texts of the causes are those of kube-apiserver, because clients show them and
  * tests compare them. Values are compared by their schema, as in Go.
@@ -23,8 +23,8 @@ static const struct hfd_internal_member of_term[] = {{"MatchExpressions", "match
                                                      {"MatchFields", "matchFields", of_requirement},
                                                      {0}};
 
-/* Whether the list of the term begins with the requirements that it had. term_schema: that of the
- * term. */
+/* Whether this list of the term (matchExpressions or matchFields) begins with the requirements that
+ * it had. term_schema: that of the term. */
 static bool only_grows(const struct hfd_schema *term_schema, const struct hf__json *term,
                        const struct hf__json *old, const char *list, struct hfd_causes *causes) {
         const struct hfd_schema *schema = hfd_schema_of_member(term_schema, list)->items;

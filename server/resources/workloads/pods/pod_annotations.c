@@ -69,7 +69,7 @@ static bool is_cost(const char *text) {
         return value <= (int64_t)INT32_MAX + (*text == '-');
 }
 
-/* An invalid cost of the old pod may stay, or be replaced by another one. */
+/* If the cost of the old pod is invalid, any cost is accepted. */
 static void validate_cost(const struct hf__json *annotations, const struct hf__json *was,
                           struct hfd_causes *causes) {
         const struct hf__json *cost = hf__json_get(annotations, DELETION_COST),

@@ -20,7 +20,7 @@
 #include "server/resources/validation/names.h"
 #include "server/resources/workloads/workloads.h"
 
-#define TERMS_MAX ((size_t)3 << 20) /* bytes of all terms of a pod as JSON; as of a body */
+#define TERMS_MAX ((size_t)3 << 20) /* bytes of all terms of a pod as JSON; as many as a body */
 /* Bytes of a term with empty texts, and a comma. */
 #define TERM_SIZE 39
 

@@ -2,7 +2,7 @@
 /*
  * The QoS class of a pod. A node that runs out of memory stops pods in the order of their classes.
  * A pod is Guaranteed if all its containers have limits of cpu and memory, and its requests of both
- * equal the limits; BestEffort if it has neither requests nor limits; and else Burstable.
+ * equal the limits; BestEffort if it has neither requests nor limits of them; and else Burstable.
  *
  * Invariant: the result is that of kube-apiserver. Ephemeral containers do not count, and the
  * amounts of spec.resources count in place of those of the containers.

@@ -211,7 +211,8 @@ static int validate_container(struct hf__json *container, const struct hf__json 
         return r;
 }
 
-/* Regular containers first, then init containers: the order of Kubernetes' causes. 0 or -ENOMEM. */
+/* Causes have Kubernetes' order: those for removed amounts first, then the others, of which those
+ * of regular containers come before those of init containers. 0 or -ENOMEM. */
 static int validate_containers(struct hf__json *masked, const struct hf__json *old,
                                struct hfd_causes *causes) {
         char path[HFD_FIELD_PATH_MAX];

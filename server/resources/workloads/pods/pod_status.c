@@ -54,7 +54,7 @@ static bool may_run_again(const struct hf__json *container, const char *pod_poli
         return strcmp(policy, "Never") != 0 && (strcmp(policy, "OnFailure") != 0 || exit_code != 0);
 }
 
-/* Whether the end of one container may start all others again. */
+/* Whether the end of one container may restart all containers of the pod except ephemeral ones. */
 static bool all_may_run_again(const struct hf__json *spec) {
         static const char *const lists[] = {"initContainers", "containers"};
 
@@ -68,7 +68,8 @@ static bool all_may_run_again(const struct hf__json *spec) {
 }
 
 /* Sets the item of the first entry of a name to NULL if a status of this name has another state
- * than "terminated". A name may occur many times in both lists, so this is found once. */
+ * than "terminated". A name may occur many times in the old and in the new statuses, so this is
+ * found once for all. */
 static void mark_left_ends(struct hf__json_index *statuses) {
         struct hf__json_index_entry *first = statuses->entries;
 
@@ -265,8 +266,8 @@ static bool keeps(const struct hf__json *object, const struct hf__json *old, con
                                        member);
 }
 
-/* What the scheduler and the controller of claims have written is not checked with each report of a
- * kubelet, which patches other members. */
+/* The two members for claims, which the scheduler and the controller of claims write, are checked
+ * only if they change: a kubelet reports often, and patches other members. */
 void hfd_pod_validate_status(const struct hf__json *object, const struct hf__json *old,
                              struct hfd_causes *causes) {
         const struct hf__json *status = hf__json_get(object, "status");

@@ -10,7 +10,8 @@
  * between both specs. The time grows with n log n, also for many tolerations: a client chooses how
  * many there are. Specs are compared by their schema, so that an absent member equals the zero of
  * its type, as in Go. The rules of a spec are not checked if an update does not change it. If it
- * does, a mistake that the old spec has, too, is no reason to refuse it.
+ * does, a mistake that the old spec has, too, is no reason to refuse it (hfd_change_validate has
+ * the exceptions).
  */
 #include <stdint.h>
 #include <stdio.h>

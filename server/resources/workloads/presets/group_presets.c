@@ -357,8 +357,9 @@ static int list_nodes(const struct hf__json *endpoints, struct hf__json *nodes) 
         return r;
 }
 
-/* An endpoint keeps the node that its topology names, as its nodeName, if the old endpoints have
- * the node in a topology too. old_nodes: an index of those. 0 or -ENOMEM. */
+/* Drops the topology of each endpoint. An endpoint without a nodeName gets the node that its
+ * topology names, if the name is valid and a topology of the old endpoints has it too. old_nodes:
+ * an index of the nodes in old topologies. 0 or -ENOMEM. */
 static int replace_topology(struct hf__json *endpoints, const struct hf__json_index *old_nodes) {
         int r = 0;
 

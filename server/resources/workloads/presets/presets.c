@@ -4,8 +4,8 @@
  * (presets.h), which group_presets.c uses too. The defaults are those of kube-apiserver, except the
  * addresses and ports of Services, which its allocators choose.
  *
- * The functions hfd_..._prepare are strategies of the rows (strategies/strategies.h). old: the
- * stored object; NULL on create.
+ * The functions hfd_..._prepare, except hfd_claim_template_prepare, are strategies of the rows
+ * (strategies/strategies.h). old: the stored object; NULL on create.
  *
  * Invariant: an object that has its defaults is not changed again. Otherwise an update that changes
  * nothing would make a new version.

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Presets: tables of members that are set if they are absent. presets.c and group_presets.c have
- * the presets of the workload kinds.
+ * Presets: tables of members that are set if they are absent. presets.c, group_presets.c and
+ * service_fields.c have those of the workload kinds.
  *
  * The order of a table counts: a member can only be set in a parent that exists, so a row that
  * makes the parent comes before it. Pure. Thread: the one that owns the object.
@@ -30,8 +30,8 @@ struct hfd_preset {
 /* These functions return 0 or -ENOMEM; -EINVAL only if a value has a wrong type, as values in the
  * store may have. After an error the object may be changed in part. */
 
-/* Sets the n presets in the order of the table. A preset whose parent is absent or has another type
- * is skipped. */
+/* Sets the n presets in the order of the table. A preset whose parent is absent, no object, or not
+ * of only_type is skipped. */
 int hfd_presets_set(struct hf__json *object, const struct hfd_preset *presets, size_t n);
 /* Adds an empty spec and status if they are absent, because Kubernetes shows the status of such
  * kinds even if it is empty. Then it sets the defaults of the pod template in spec.template, and

@@ -5,10 +5,10 @@
  * ports: it has no network.
  *
  * Invariants: a field is dropped only if the client has left it as it was (drop_same), because a
- * field that the client has set deliberately must be validated, not lost. The exception, as in
- * kube-apiserver, is sessionAffinityConfig, which goes whenever the affinity is None. A Service
- * that has passed once is not changed again, because otherwise an update that changes nothing would
- * make a new version.
+ * field that the client has set deliberately must be validated, not lost. There are two exceptions,
+ * as in kube-apiserver: sessionAffinityConfig goes whenever the affinity is None, and a valid
+ * internalTrafficPolicy whenever the type is ExternalName. A Service that has passed once is not
+ * changed again, because otherwise an update that changes nothing would make a new version.
  *
  * Kubernetes does all this in the order of hfd_service_set_fields: it allocates first, and drops
  * the fields of the old type last.
@@ -214,8 +214,8 @@ static void cut_same(struct hf__json *spec, const struct hf__json *old, const ch
 
 static const char *family_of(const char *ip) { return hfd_address_is_ipv6(ip) ? "IPv6" : "IPv4"; }
 
-/* Adds the family of the second address. One that is no other family is refused later, and so is
- * an update that takes the second family away. had: the old families. 0 or -ENOMEM. */
+/* Adds the family of the second address. A second address of the first family is refused later, and
+ * so is an update that takes the second family away. had: the old families. 0 or -ENOMEM. */
 static int add_second_family(struct hf__json *families, const struct hf__json *had,
                              const struct hf__json *ips) {
         const struct hf__json *first = hf__json_first(families),
@@ -229,8 +229,8 @@ static int add_second_family(struct hf__json *families, const struct hf__json *h
                        : hf__json_append_string(families, family);
 }
 
-/* A headless Service without a selector has both families unless the client wants one, because its
- * Endpoints may have addresses of both. An update that takes one away is refused later. 0 or
+/* A headless Service without a selector has both families unless its policy is SingleStack, because
+ * its Endpoints may have addresses of both. An update that takes one away is refused later. 0 or
  * -ENOMEM. */
 static int add_other_family(struct hf__json *families, const struct hf__json *had) {
         const char *first = hf__json_text_or_empty(hf__json_first(families));
@@ -242,8 +242,8 @@ static int add_other_family(struct hf__json *families, const struct hf__json *ha
         return hf__json_append_string(families, strcmp(first, "IPv4") == 0 ? "IPv6" : "IPv4");
 }
 
-/* Without an allocator, the families follow from the addresses; IPv4 if there is none. old NULL: a
- * create. 0 or -ENOMEM. */
+/* Without an allocator, families that are absent follow from the addresses; IPv4 if there is none.
+ * old NULL: a create. 0 or -ENOMEM. */
 static int set_families(struct hf__json *spec, const struct hf__json *old) {
         bool any = hf__json_has_text(spec, "clusterIP", "None") &&
                    !hf__json_first(hf__json_get(spec, "selector"));

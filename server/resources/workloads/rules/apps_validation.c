@@ -5,8 +5,9 @@
  *
  * Invariants: the texts of the causes and their order are those of kube-apiserver, because clients
  * show them and tests compare them. An update that does not change the spec is not checked
- * (hfd_spec_is_kept). Duplicates are found with an index (base/json_index.h), never by comparing
- * all elements with each other: clients choose how many there are.
+ * (hfd_spec_is_kept); ControllerRevisions have no spec. Duplicates are found with an index
+ * (base/json_index.h), never by comparing all elements with each other: clients choose how many
+ * there are.
  */
 #include <inttypes.h>
 #include <stdint.h>
@@ -27,8 +28,8 @@ static const char not_negative[] = "must be greater than or equal to 0";
 
 /* ---- selectors ---- */
 
-/* The selector exists and selects something: an empty one would select all pods of the namespace.
- * kind: the word for the kind in Kubernetes' text, such as "daemonset". */
+/* The selector exists and is not empty: an empty one would select all pods of the namespace. kind:
+ * the word for the kind in Kubernetes' text, such as "daemonset". */
 static void validate_selector(const struct hf__json *spec, const char *kind,
                               struct hfd_causes *causes) {
         const struct hf__json *selector = hf__json_get(spec, "selector");

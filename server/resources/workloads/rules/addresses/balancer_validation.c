@@ -4,9 +4,10 @@
  * lets through, and the port of its health check.
  *
  * Invariants: the texts of the causes and their order are those of kube-apiserver, because clients
- * show them and tests compare them. A range that the old Service had is accepted, because it may
- * have been stored before these rules existed; so are its class and the port of its health check,
- * because an update cannot change them. This port is not required: nothing here allocates one.
+ * show them and tests compare them. A range that the old field had is accepted, and so is an
+ * annotation that has not changed, because they may have been stored before these rules existed; so
+ * are its class and the port of its health check, because an update cannot change them. This port
+ * is not required: nothing here allocates one.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -66,7 +67,7 @@ static struct hf__json *trim_ranges(const struct hf__json *list) {
         return NULL;
 }
 
-/* The path of the field begins with a capital letter, as in Kubernetes. */
+/* In the path, the name of the field begins with a capital letter, as in Kubernetes. */
 static void validate_ranges(const struct hf__json *list, const struct hf__json *old,
                             struct hfd_causes *causes) {
         struct hf__json *had = trim_ranges(old);
@@ -137,7 +138,8 @@ void hfd_balancer_ranges_validate(const struct hf__json *object, const struct hf
 
 /* ---- the class ---- */
 
-/* The class says which load balancer serves the Service, so it cannot change. */
+/* The class says which load balancer serves the Service, so it cannot change while the Service has
+ * the type LoadBalancer. */
 void hfd_balancer_class_validate(const struct hf__json *spec, const struct hf__json *old,
                                  struct hfd_causes *causes) {
         static const char field[] = "spec.loadBalancerClass";
@@ -162,7 +164,8 @@ void hfd_balancer_class_validate(const struct hf__json *spec, const struct hf__j
 
 /* ---- the health check ---- */
 
-/* A load balancer that must find the nodes with endpoints asks each at this port. */
+/* Whether a load balancer must find the nodes with endpoints: it asks each node at
+ * healthCheckNodePort. */
 static bool is_checked(const struct hf__json *spec) {
         return is_balanced(spec) && hf__json_has_text(spec, "externalTrafficPolicy", "Local");
 }

@@ -3,8 +3,8 @@
  * IP addresses and ranges of them (CIDR).
  *
  * Invariants: the texts of the causes are those of kube-apiserver, because clients show them and
- * tests compare them. What counts as an address at all is decided by hfd_is_ipv4, hfd_is_ipv6 and
- * hfd_is_cidr alone, which imitate Go; the functions here only refuse more. Each takes time in
+ * tests compare them. What counts as an address at all is what hfd_is_ipv4, hfd_is_ipv6 and
+ * hfd_is_cidr accept, which imitate Go; the functions here only refuse more. Each takes time in
  * proportion to the text.
  */
 #include <arpa/inet.h>
@@ -140,7 +140,8 @@ static void find_zeros(const unsigned groups[8], size_t *ret_begin, size_t *ret_
         }
 }
 
-/* inet_ntop writes the last four bytes of some addresses as an IPv4 address, and Go never does. */
+/* inet_ntop writes the last four bytes of some addresses as an IPv4 address. Go does not, except
+ * for IPv4-mapped ones, which the callers have refused. */
 static void print_ipv6(const unsigned char address[16], char out[CANONICAL_MAX]) {
         unsigned groups[8];
         size_t begin, end, n = 0;
@@ -209,7 +210,7 @@ static const char *find_special_range(const struct in6_addr *address) {
                 return "may not be in the loopback range (127.0.0.0/8, ::1/128)";
         if (is_ipv4 ? ipv4[0] == 169 && ipv4[1] == 254 : IN6_IS_ADDR_LINKLOCAL(address))
                 return "may not be in the link-local range (169.254.0.0/16, fe80::/10)";
-        /* Its flags do not count: ff02::1 and ff12::1 are both of the link. */
+        /* Flags of multicast addresses do not count: ff02::1 and ff12::1 are both of the link. */
         if (is_ipv4 ? ipv4[0] == 224 && ipv4[1] == 0 && ipv4[2] == 0
                     : IN6_IS_ADDR_MC_LINKLOCAL(address))
                 return "may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)";

@@ -55,7 +55,7 @@ bool hfd_service_is_headless(const struct hf__json *spec) {
         return first && !hf__json_next(first) && strcmp(hf__json_text_or_empty(first), "None") == 0;
 }
 
-/* The cause shows the whole list; NULL is null. */
+/* The cause shows the whole list, unless it is long; NULL is null. */
 static void refuse_list(const struct hf__json *list, const char *field, const char *why,
                         struct hfd_causes *causes) {
         char shown[250] = "null";
@@ -234,8 +234,9 @@ static void validate_numbers(const struct hf__json *spec, const struct hf__json 
                               causes);
 }
 
-/* Kubernetes makes no decision about such a Service when it is updated, so its addresses are
- * validated with the rest. */
+/* Whether an update changes neither the type nor the addresses nor the families of a Service that
+ * has PreferDualStack, and had it or no policy before. Kubernetes makes no decision about such a
+ * Service, so its addresses are validated with the rest. */
 static bool keeps_to_prefer(const struct hf__json *spec, const struct hf__json *old,
                             struct hfd_causes *causes) {
         return old && has_policy(spec, "PreferDualStack") &&
