@@ -43,6 +43,7 @@
 #define WRITE_EVERY     (10 * HF_NSEC_PER_SEC)
 #define REQUEST_TIMEOUT (10 * HF_NSEC_PER_SEC)
 #define N_HASH          16   /* digits in an Event's name */
+#define MAX_NAME        200  /* bytes of the object's name in it */
 #define MAX_REASON      129  /* bytes, with the NUL */
 #define MAX_MESSAGE     1025 /* bytes, with the NUL */
 
@@ -272,8 +273,12 @@ static int name_event(const struct hf_recorder *recorder, struct record *record)
                 hf__strbuf_add(&all, parts[i], strlen(parts[i]) + 1);
         int r = all.error;
         if (r == 0) {
+                size_t n = strnlen(record->name, MAX_NAME);
+                /* In a name, neither - nor . may stand before a dot. */
+                while (n > 0 && (record->name[n - 1] == '-' || record->name[n - 1] == '.'))
+                        n--;
                 hf__sha256_text(all.data, all.n, N_HASH, hash);
-                (void)snprintf(record->event_name, sizeof record->event_name, "%.200s.%s",
+                (void)snprintf(record->event_name, sizeof record->event_name, "%.*s.%s", (int)n,
                                record->name, hash);
         }
         hf__strbuf_done(&all);

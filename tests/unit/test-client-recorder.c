@@ -332,6 +332,24 @@ static void test_a_namespace_that_is_too_long_has_no_events(void **state) {
         }
 }
 
+/* A name is cut so that it is still a name: neither - nor . stands before the dot. */
+static void test_a_long_name_is_cut_before_its_last_letter(void **state) {
+        char object[2 * HF_NAME_MAX], name[HF_NAME_MAX + 1], part[HF_NAME_MAX + 1];
+
+        memset(name, 'n', HF_NAME_MAX);
+        name[HF_NAME_MAX] = '\0';
+        name[198] = '.';
+        name[199] = '-';
+        (void)snprintf(object, sizeof object,
+                       "{\"metadata\":{\"name\":\"%s\",\"namespace\":\"default\"}}", name);
+        hf_recorder_event(f.recorder, object, strlen(object), HF_RECORDER_NORMAL, "R", "m");
+        await_idle();
+        assert_int_equal(f.api->store.n_objects, 1);
+        (void)snprintf(part, sizeof part, "events/default/%.198s.", name);
+        assert_memory_equal(f.api->store.objects[0]->key, part, strlen(part));
+        assert_int_equal(strlen(f.api->store.objects[0]->key), strlen(part) + 16);
+}
+
 /* A request without an answer keeps later Events of the object back, so it must end. */
 static void test_a_request_has_some_seconds(void **state) {
         fake_api_client_set_mode(f.client, FAKE_API_HANGS);
@@ -396,6 +414,8 @@ int main(void) {
                                                 teardown),
                 cmocka_unit_test_setup_teardown(test_an_event_takes_three_requests_at_most, setup,
                                                 teardown),
+                cmocka_unit_test_setup_teardown(test_a_long_name_is_cut_before_its_last_letter,
+                                                setup, teardown),
                 cmocka_unit_test_setup_teardown(test_a_namespace_that_is_too_long_has_no_events,
                                                 setup, teardown),
                 cmocka_unit_test_setup_teardown(test_a_request_has_some_seconds, setup, teardown),

@@ -121,9 +121,10 @@ HF_MUST_CHECK int hf_operator_delete(struct hf_operator_work *work, struct hf_re
 HF_MUST_CHECK int hf_operator_merge(struct hf_operator_work *work, struct hf_resource resource,
                                     const char *name, const char *body);
 /*
- * Writes the object's status, if it differs: the members of `status` (a JSON object with a NUL;
- * NULL = none) replace those of the same names, and the condition is set, about the object's
- * generation if it names none. The kind needs the subresource status. -EINVAL: the condition is not
+ * Writes the object's status, if it differs: `status` (a JSON object with a NUL; NULL = none) is
+ * merged into it as hf_upsert does, so a member that is null is removed, and one that is an object
+ * keeps the members that it does not name; and the condition is set, about the object's generation
+ * if it names none. The kind needs the subresource status. -EINVAL: the condition is not
  * valid (hf_condition_set); HF_E_INVALID: `status` is not a JSON object, or the conditions are
  * not a list.
  */
