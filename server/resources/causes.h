@@ -62,7 +62,7 @@ void hfd_cause_invalid(struct hfd_causes *causes, const char *field, const char 
 /* The same for a text, which the function quotes. */
 void hfd_cause_invalid_text(struct hfd_causes *causes, const char *field, const char *text,
                             const char *detail);
-/* The same for a value of a wrong type, with the reason FieldValueTypeInvalid. */
+/* As hfd_cause_invalid, with the reason FieldValueTypeInvalid: the value has a wrong type. */
 void hfd_cause_type_invalid(struct hfd_causes *causes, const char *field, const char *value,
                             const char *detail);
 /* Any other cause. text: the whole message. reason: static storage. */
