@@ -107,7 +107,7 @@ static void validate_subject(const struct hf__json *subject, size_t i, bool clus
                 hfd_cause_invalid_text(causes, field, name,
                                        "a service account is named by a lowercase RFC 1123 "
                                        "subdomain");
-        /* The group depends on the kind, so with an unknown kind only the kind is reported. */
+        /* The group depends on the kind, so with an unknown kind the group is not checked. */
         (void)snprintf(field, sizeof field, "subjects[%zu].apiGroup", i);
         if (known && strcmp(group, account ? "" : RBAC_GROUP) != 0)
                 hfd_cause_unsupported_text(causes, field, group,
