@@ -4,8 +4,8 @@
  * was stored under a looser rule must remain writable: otherwise its finalizers could not be
  * removed, and it could never be deleted.
  *
- * Invariant: the metadata may have any form. That of a write to a subresource comes from the store,
- * where another program may have put it.
+ * Invariant: the metadata may have any form. A write to the status of a custom resource takes them
+ * from the store, where another program may have put them.
  */
 #include "server/resources/validation/meta_validation.h"
 
@@ -48,8 +48,7 @@ static void validate_segment(const char *name, const char *field, const char *sh
                 }
 }
 
-/* Returns the rule of the resource, whose names are no mere segments, that name violates; NULL =
- * none. */
+/* The rule that the name violates; NULL = none. Not for a resource with name_is_segment. */
 static const char *broken_name_rule(const struct hfd_resource *resource, const char *name) {
         if (resource->name_is_label)
                 return hfd_dns_label_fault(name);
@@ -115,7 +114,8 @@ static void validate_name(const struct hfd_resource *resource, const struct hf__
                                    prefix && *prefix ? "" : "name or generateName is required");
 }
 
-/* meta.c has copied the namespace from the path, where any segment is valid. */
+/* meta.c has copied the namespace from the path, where any segment is valid. (That of an embedded
+ * object is from the client.) */
 static void validate_namespace(const struct hf__json *object, struct hfd_causes *causes) {
         const char *ns = hf__json_string(object, "metadata.namespace");
 
