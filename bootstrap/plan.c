@@ -37,8 +37,8 @@ static void plan_record(struct hf__plan *plan, enum hf__outcome outcome, const c
 /* Plans for an object that exists. Its step has no record, or a record of another content. */
 static void plan_present(const struct hf__ledger_entry *entry, const struct hf__step *step,
                          const struct hf__seen *seen, struct hf__plan *plan) {
-        /* The stamp proves that bootstrap wrote this content before a crash. A dry run shows how
-         * the server stores it. */
+        /* The stamp proves that bootstrap wrote this content. Its record was lost by a crash, with
+         * a response, or with the ledger. A dry run shows how the server stores the content. */
         if (strcmp(seen->stamp, step->hash) == 0)
                 plan->action = HF__PLAN_DRY_RUN;
         else if (!entry)

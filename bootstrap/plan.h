@@ -15,12 +15,13 @@
  *  - A step whose record has exactly its content is settled. If the object has changed since, a
  *    user wanted that.
  *  - A step without a record gets its object created. If the object exists already, there are two
- *    cases. If it has the step's stamp, bootstrap wrote it before a crash or a lost response.
- *    Otherwise it belongs to a user and stays as it is (found).
+ *    cases. If it has the step's stamp, bootstrap wrote it, and the record was lost by a crash,
+ *    with a response, or with a deleted ledger (created). Otherwise it counts as a user's and stays
+ *    as it is (found).
  *  - If the record has another content, the object is read. If it is gone, a user deleted it, and
  *    it stays deleted (deleted). If it has the step's stamp, bootstrap replaced it before a crash
  *    (updated). If it still equals what was last applied, it is replaced (updated). Otherwise a
- *    user edited it, and it stays as it is (kept).
+ *    user made or edited it, and it stays as it is (kept).
  *  - A record is written after its object, so a crash between the two leaves an object whose record
  *    is missing or old. The next leader finds the stamp and learns by a dry run how this server
  *    stores the content. The record gets that result, not the object's current state, so that an

@@ -3,7 +3,7 @@
  * The bodies of creates and updates.
  *
  * Invariant: each body has the stamp, which is the hash of the manifest's content. After a crash or
- * a lost response it shows the next leader that bootstrap wrote the object.
+ * a lost response it shows the next attempt that bootstrap wrote the object.
  */
 #include "bootstrap/step_body.h"
 

@@ -12,6 +12,6 @@ struct hf__strbuf;
 int hf__step_body_new(const struct hf__step *step, struct hf__strbuf *out);
 /* Appends the body of an update that replaces the content of `present`, an object that the server
  * sent, by the step's content. Identity, finalizers, owners and status of `present` stay. 0,
- * -ENOMEM, HF_E_TOO_LARGE, or HF_E_INVALID: `present` is not an object. */
+ * -ENOMEM, HF_E_TOO_LARGE, or HF_E_INVALID: `present` is not an object with metadata. */
 int hf__step_body_replacement(const struct hf__step *step, const char *present, size_t n,
                               struct hf__strbuf *out);

@@ -2,7 +2,8 @@
 /*
  * Compares versions.
  *
- * Invariant: numbers may have any length, so they are compared as texts and never converted.
+ * Invariant: a number may be too long for any integer type, so numbers are compared as texts and
+ * never converted.
  */
 #include "bootstrap/version.h"
 

@@ -29,7 +29,7 @@
 #define BYTES_LIMIT (16U * 1024 * 1024)
 
 struct hf__cel_program {
-        struct hf__arena arena; /* of everything else in the program */
+        struct hf__arena arena; /* of all that the program owns */
         struct hf__cel_node *root;
         const struct hf__cel_type *type;
         const struct hf__cel_declarations *declarations;

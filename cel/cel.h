@@ -39,8 +39,8 @@ struct hf__cel_program;
 
 /*
  * Compiles and checks an expression of n bytes. 0, -ENOMEM, or HF_E_INVALID: then what is wrong is
- * appended to reterr_message, as Kubernetes shows it, with the line, the column and a mark. The
- * text is not used after the call.
+ * appended to reterr_message, as Kubernetes shows it: if it has a place, with the line, the column
+ * and a mark. The text is not used after the call.
  *
  * *ret_work (ret_work may be NULL) gets the work of the compilation: the steps for the types and
  * the patterns of the expression, and one step for each two bytes of memory that the compiled

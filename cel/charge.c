@@ -2,8 +2,8 @@
 /*
  * The cost of calls when they are evaluated.
  *
- * Invariants: the numbers are those of Kubernetes. A call is charged before it runs, so an
- * evaluation whose budget is used up allocates no large result.
+ * Invariants: the numbers are those of Kubernetes (docs/cel.md has the exceptions). A call is
+ * charged before it runs, so an evaluation whose budget is used up allocates no large result.
  */
 #include "cel/charge.h"
 

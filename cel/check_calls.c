@@ -3,7 +3,7 @@
  * Checks calls: which overloads of a function take the arguments, and the type of the result.
  *
  * Invariants: the arguments are checked before the overloads are tried. A call that fits no
- * overload has the type ERROR and one issue.
+ * overload has the type ERROR and one issue, or none if in.failed is set (inference.h).
  */
 #include <string.h>
 

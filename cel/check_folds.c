@@ -2,8 +2,8 @@
 /*
  * Checks macros over a range: the types of their variables and of what they accumulate.
  *
- * Invariant: the variables of a macro exist while its parts are checked, and no longer. They have
- * two slots even if the macro has one variable.
+ * Invariant: the variables of a macro exist while its test and its result are checked, and no
+ * longer. They have two slots even if the macro has one variable.
  */
 #include <assert.h>
 
@@ -21,8 +21,8 @@ static void range_types(struct hf__cel_checker *c, const struct hf__cel_node *no
         const struct hf__cel_type *type = hf__cel_substitute(&c->in, range->type, false);
         bool two = node->as.fold.variables[1].text != NULL;
 
-        /* ERROR fits everything: if the range is wrong, the parts of the macro give no issues of
-         * their own. */
+        /* ERROR fits everything: if the range is wrong, the use of the variables gives no further
+         * issues. */
         types[0] = types[1] = hf__cel_check_error_type();
         if (node->op == HF__CEL_FOLD_OPT_MAP || node->op == HF__CEL_FOLD_OPT_FLAT_MAP) {
                 if (type->kind == HF__CEL_OPTIONAL)
@@ -76,8 +76,9 @@ static const struct hf__cel_type *sorted_type(struct hf__cel_checker *c,
         return result ? result : hf__cel_check_error_type();
 }
 
-/* The type of what a macro accumulates. It is also the type of the macro's value, except for
- * exists_one, which counts the hits, but whose value is a bool. */
+/* The type of what a macro accumulates, which is also the type of its value. There are two
+ * exceptions. For exists_one it is the type of the counter of hits, while the value is a bool. For
+ * sortBy, which accumulates keys, it is the type of the value. */
 static const struct hf__cel_type *fold_type(struct hf__cel_checker *c,
                                             const struct hf__cel_node *node,
                                             const struct hf__cel_type *element) {

@@ -127,7 +127,8 @@ size_t hf__cel_check_chain(const struct hf__cel_node *node, char out[HF__CEL_NAM
         } else {
                 return 0;
         }
-        /* The names of a chain have no dot but the leading one of the first. */
+        /* Only the first name of a chain can have the leading dot that means the root container. A
+         * dot at the beginning of a later one is part of a quoted name. */
         text = name->text + (n == 0 && name->text[0] == '.' ? 1 : 0);
         n_text = strlen(text);
         /* No declared name is that long, so the chain is no name but fields of a value. */
@@ -339,8 +340,8 @@ const struct hf__cel_type *hf__cel_check(struct hf__cel_node *root,
 
         hf__cel_check_node(&c, root);
         type = hf__cel_substitute(&c.in, root->type, true);
-        /* A type has too many parts, or the inference took too many steps. No issue says so yet,
-         * and the author must learn why the expression is refused. */
+        /* A type has too many parts or levels, or the inference took too many steps. No issue says
+         * so yet, and the author must learn why the expression is refused. */
         if (c.in.failed && issues->n == 0 && !c.arena->failed)
                 hf__cel_issues_add(issues, HF__CEL_NO_PLACE,
                                    "the types of the expression are too complex");

@@ -36,8 +36,7 @@ enum part { KEYS, INDEXES, ELEMENTS };
 
 static struct hf__cel_estimate estimate_node(struct estimator *e, const struct hf__cel_node *node);
 
-/* Sums and products saturate: UINT64_MAX means that there is no bound, and more than that is none
- * either. */
+/* Sums and products that do not fit become UINT64_MAX, which means that there is no bound. */
 uint64_t hf__cel_cost_sum(uint64_t a, uint64_t b) {
         return a > UINT64_MAX - b ? UINT64_MAX : a + b;
 }
@@ -68,8 +67,9 @@ static struct hf__cel_size exact_size(uint64_t n) { return (struct hf__cel_size)
 /* ---- paths ---- */
 
 /* The path of a field or an element of a value that comes from no variable. Kubernetes looks sizes
- * up by the names of a path. With an empty path it finds the root, which is its first variable. Its
- * estimates depend on that, so this file does the same. */
+ * up by the names of a path, after it has cut off the first one as that of the root, its first
+ * variable. The path of this part has one name, so Kubernetes finds the root. Its estimates depend
+ * on that, so this file does the same. */
 static struct hf__cel_path first_variable(const struct estimator *e) {
         if (e->declarations->n_variables == 0)
                 return (struct hf__cel_path){.state = HF__CEL_PATH_LOST};
@@ -87,8 +87,8 @@ static struct hf__cel_path field_of(const struct estimator *e, struct hf__cel_pa
         return (struct hf__cel_path){type ? HF__CEL_PATH_AT : HF__CEL_PATH_LOST, type};
 }
 
-/* A path is lost when a step leads to no declared part. Without a path the size is not known, and
- * the estimate assumes the largest. */
+/* A path is lost when a step leads to no declared part. The size of the part is then not known,
+ * unless it is a scalar, and the estimate assumes the largest. */
 static struct hf__cel_path part_of(const struct estimator *e, struct hf__cel_path path,
                                    enum part part) {
         const struct hf__cel_type *type = NULL;
@@ -156,7 +156,7 @@ static void estimate_name(struct estimator *e, struct hf__cel_estimate *result) 
 
                 *result = e->locals[slot];
                 result->node = node;
-                /* The declared size replaces the one that the macro computed. */
+                /* The declared size, or the 1 of a scalar, replaces what the macro computed. */
                 if (result->path.state == HF__CEL_PATH_AT || is_scalar(node->type))
                         result->has_size = false;
         } else {
@@ -189,8 +189,8 @@ static void estimate_select(struct estimator *e, struct hf__cel_estimate *result
         result->path = field_of(e, operand.path, &node->as.select.field);
 }
 
-/* With elements, the smallest size starts at the largest number, so that the first element
- * determines it. Sizes of elements are kept for a macro over this list. */
+/* With elements, the smallest size starts at the largest number, so that the elements determine it.
+ * Their sizes are kept for a macro over this list, and for an index of it. */
 static void estimate_list(struct estimator *e, struct hf__cel_estimate *result) {
         const struct hf__cel_node *node = result->node;
 
@@ -296,7 +296,7 @@ static void estimate_fold(struct estimator *e, struct hf__cel_estimate *result) 
         const struct hf__cel_node *node = result->node;
         struct hf__cel_estimate range = estimate_node(e, node->as.fold.range);
         struct hf__cel_estimate made = {.has_size = false};
-        /* A range without a declared size has 2^64 - 1 rounds. So Kubernetes asks for maxItems in a
+        /* A range whose size is not known has 2^64 - 1 rounds. So Kubernetes asks for maxItems in a
          * schema. */
         uint64_t rounds = hf__cel_size_or_any(&range).max;
         uint64_t round;
@@ -331,10 +331,10 @@ static void estimate_fold(struct estimator *e, struct hf__cel_estimate *result) 
         if (node->op == HF__CEL_FOLD_LIST || node->op == HF__CEL_FOLD_FILTER) {
                 result->has_parts = true;
                 result->key = exact_size(1);
-                /* A filter may keep nothing, so the smallest size is 0. */
+                /* The loop of cel-go begins with an empty list, whose elements count as 0. */
                 result->element = (struct hf__cel_size){0, hf__cel_size_or_any(&made).max};
         }
-        /* From LIST on, the enum has the macros that make a list or a map. */
+        /* Before LIST, the enum has the macros whose value is a bool. */
         if (node->op >= HF__CEL_FOLD_LIST)
                 give_size(result, hf__cel_size_or_any(&range));
         else

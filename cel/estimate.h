@@ -19,7 +19,7 @@ struct hf__cel_size {
 
 enum hf__cel_path_state {
         HF__CEL_PATH_NONE, /* a value that comes from no variable */
-        HF__CEL_PATH_LOST, /* a part of a value whose declared type does not describe its parts */
+        HF__CEL_PATH_LOST, /* a part of a value, which no declared type describes */
         HF__CEL_PATH_AT,   /* `type` is the declared type of the value */
 };
 
@@ -29,7 +29,7 @@ struct hf__cel_path {
         const struct hf__cel_type *type; /* if AT */
 };
 
-/* The knowledge about the value of a node. Costs and sizes beyond UINT64_MAX stay there. */
+/* The knowledge about the value of a node. A cost or a size that does not fit is UINT64_MAX. */
 struct hf__cel_estimate {
         uint64_t cost; /* of its evaluation, at most */
         struct hf__cel_path path;

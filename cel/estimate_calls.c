@@ -179,7 +179,8 @@ static uint64_t estimate_replace(const struct hf__cel_overload *o,
 
         /* The longest result: if a replacement can be longer than what it replaces, as many of the
          * shortest parts as possible are replaced; otherwise none is. An empty part matches before
-         * each character and at the end. The shortest result is the opposite of all this. */
+         * each character and at the end. The shortest result: if a replacement can be shorter, as
+         * many of the longest parts as possible are replaced; otherwise none is. */
         if (from.min == 0) {
                 most = hf__cel_cost_sum(text.max, 1);
         } else if (to.max > from.min) {
@@ -327,8 +328,8 @@ static uint64_t estimate_compare(const struct hf__cel_overload *o,
         return hf__cel_cost_factor(a < b ? a : b, TEXT_FACTOR);
 }
 
-/* The element of a literal list has the size of its largest literal. The path of a declared list
- * says more, and estimate_function follows it. */
+/* An element of a list or map that the expression makes is at most as large as the largest one that
+ * it puts in. For a declared list, estimate_function follows the path. */
 static uint64_t element_at(const struct hf__cel_overload *o, const struct hf__cel_estimate *args,
                            struct hf__cel_estimate *result) {
         if (args[0].has_parts)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The evaluator: it walks the checked tree. A literal is a value of the tree, so it costs nothing.
+ * The evaluator: it walks the checked tree. A constant is a value of the tree, so it costs nothing.
  *
  * Invariants: each round of a loop counts as work, and each call of a function is charged to the
  * run, so that the limits of work and of cost end every evaluation. A level of the tree takes at
@@ -75,7 +75,8 @@ static struct hf__cel_value eval_select(struct hf__cel_run *run, const struct hf
                 operand = *operand.as.optional;
                 optional = true;
         }
-        /* As in cel-go, a value of another kind just has no such field. */
+        /* As in cel-go, a list has an error of its own, and any other value that is no map just has
+         * no such field. */
         if (operand.kind == HF__CEL_LIST)
                 return hf__cel_error_text("unsupported index type 'string' in list");
         value = find_field(run, operand, node, &found);
@@ -167,7 +168,7 @@ static struct hf__cel_value eval_otherwise(struct hf__cel_run *run,
 
 /* The error that no overload takes these arguments. As in Kubernetes it names the function and the
  * types; for size and sort it names only the function, and for operators and the functions in
- * `plain` nothing. */
+ * `plain` nothing. An index is left to hf__cel_index_any, whose result may be no error. */
 static struct hf__cel_value not_taken(struct hf__cel_run *run, const char *function,
                                       const struct hf__cel_value *args, unsigned n) {
         static const char *const plain[] = {"matches",  "startsWith", "endsWith",
@@ -191,8 +192,8 @@ static struct hf__cel_value not_taken(struct hf__cel_run *run, const char *funct
         return hf__cel_errorf(run, "no such overload: %.200s(%s)", function, types);
 }
 
-/* Arguments are dynamic values, so the checker may leave several overloads, and the values choose
- * among them. The charge precedes the call: a call that would exceed the budget does no work. */
+/* For arguments of type dyn the checker may leave several overloads, and the values choose among
+ * them. The charge precedes the call: a call that would exceed the budget does no work. */
 static struct hf__cel_value eval_function(struct hf__cel_run *run,
                                           const struct hf__cel_node *node) {
         struct hf__cel_value args[HF__CEL_ARGS_MAX];
@@ -234,7 +235,8 @@ static struct hf__cel_value eval_call(struct hf__cel_run *run, const struct hf__
         return eval_function(run, node);
 }
 
-/* Writes a value for a message as cel-go does, but of one without a short text only its type. */
+/* Writes a value for a message: a string, cut if it is long, a number or a bool as cel-go does, of
+ * any other value only its type. */
 static void print_value(struct hf__strbuf *out, struct hf__cel_value value) {
         switch (value.kind) {
         case HF__CEL_STRING:
@@ -251,8 +253,8 @@ static void print_value(struct hf__strbuf *out, struct hf__cel_value value) {
         }
 }
 
-/* The error that what is marked with ? is not an optional. key: of the entry of a map; NULL: it is
- * the element of a list. */
+/* The error that what is marked with ? is not an optional. key: of the entry of a map or object;
+ * NULL: it is the element of a list. */
 static struct hf__cel_value not_optional(struct hf__cel_run *run, const struct hf__cel_value *key,
                                          struct hf__cel_value value) {
         struct hf__strbuf text = {.max = 500};

@@ -44,7 +44,8 @@ static bool enter_iteration(struct loop *l, size_t i) {
                 locals[0] = l->key;
                 locals[1] = l->element;
         } else {
-                /* The language definition has a macro over a map go through its keys. */
+                /* By the language definition a macro with one variable goes through the keys of a
+                 * map. */
                 locals[0] = l->range.kind == HF__CEL_LIST ? l->element : l->key;
         }
         return true;
@@ -114,10 +115,10 @@ static struct hf__cel_value exists_one(struct loop *l) {
         return hf__cel_bool(found == 1);
 }
 
-/* Makes the list of map or filter, or the keys of sortBy. 12 is the cost of the accumulator's step
- * in Kubernetes: reading the list (1), a list of one element (10), and the sum (1). A filter also
- * reads the element (1). At the end the result is read (1). The list is not copied for each element
- * here, so the time stays linear. */
+/* Makes the list of map, transformList or filter, or the keys of sortBy. 12 is the cost of the
+ * accumulator's step in Kubernetes: reading the list (1), a list of one element (10), and the sum
+ * (1). A filter also reads the element (1). At the end the result is read (1). The list is not
+ * copied for each element here, so the time stays linear. */
 static struct hf__cel_value make_list(struct loop *l) {
         bool filter = l->node->op == HF__CEL_FOLD_FILTER;
         struct hf__cel_value *items;
@@ -280,7 +281,8 @@ static struct hf__cel_value run_loop(struct loop *l) {
         return map_optional(l);
 }
 
-/* The error about a range that cannot be iterated. It names the type as Kubernetes does. */
+/* The error about a range that cannot be iterated. It names the type, if that is one of `names`, as
+ * Kubernetes does. */
 static struct hf__cel_value not_iterable(struct hf__cel_run *run, struct hf__cel_value range) {
         static const char *const names[] = {
                 [HF__CEL_BOOL] = "Bool",         [HF__CEL_INT] = "Int",

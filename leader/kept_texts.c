@@ -38,7 +38,7 @@ static struct kept_text *entry_of(const char *text) {
         return (struct kept_text *)(void *)((char *)text - offsetof(struct kept_text, text));
 }
 
-/* Whether the pointer, which the core has, is to an entry. */
+/* Whether the pointer, which the core has or had before this step, is to an entry. */
 static bool is_entry(const struct hf__core *core, const char *text) {
         return text[0] != '\0' && text != core->config.identity;
 }

@@ -7,8 +7,9 @@
  *      under way        Its deadline is no later than the end of the term's validity, as known when
  *                       it was sent. An abort cancels it.
  *      response         Did the server check the fence? If it reports that the term is stale, or
- *                       does not confirm the fence, the term ends. If the outcome is unknown, the
- *                       write is in doubt: a server without fences may apply it later.
+ *                       does not confirm the fence (which config.unfenced allows, and a dry run),
+ *                       the term ends. If the outcome is unknown, the write is in doubt, unless it
+ *                       is a dry run: a server without fences may apply it later.
  *
  * The gate alone is not enough: the process may be paused between the check and the commit. The
  * fence closes that window. A refused write gets its response through `done` like any other, but on
@@ -130,7 +131,8 @@ static void complete_with_error(hf_response_fn done, void *ctx, int error, const
 
 static void report_stale(struct leader_client *client, int error) {
         pthread_mutex_lock(&client->mu);
-        /* Called under the lock (see the invariants): it only sets a flag and wakes the loop. */
+        /* Called under the lock (see the invariants): it only counts, sets a flag, and wakes the
+         * loop. */
         if (!client->ended && !client->released && client->config.stale)
                 client->config.stale(client->config.ctx, error);
         pthread_mutex_unlock(&client->mu);

@@ -24,7 +24,7 @@ struct hf__leader_client_config {
         bool is_fenced;          /* the server has confirmed a fence before */
         /* A write of the term was refused by the fence, or the server did not confirm the fence.
          * Not called after hf__leader_client_end. Called on any thread, with a lock held: must only
-         * set a flag and wake the loop. */
+         * count, set a flag, and wake the loop. */
         void (*stale)(void *ctx, int error);
         /* After hf__leader_client_end: the last write has got its response, or could not be sent.
          * Also called when a dry run ends and no write is under way. So it may be called several

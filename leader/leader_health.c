@@ -4,7 +4,8 @@
  *
  *      leaderElection        healthz, livez   Does the election work in this process? It fails when
  *                                             a controller does not return, or when the loop hangs
- *                                             with its gate open. Only a restart helps.
+ *                                             with its gate open. Only a restart helps. (After a
+ *                                             suspension it may also fail for a moment.)
  *      leaderElection-lock   healthz          Can the Lease be reached, and is our identity unique?
  *                                             It fails on a standby that could not take over,
  *                                             before the take-over is needed.

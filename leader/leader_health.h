@@ -11,5 +11,6 @@
 /* 0 or -errno. HF_E_EXISTS: another set of electors has registered its checks with the host. After
  * an error too, the caller must call hf__leader_health_remove: the checks may have been added. */
 int hf__leader_health_add(struct hf_electors *electors);
-/* Removes the checks and metrics of this set, if they were added. */
+/* Removes the checks of this set, and the function that sets its metrics, if they were added. The
+ * metrics themselves stay. */
 void hf__leader_health_remove(struct hf_electors *electors);

@@ -24,7 +24,7 @@ _Static_assert(sizeof reasons / sizeof *reasons ==
                        sizeof((struct hf__leader_metrics *)0)->failed_by / sizeof(void *),
                "a metric for each reason");
 
-/* A metric that has one series per Lease. */
+/* A metric of which each elector has one series. */
 struct row {
         size_t member; /* offset of the member of struct hf__leader_metrics that points to it */
         enum hf_metric_kind kind;

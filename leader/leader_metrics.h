@@ -21,7 +21,7 @@ struct hf__leader_metrics {
         struct hf_metric *renew_seconds; /* duration of successful writes of the Lease */
         struct hf_metric *stop_seconds;  /* from drain or abort to the return of all controllers */
         struct hf_metric *stale_writes;  /* writes that the fence refused, or whose response did
-                                            not confirm the fence; each ends the term */
+                                            not confirm the fence; the first ends the term */
         struct hf_metric *failed_by[6];  /* failed operations on the Lease, by reason */
         struct hf_metric *is_stuck;      /* 1 = a controller did not return */
         struct hf_metric *silence;       /* seconds since the last read, write or watch event */

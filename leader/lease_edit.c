@@ -164,7 +164,8 @@ static bool is_plain(const char *text) {
 }
 
 /* Whether hf__lease_write would only replace values for this record: it would not create the Lease,
- * begin a term, name a successor, remove a member, or escape a character. */
+ * begin a term, name a successor, remove a member, or escape a character. (keep_annotation looks
+ * for the annotations that it would remove.) */
 static bool is_simple(const struct hf__record *record) {
         return record->exists && record->cause == HF__CAUSE_NONE && record->duration_s > 0 &&
                record->acquire_us != 0 && record->renew_us != 0 && record->rv[0] &&

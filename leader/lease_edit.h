@@ -19,9 +19,10 @@ struct hf__lease_edit {
 /*
  * Prints the Lease to write. last: the text of the Lease as last seen, which must be JSON. True:
  * out, which was empty, has the object that hf__lease_write would print, or its error is set.
- * False: more must change than what a renewal or a release changes; or the text lacks a member that
- * hf__lease_write sets, has such a member twice, or has an escape in the name of a member of the
- * Lease, its metadata, annotations or spec. Then out is empty, and the caller uses hf__lease_write.
+ * False: more must change than the revision and the spec, for example an annotation must go; a new
+ * value needs an escape; or the text lacks a member that hf__lease_write sets, has such a member
+ * twice, or has an escape in the name of a member of the Lease, its metadata, annotations or spec.
+ * Then out is empty, and the caller uses hf__lease_write.
  */
 bool hf__lease_edit(const struct hf__lease_edit *edit, const char *last, size_t n,
                     struct hf__strbuf *out);

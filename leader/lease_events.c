@@ -230,9 +230,9 @@ static void on_response(void *ctx, const struct hf_response *reply) {
         finish_attempt(ctx, reply->error);
 }
 
-/* Names the Event. A name of more than LEASE_NAME_MAX bytes leaves no room for the suffix, so its
- * end is replaced by a hash of all of it. The digits follow without a dash, so the result is a
- * valid name wherever the cut is. */
+/* Names the Event. A Lease's name of more than LEASE_NAME_MAX bytes may leave no room for the
+ * suffix, so its end is replaced by a hash of all of it. The digits follow without a dash, so the
+ * result is a valid name wherever the cut is. */
 static void print_event_name(const struct entry *entry, char name[HF_NAME_MAX + 1]) {
         const char *lease = entry->events->name;
         char hash[17] = "";

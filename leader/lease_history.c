@@ -3,7 +3,8 @@
  * Parses and prints the history annotation: a JSON array of entries, oldest first.
  *
  * Invariants: any program may have written the text, so every limit is checked. The printed history
- * is within both limits, entries and bytes, whatever was read: the next reader drops a longer one.
+ * is within both limits, entries and bytes, whatever was read: with too many bytes the next reader
+ * would drop all of it.
  */
 #include "leader/lease_history.h"
 

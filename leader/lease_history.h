@@ -23,8 +23,8 @@ struct hf__strbuf;
 /* One term. */
 struct hf__lease_history_entry {
         int64_t at_us;  /* its acquireTime, microseconds since 1970 */
-        int64_t gap_ms; /* since the previous holder's last renewal or release, by the new holder's
-                           real-time clock; never negative */
+        int64_t gap_ms; /* from the last renewal or release, by the previous holder's real-time
+                           clock, to the acquire, by the new holder's; never negative */
         char holder[HF_IDENTITY_MAX + 1];
         char previous[HF_IDENTITY_MAX + 1]; /* the previous holder; "" = not known */
         char cause[24];                     /* hf__cause_text, or a text of another version */

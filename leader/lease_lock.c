@@ -49,7 +49,7 @@ struct op {
         /* immutable */
         struct lease_lock *lock; /* holds a reference */
         enum op_kind kind;
-        uint32_t id; /* the elector's op_id; 0 for a watch */
+        uint32_t id; /* the op_id that the owner gave; 0 for a watch */
 
         /* guarded by lock->mu */
         struct op *next;
@@ -77,11 +77,11 @@ struct lease_lock {
         /* guarded by mu */
         int refs; /* one for the owner, one for each op */
         bool closed;
-        unsigned n_in_callback; /* threads inside base.on_reply or base.on_record */
+        unsigned n_in_callback; /* callbacks of the client inside base.on_reply or base.on_record */
         struct op *ops;         /* under way; owned */
-        char *last;             /* a Lease, as JSON, cut; owned; NULL = none was ever seen */
-        size_t n_last;          /* bytes */
-        bool last_is_own;       /* it came in the response to a write of this lock */
+        char *last;       /* JSON without managedFields; owned; NULL = no Lease was ever seen */
+        size_t n_last;    /* bytes */
+        bool last_is_own; /* it came first in the response to a write of this lock */
         /* These describe `last`. Its whole record is not kept: it is large and rarely needed. */
         /* false: no Lease was seen, or it was deleted: then `last` still has its past terms */
         bool exists;
@@ -438,8 +438,8 @@ static bool is_echo(struct op *op, const struct hf_event *event) {
         return echo;
 }
 
-/* Whether the event is about another object: the server does not apply the selector of the watch.
- * Its record would look like a new holder of this Lease. */
+/* Whether the event is about another object, which a server sends if it ignores the selector of the
+ * watch. The record of such an object would look like a new holder of this Lease. */
 static bool is_of_another(const struct lease_lock *lock, const struct hf_event *event) {
         struct hf__span object = {event->object, event->n_object}, metadata, name;
         size_t n = strlen(lock->name);

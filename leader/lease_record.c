@@ -180,8 +180,8 @@ static int set_history(struct hf__json *metadata, const struct hf__json *last,
         return r;
 }
 
-/* Describes the process in a record that begins a term. A renewal keeps the description, a release
- * removes it. */
+/* A record that begins a term gets the description of the process, or loses the old description if
+ * process is NULL. A renewal keeps the description, a release removes it. */
 static int set_process(struct hf__json *metadata, const struct hf__record *record,
                        const char *process) {
         struct hf__strbuf text = {0};

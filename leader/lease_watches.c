@@ -9,8 +9,8 @@
  * while the client or a subscriber is called.
  *
  * Invariants:
- *  - a subscription is in the index of a shared watch, or an event of it is being delivered, or it
- *    is being ended by the one thread that took it from the index;
+ *  - a subscription is in the index of a shared watch, or an event of it is being delivered, or one
+ *    thread is ending it;
  *  - a subscription that is closed during a delivery is ended by the delivering thread, so that
  *    on_end comes after the last event.
  */

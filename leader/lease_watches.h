@@ -2,9 +2,9 @@
 #pragma once
 /*
  * One watch of a namespace's Leases for all electors of a set that use the same client and have
- * their Leases in that namespace. The watch passes each event to the elector of the Lease that the
- * event names. A set of ten thousand electors would otherwise need as many requests, of 40 KiB each
- * in libcurl.
+ * their Leases in that namespace, except those that migrate (two_lease_lock.h). The watch passes
+ * each event to the elector of the Lease that the event names. A set of ten thousand electors would
+ * otherwise need as many requests, of 40 KiB each in libcurl.
  *
  * The Leases of a namespace are watched together if at least HF__LEASE_WATCHES_SHARED of them are
  * expected, until the server forbids it: a role may allow the Leases by their names only. Otherwise
@@ -37,8 +37,8 @@ bool hf__lease_watches_is_shared(struct hf__lease_watches *watches, struct hf_cl
                                  const char *ns);
 /* Subscribes to the events of one Lease. hf__lease_watches_expect must have announced the namespace
  * with this client. As in hf_client_watch, on_end is called once if the result is 0. name is
- * borrowed until then. A Lease has one subscription at a time; the previous one must have been
- * closed. */
+ * borrowed until then. A Lease has one subscription at a time; the previous one must have
+ * ended or been closed. */
 int hf__lease_watches_open(struct hf__lease_watches *watches, struct hf_client *client,
                            const char *ns, const char *name, hf_event_fn on_event,
                            hf_watch_end_fn on_end, void *ctx, uint64_t *ret_id);

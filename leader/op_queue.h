@@ -24,7 +24,7 @@
 struct hf_client;
 struct hf_elector;
 
-#define HF__OP_QUEUE_LIMIT 128 /* operations under way; holdfastd serves 200 writes at a time */
+#define HF__OP_QUEUE_LIMIT 128 /* operations under way; by default holdfastd runs 600 requests */
 /* If electors wait and no operation was sent or has ended for this long, a new round begins: the
  * operations of earlier rounds do not count as under way any more. This time is far below a request
  * timeout (seconds), because electors that waited for a request timeout could lose their terms. */
@@ -70,7 +70,8 @@ void hf__op_queue_ended(struct hf__op_queue *queue, struct hf_elector *elector, 
 /* Returns the elector whose turn it is now, or NULL. The caller steps its core. The turn ends with
  * the next call, so call it until it returns NULL. */
 struct hf_elector *hf__op_queue_next(struct hf__op_queue *queue, hf_nsec now);
-/* Returns the boot time at which hf__op_queue_next must be called again, or HF_NSEC_NEVER. */
+/* Returns the boot time at which hf__op_queue_next must be called again if no operation ends
+ * before, or HF_NSEC_NEVER. */
 hf_nsec hf__op_queue_wake_at(const struct hf__op_queue *queue);
 /* Whether the elector's core has an operation that was not sent. */
 bool hf__op_queue_is_unsent(const struct hf__op_queue *queue, const struct hf_elector *elector);

@@ -7,7 +7,7 @@
  *  - If the operator has a finalizer, an object has it before reconcile sees the object, and keeps
  *    it until finalize has returned 0. So finalize can always remove what reconcile has made.
  *  - Informers live from hf_operator_new to hf_operator_free, the recorder and the reconciler for
- *    one term. So a standby has its caches filled already when it becomes the leader.
+ *    one call of run_operator. So a standby has its caches filled already when it begins to lead.
  */
 #include <holdfast/operator.h>
 

@@ -3,8 +3,8 @@
  * Sends the requests of an operator about the object that it works on.
  *
  * Invariants: every request is sent with the term's client, so a process that no longer leads
- * writes nothing. Every request waits with the term's abort token: a drain lets the current work
- * finish, and an abort ends it at once.
+ * writes nothing. Every function that waits for a request does so with the term's abort token: a
+ * drain lets the current work finish, and an abort ends it at once.
  */
 #include "leader/operator_work.h"
 
@@ -70,9 +70,9 @@ static bool is_same(const struct hf_resource *a, const struct hf_resource *b) {
                strcmp(a->plural, b->plural) == 0;
 }
 
-/* Whether the operator watches the collection of the object, and no informer has it. An operator
- * may watch a collection twice, with different selectors; then one informer has objects that
- * another one lacks. */
+/* Whether the collection of the object is one of the owned collections, and no informer of it has
+ * the object. An operator may own a collection twice, with different selectors; then one informer
+ * has objects that another one lacks. */
 static bool is_absent(const struct hf_operator_work *work, const struct hf_resource *resource,
                       const char *name) {
         const struct hf_operator *op = work->op;
@@ -103,8 +103,8 @@ int hf_operator_delete(struct hf_operator_work *work, struct hf_resource resourc
                                hf_term_abort(work->term), &work->status);
 }
 
-/* Prints the body after its name and namespace are set, so that the body cannot name another object
- * than the caller does. 0, -ENOMEM, or HF_E_INVALID. */
+/* Prints the body after its name is set, and its namespace unless the work has none, so that the
+ * body cannot name another object than the caller does. 0, -ENOMEM, or HF_E_INVALID. */
 static int print_named(const struct hf_operator_work *work, const char *name, const char *body,
                        struct hf__strbuf *text) {
         struct hf__json *object = NULL;

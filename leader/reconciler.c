@@ -49,15 +49,16 @@ struct run {
         struct hf_reconciler reconciler; /* a copy, with all members of this version */
         struct hf_term *term;            /* borrowed */
         struct hf_workqueue *queue;      /* owned */
-        struct hf_cancel *end;  /* owned; fires at the drain, or when the run ends before it */
-        struct feed *feeds;     /* owned, one per source */
-        struct worker *workers; /* owned; all but the first; mu guards their states */
-        unsigned n_more;        /* number of `workers` */
+        struct hf_cancel *end;           /* owned; fires at the drain or with `until`, or when the
+                                            run ends before both */
+        struct feed *feeds;              /* owned, one per source */
+        struct worker *workers;          /* owned; all but the first; mu guards their states */
+        unsigned n_more;                 /* number of `workers` */
 
         pthread_mutex_t mu;
         pthread_cond_t changed; /* has_first or help_at; only the calling thread waits */
         /* guarded by mu */
-        unsigned n_waiting; /* workers in wait_for_key, or about to call it */
+        unsigned n_waiting; /* workers that have no key, or have one and have not begun with it */
         bool has_first;     /* the first worker has a thread, so the calling thread starts others */
         hf_nsec help_at;    /* boot time at which the calling thread starts another worker, if no
                                worker waits then; HF_NSEC_NEVER = nobody has asked */
@@ -184,7 +185,7 @@ static int start_worker_locked(struct run *run) {
         return 0;
 }
 
-/* All workers are busy. The thread that called hf_reconciler_run starts another one later
+/* All workers are busy. The thread that called run_until starts another one later
  * (start_helpers). It cannot if it is itself the first worker, so then another one is started at
  * once. Returns as start_worker_locked. */
 static int ask_for_help_locked(struct run *run) {
@@ -232,8 +233,8 @@ static int wait_for_key(struct run *run, const char **ret_key) {
         return r;
 }
 
-/* Whether a worker that got no key continues. It got none because LINGER has passed, or because the
- * run ends. The first worker stays as long as there are others, because it joins them. Another one
+/* Whether a worker that got no key continues. If the run ends, no worker does. Otherwise LINGER has
+ * passed: the first worker stays as long as there are others, because it joins them. Another one
  * stays if no other worker waits. */
 static bool stays_locked(const struct run *run, int error, bool is_first, bool has_others) {
         hf__mutex_assert_held(&run->mu);
@@ -346,8 +347,8 @@ static void run_first_worker(struct run *run, const char *key) {
         run_worker(run, key);
 }
 
-/* Returns after `end` has fired and all keys are done, or after an abort: the queue then refuses to
- * hand out keys. */
+/* Returns after `end` has fired and no key is ready, or after an abort: the queue then refuses to
+ * hand out keys. All workers but the first may still have keys. */
 static void run_workers(struct run *run) {
         const char *key;
 

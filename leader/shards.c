@@ -325,7 +325,7 @@ static int add_shard(struct hf_electors *electors, struct hf_shards *shards,
                 char *text = NULL;
 
                 r = hf__sized_copy_at(&sized_controller, &from, config->controllers, k, NULL);
-                assert(r == 0); /* check_config() has copied the same member */
+                assert(r == 0); /* check_config has copied the same struct */
                 *runner = (struct runner){.run = from.run, .ctx = from.ctx, .shard = i};
                 if (asprintf(&text, "%s-%u", from.name, i) < 0) {
                         r = -ENOMEM;

@@ -13,7 +13,7 @@
  *     or expired by this process's clock. A record without such a predecessor proves nothing: it
  *     may be that of a process that died long ago.
  *  2. Each live member's quota is the number of shards divided by the number of live members. The
- *     remainder is given out one by one: to members that hold more than that already, in the order
+ *     remainder is given out one by one: to members that hold more than the quotient, in the order
  *     of their keys, then to the others, in the order of theirs. While shards move to their targets
  *     this order does not change.
  *  3. A member keeps what it holds, up to its quota, the smallest numbers first. All other shards
@@ -103,7 +103,7 @@ bool hf__shards_core_lost_member(struct hf__shards_core *core, uint64_t key);
 /* A shard's Lease was seen, or (both "") was deleted. True if it may change a decision. */
 bool hf__shards_core_saw_shard(struct hf__shards_core *core, size_t shard, const char *holder,
                                const char *successor);
-/* Fills the decisions in core->shards. While this process is not live itself, and while rule 4
+/* Fills the decisions in core->shards. While this process is not live itself, or while rule 4
  * applies, it contends for no shard and hands none over. Returns the boot time at which to decide
  * again if nothing is seen before. */
 hf_nsec hf__shards_core_decide(struct hf__shards_core *core, hf_nsec now);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The health checks of the process itself. Other modules register their own (hooks, electors).
+ * The health checks of the process itself. Hooks, electors and the bootstrap have their own.
  *
  *      ping        healthz, livez, readyz    always passes: the server responds
  *      etcd        healthz, readyz           the store responded within STORE_STALE_AFTER
@@ -27,7 +27,7 @@
 #define STORE_STALE_AFTER (10 * HF_NSEC_PER_SEC)
 /* Longer than storage/watch_lag.c usually needs to open a hanging watch on another member. */
 #define WATCH_LATE_AFTER (5 * HF_NSEC_PER_SEC)
-/* A refusal counts for this time, unless a write succeeds. Within this time the instance tries
+/* A refusal counts for this time, unless a put succeeds. Within this time the instance tries
  * several times to renew its identity Lease (controllers/instances/identity_lease.c), so a store
  * that is still full refuses a write again before the last refusal stops counting. */
 #define FULL_FOR (30 * HF_NSEC_PER_SEC)
@@ -91,8 +91,8 @@ static bool check_definitions(void *ctx, char *reason, size_t max_reason) {
         return synced;
 }
 
-/* Until the roles and the configuration of admission are known, nobody but an administrator has a
- * right, and writes of clients are refused. */
+/* Until the roles are known, RBAC allows nothing. Until the configuration of admission is known,
+ * writes of clients are refused, except those of Leases. */
 static bool check_configuration(void *ctx, char *reason, size_t max_reason) {
         struct hfd_server *server = ctx;
         bool knows_roles = hfd_authorizer_knows_roles(server->authorizer),

@@ -2,8 +2,9 @@
 /*
  * Reads the texts of IP addresses (address.h).
  *
- * Invariant: the same texts are refused as by Go's netip.ParseAddr, with the same messages, and
- * mistakes are looked for in the same order, because users see the message of the first mistake.
+ * Invariant: the same texts are refused as by Go's netip.ParseAddr, with the same messages, in
+ * which only long texts are cut. Mistakes are looked for in the same order, because users see the
+ * message of the first mistake.
  */
 #include "cel/functions/address.h"
 

@@ -124,8 +124,8 @@ static struct hf__cel_value add_text(struct hf__cel_run *run, const struct hf__c
                                               : hf__cel_bytes(text, length);
 }
 
-/* If one list is empty, the other one itself is the result, without a copy; but the sum of an empty
- * list of the type set or map is of that type. */
+/* If one list is empty, the other one itself is the result, without a copy. The exception is an
+ * empty list of the type set or map on the left: the sum must have its type. */
 static struct hf__cel_value add_list(struct hf__cel_run *run, const struct hf__cel_value *args,
                                      unsigned n) {
         const struct hf__cel_list *a = args[0].as.list;
@@ -141,8 +141,8 @@ static struct hf__cel_value add_list(struct hf__cel_run *run, const struct hf__c
          * work. */
         if (!hf__cel_work(run, (a->n + b->n) / 4))
                 return hf__cel_failure(run);
-        /* A list of the type set or map has no two elements with the same key, and the sum must not
-         * get them. */
+        /* Lists of the type set or map are joined by key: an element of b does not stand beside one
+         * of a with the same key. */
         if (a->key)
                 return hf__cel_union(run, a, b);
         list = hf__cel_new_list(run, a->n + b->n, &items);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The functions of `authorizer`: those that return a value with one more detail of a right;
- * check(), which asks the host about the right; and those that show the decision.
+ * The functions of `authorizer`: those that return a value with more details of a right (a selector
+ * adds none); check(), which asks the host about the right; and those that show the decision.
  *
  * Invariants: a value does not change; adding a detail makes a copy, which shares the texts of the
  * other details. Only check() asks the host, and its cost is high, because an expression could
@@ -49,7 +49,7 @@ struct check {
         struct hf__cel_right right;
 };
 
-/* A decision, with what allowed(), reason() and error() show of it. */
+/* A decision, with what allowed(), reason(), errored() and error() show of it. */
 struct decided {
         struct hf__cel_opaque opaque;
         struct hf__cel_decision decision;

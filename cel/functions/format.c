@@ -376,7 +376,8 @@ static void put_clause(struct format *f, struct hf__cel_value value, char clause
         }
 }
 
-/* Reads the clause after a '%'. Returns its length; 0: malformed, and f->error says why. */
+/* Reads the clause after a '%'. Returns its length; 0: it is malformed or its precision is too
+ * large, and f->error says why. */
 static size_t take_clause(struct format *f, const char *text, size_t n, int *ret_precision) {
         char message[400];
         size_t end = hf__cel_format_clause(text, n, ret_precision, message, sizeof message);
@@ -433,8 +434,9 @@ static struct hf__cel_value call_format(struct hf__cel_run *run, const struct hf
         struct hf__cel_value result;
 
         /* The text is built outside of the arena, and its length is not known before. So it may
-         * become as long as what the run may still allocate; n_bytes never exceeds the limit. The
-         * length of a value has 32 bits. A max of 0 would mean that there is no limit. */
+         * become as long as what the limit of the run leaves; n_bytes never exceeds that limit. The
+         * limit that evaluations share is only checked for the finished text. The length of a value
+         * has 32 bits. A max of 0 would mean that there is no limit. */
         f.out.max = run->bytes_limit - run->n_bytes < UINT32_MAX ? run->bytes_limit - run->n_bytes
                                                                  : UINT32_MAX;
         if (f.out.max == 0) {

@@ -32,7 +32,7 @@
 #include "server/auth/files.h"
 
 #define OLD_FILES_MAX 10000 /* old files that one look at the directory finds */
-#define NAME_TRIES    1000  /* milliseconds by which a name may be later than the rotation */
+#define NAME_TRIES    1000  /* names that are tried, each 1 ms later than the one before */
 
 struct hfd_audit_file {
         const struct hf_clock *clock; /* borrowed */

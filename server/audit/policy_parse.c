@@ -2,8 +2,8 @@
 /*
  * Checks the text of an audit policy, and makes its rules. Invariants:
  *
- *  - An unknown field is an error: a misspelt field would otherwise widen its rule without a
- *    warning.
+ *  - An unknown field is an error, except within metadata: a misspelt field would otherwise widen
+ *    its rule without a warning.
  *  - All values that audit_policy.c reads later have the type that it expects.
  */
 #include <errno.h>

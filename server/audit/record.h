@@ -38,7 +38,8 @@ void hfd_audit_budget_give(struct hfd_audit_budget *budget, size_t n);
 #define HFD_AUDIT_BODY_MAX   ((size_t)3 << 20) /* bytes of a body in an event */
 #define HFD_AUDIT_PIECES_MAX 1024              /* pieces of a body in an event */
 
-/* A body as it was sent, in one or several pieces. {0} = there is none. */
+/* A body in JSON, even if YAML or protobuf was sent, in one or several pieces. {0} = there is
+ * none. */
 struct hfd_audit_body {
         struct hf__buf **pieces; /* owned array of owned references */
         size_t n, n_bytes;

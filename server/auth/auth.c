@@ -10,8 +10,8 @@
  *
  *  - A name or group that does not fit into a struct hfd_user is refused, never truncated, because
  *    a truncated name may be the name of another user.
- *  - An invalid certificate without a token, or an unknown token, is refused. It never makes the
- *    request anonymous.
+ *  - An invalid certificate without a token is refused, and so is an unknown token without a
+ *    certificate that names a user. Neither makes the request anonymous.
  */
 #include "server/auth/auth.h"
 
@@ -161,8 +161,8 @@ static int accept_audiences(const struct hfd_auth *auth, const struct hfd_token_
         return r;
 }
 
-/* Asks the other authenticators in turn. The first one that accepts the token, or cannot tell yet,
- * decides. */
+/* Asks the other authenticators in turn, until the result is not HF_E_UNAUTHORIZED. This is also
+ * the result if one accepts the token, but not for the audiences that use asks for. */
 static int ask_others(const struct hfd_auth *auth, const char *token,
                       const struct hfd_token_use *use, struct hfd_user *ret_user) {
         int r = HF_E_UNAUTHORIZED;

@@ -24,7 +24,7 @@ struct hfd_credential;
  * none. The ret_ members are set on success only. */
 struct hfd_token_use {
         /* The token must be for one of these audiences: an array of texts, borrowed. NULL = for an
-         * audience of this server. */
+         * audience of this server. Not checked if no authenticator has audiences. */
         const struct hf__json *audiences;
         /* Which of the audiences above the token is for; the caller frees the array. NULL before,
          * and it stays NULL if no authenticator has audiences, or if the token is not accepted.

@@ -2,7 +2,7 @@
 #pragma once
 /*
  * The rules of authorization that no object can change: the group system:masters may do everything,
- * and everybody may read health and version. Pure. Thread: any.
+ * and everybody may read the version and the health as a whole. Pure. Thread: any.
  */
 #include "server/rbac/attributes.h"
 

@@ -177,7 +177,8 @@ static bool is_good_key(const char *key) {
         return hfd_is_dns_subdomain(domain) && slash[1 + strspn(slash + 1, characters)] == '\0';
 }
 
-/* Why no right of a constrained mode allows the extra values; NULL = one may. */
+/* Why no right allows the extra values in a mode other than the legacy one; NULL = one may. *ret_n:
+ * their number, if the result is NULL. */
 static const char *extra_fault(const struct hfd_requester *user, size_t *ret_n) {
         const char *fault = NULL;
 

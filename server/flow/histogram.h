@@ -15,7 +15,7 @@ struct hfd_histogram_bounds {
 
 /* Zero = empty. */
 struct hfd_histogram {
-        uint64_t counts[HFD_HISTOGRAM_BOUNDS_MAX + 1]; /* the last one: beyond all bounds */
+        uint64_t counts[HFD_HISTOGRAM_BOUNDS_MAX + 1]; /* [bounds->n]: beyond all bounds */
         int64_t sum;
 };
 

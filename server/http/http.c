@@ -309,8 +309,8 @@ int hfd_http_wait_closed(struct hfd_http *http, hf_nsec deadline) {
         return hfd_http_n_connections(http) > 0 ? HF_E_TIMEOUT : 0;
 }
 
-/* Checks the certificates without the mutex, because that takes long. Workers hold it only while
- * they copy the pointer. */
+/* Checks the certificates without the mutex, because that takes long, and workers need it to copy
+ * the pointer. */
 int hfd_http_reload(struct hfd_http *http, const char *cert_pem, const char *key_pem,
                     const char *client_ca_pem, struct hf_status *reterr_status) {
         SSL_CTX *fresh, *old;

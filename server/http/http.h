@@ -81,8 +81,9 @@ int hfd_http_wait_closed(struct hfd_http *http, hf_nsec deadline);
  * but a worker; nothing else may use http at the same time.
  */
 struct hfd_http *hfd_http_free(struct hfd_http *http);
-/* Replaces certificate, key and client CA for new connections; open connections keep theirs. 0,
- * -ENOMEM or HF_E_INVALID, as for hfd_http_new. After an error nothing has changed. Thread: any. */
+/* Replaces certificate, key and client CA. Open connections keep the certificate, but their next
+ * requests verify the client's certificate by the new CA. 0, -ENOMEM or HF_E_INVALID, as for
+ * hfd_http_new. After an error nothing has changed. Thread: any. */
 int hfd_http_reload(struct hfd_http *http, const char *cert_pem, const char *key_pem,
                     const char *client_ca_pem, struct hf_status *reterr_status);
 /* Connections that are open now. Thread: any. */

@@ -13,7 +13,7 @@ struct hfd_jwt_key {
 };
 
 /* Takes ownership of pkey, also if it fails, and derives the id. The caller owns the key, and
- * empties OpenSSL's error queue. 0; -ENOMEM; or HF_E_INVALID, with a message: the key is not
- * usable. */
+ * empties OpenSSL's error queue. 0; -ENOMEM, also if OpenSSL fails; or HF_E_INVALID, with a
+ * message: the key is not usable. */
 int hfd_jwt_key_make(EVP_PKEY *pkey, bool is_private, struct hfd_jwt_key **ret_key,
                      struct hf_status *reterr_status);

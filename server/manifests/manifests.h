@@ -8,9 +8,9 @@
  * another one of its phase. An upgrade applies them in the order of server/manifests/meson.build.
  * A new manifest may have any place in its phase, because the ledger, the record of what was
  * applied (holdfast/bootstrap.h), knows manifests by their objects' names. The content of a
- * manifest may be changed: an upgrade applies new manifests and changed ones, unless a user has
- * edited the object (docs/semantics.md, Bootstrap). The arrays end with a zeroed element, which the
- * numbers (*_n) do not count. Immutable.
+ * manifest may be changed: an upgrade applies new manifests and changed ones, unless the object is
+ * not the bootstrap's, or a user has edited or deleted it (docs/semantics.md, Bootstrap). The
+ * arrays end with a zeroed element, which the numbers (*_n) do not count. Immutable.
  */
 #include <holdfast/bootstrap.h>
 

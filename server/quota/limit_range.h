@@ -12,7 +12,7 @@
 struct hf__json;
 struct hf__strbuf;
 
-/* The most pairs of a container and a name of a LimitRange. Clients choose both numbers, and the
+/* The most pairs of a container and an amount in a LimitRange. Clients choose both numbers, and the
  * work is their product. */
 #define HFD_LIMIT_RANGE_PAIRS_MAX 50000
 

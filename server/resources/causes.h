@@ -69,7 +69,7 @@ void hfd_cause_invalid_each(struct hfd_causes *causes, const char *field, const 
  * is 0. */
 void hfd_cause_invalid_joined(struct hfd_causes *causes, const char *field, const char *text,
                               const char *before, const char *const *details, size_t n);
-/* The same for a value of a wrong type, with the reason FieldValueTypeInvalid. */
+/* As hfd_cause_invalid, with the reason FieldValueTypeInvalid: the value has a wrong type. */
 void hfd_cause_type_invalid(struct hfd_causes *causes, const char *field, const char *value,
                             const char *detail);
 /* Any other cause. text: the whole message. reason: static storage. */

@@ -11,7 +11,8 @@
  *   a whole, by rename, and all keys are written and synced before a certificate is written. So at
  *   worst there are keys without certificates.
  * - Everything is made before anything is written. Then the keys are written together, and after
- *   them the certificates. So the process waits for the disk twice, not once for each file.
+ *   them the certificates. So the process waits for two groups of files, not for one file after the
+ *   other.
  * - A renewal keeps the key, so that certificate and key always match.
  * - A malformed file, or a certificate that does not match its key, is reported and never
  *   overwritten, because the user must have put it there. Only a serving or admin certificate that
@@ -46,7 +47,7 @@ struct made {
         size_t n_keys, n_certs;
 };
 
-/* The parameters that all functions below need. */
+/* The parameters that most functions below need. */
 struct directory {
         const char *path;
         struct made *made; /* NULL = make no file: the texts of missing files stay NULL */
@@ -197,8 +198,9 @@ static int load_leaf(const struct directory *dir, const struct pair *ca, const c
                 r = ensure_key(dir, leaf);
         if (r != 0)
                 return r;
-        /* If the CA would be made, a certificate that can be used is renewed. One that takes the
-         * place of the CA here shows whether it can. */
+        /* hfd_pki_check may find no CA, which the start would make. The start would then renew the
+         * certificate, unless it is malformed or does not match its key. This is checked here, with
+         * the certificate itself in place of the CA. */
         const char *issuer = ca->cert ? ca->cert : leaf->cert;
         enum hfd_pki_verdict verdict =
                 leaf->cert ? hfd_pki_leaf_check(issuer, leaf->cert, leaf->key, names, &fault)

@@ -72,7 +72,7 @@ static bool add_name_entry(X509_NAME *name, const char *field, const char *value
                                           -1, -1, 0) == 1;
 }
 
-/* Creates an unsigned certificate with the fields that every certificate has. NULL: an error. */
+/* Creates an unsigned certificate, without an issuer and without extensions. NULL: an error. */
 static X509 *new_cert(EVP_PKEY *key, const char *common_name, const char *organisation, int days) {
         HF__CLEANUP(cert_cleanup) X509 *cert = X509_new();
         if (!cert || X509_set_version(cert, X509_VERSION_3) != 1 ||

@@ -85,8 +85,9 @@ enum hfd_pki_verdict {
         HFD_PKI_RENEW,   /* expires within 30 days, another CA issued it, or a name is missing */
         HFD_PKI_INVALID, /* not a certificate, or of another key: the user must decide */
 };
-/* Checks a certificate that the CA should have issued. names: those that the certificate must have,
- * NULL = none. *ret_fault: why the certificate is not usable, or ""; static storage. */
+/* Checks a certificate that the CA should have issued. names: the DNS names and IP addresses that
+ * it must have, and perhaps other texts, which are ignored; NULL = none. *ret_fault: why the
+ * certificate is not usable, or ""; static storage. */
 enum hfd_pki_verdict hfd_pki_leaf_check(const char *ca_pem, const char *cert_pem,
                                         const char *key_pem, const char *const *names,
                                         const char **ret_fault);

@@ -102,12 +102,12 @@ static bool is_der(const unsigned char *at, long n, int depth) {
                 /* 0x80: it is malformed; 1: its length is not definite */
                 if (form & 0x81 || ASN1_object_size(constructed, (int)n, tag) != at - begin + n)
                         return false;
-                /* Otherwise a text in parts, or a set or sequence that is not marked as one.
-                 * OpenSSL reads a set in spite of that, and its content was not looked at here. */
+                /* Refuses a text in parts, and a set or sequence that is not marked as constructed.
+                 * OpenSSL reads such a set, too, although its content was not looked at here. */
                 if (class == V_ASN1_UNIVERSAL &&
                     constructed != (tag == V_ASN1_SEQUENCE || tag == V_ASN1_SET))
                         return false;
-                /* The same for the list of attributes, whose tag is [0]. */
+                /* OpenSSL also reads a list of attributes (tag [0]) that is not constructed. */
                 if (class == V_ASN1_CONTEXT_SPECIFIC && !constructed && depth == DEPTH_MAX - 2)
                         return false;
                 if (constructed && (depth == 0 || !is_der(at, n, depth - 1)))
@@ -240,8 +240,8 @@ static const char *rsa_fault(EVP_PKEY *key) {
         return fault;
 }
 
-/* Why a signature by that key or algorithm is not accepted; "" = it may be verified. Kinds of keys
- * that no TLS client uses are refused, because some of them make the verification slow. */
+/* Why a signature by that key or algorithm is not accepted; "" = it may be verified. Only RSA, EC
+ * and Ed25519 keys are accepted, as in Go's library: some others make the verification slow. */
 static const char *algorithm_fault(X509_REQ *request, EVP_PKEY *key) {
         int digest = NID_undef;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The steps that are the same for every certificate that is made.
+ * Steps that are the same for several kinds of certificates.
  *
  * Invariant: serial numbers are random, because instances that share a CA have no common counter.
  */

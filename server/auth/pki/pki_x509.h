@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The steps that are the same for every certificate that is made. Private to server/auth/pki/. A
+ * Steps that are the same for several kinds of certificates. Private to server/auth/pki/. A
  * function may leave entries in OpenSSL's error queue, which its caller empties. Threads: any, no
  * lock.
  */

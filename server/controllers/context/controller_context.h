@@ -33,7 +33,7 @@ struct hfd_controller_context {
         const struct hfd_kind *workspaces, *namespaces, *events, *cluster_roles, *api_services,
                 *quotas, *service_accounts, *certificate_requests, *definitions, *flow_schemas,
                 *priority_levels, *policies;
-        /* The roles that the server needs, and those that only others use; NULL = none. */
+        /* The roles that the server needs, and those that only other programs use; NULL = none. */
         hfd_default_role_fn default_role, other_role;
         struct hfd_api_version api_versions[HFD_KINDS_MAX]; /* built-in ones with an APIService */
         size_t n_api_versions;
@@ -45,7 +45,8 @@ struct hfd_controller_context {
         struct hf_informer *initializers;
         /* The ConfigMaps kube-root-ca.crt of all namespaces; owned; NULL = not needed. */
         struct hf_informer *root_cas;
-        /* The Secrets of all namespaces that hold a token; owned; NULL = not needed. */
+        /* The Secrets of all namespaces whose type is that of the tokens of service accounts, with
+         * or without a token yet; owned; NULL = not needed. */
         struct hf_informer *token_secrets;
         /* The identity Leases of all instances; owned; NULL = not needed. */
         struct hf_informer *identity_leases;

@@ -5,9 +5,10 @@
  * gives its seats back (priority.h) when its client does not read the response at once, so a slow
  * reader does not delay other requests. The response is charged to its user's account instead.
  *
- * Lists are refused when an account is full, because a list may be large. Everything else is
- * admitted up to twice the limits, so that a user with large lists can still get an object and
- * renew a Lease. To make room, a request whose reader has stalled is ended ("cut").
+ * Lists are refused when an account is full, because a list may be large. Watches are always
+ * admitted, and everything else up to twice the limits, so that a user with large lists can still
+ * get an object and renew a Lease. To make room, a request whose reader has stalled is ended
+ * ("cut").
  *
  * A list that runs may become an unread response at any moment. So it reserves what it may hold,
  * until it is charged or finished. Reservations count against the limits of lists once half of the
@@ -144,8 +145,9 @@ void hfd_unsent_remove(struct hfd_unsent *unsent, struct hfd_unsent_entry *entry
 
 /*
  * Measures the watch, and charges it or no longer charges it. Then, if a limit is exceeded, ends
- * one watch, perhaps this one. Call it when more bytes wait. If memory runs out, nothing is
- * charged. The caller holds no lock.
+ * or cuts one watch, perhaps this one, but none that has been behind for less than
+ * HFD_UNSENT_STALL. Call it when more bytes wait. If memory runs out, nothing is charged. The
+ * caller holds no lock.
  */
 void hfd_unsent_watch_charge(struct hfd_unsent_watch *watch);
 /* Measures a charged watch again; for a watch that is not charged it does nothing and takes no
@@ -155,5 +157,5 @@ void hfd_unsent_watch_update(struct hfd_unsent_watch *watch);
  * is not charged. */
 void hfd_unsent_watch_remove(struct hfd_unsent_watch *watch);
 
-/* The bytes that are charged to all accounts; for metrics and tests. */
+/* The bytes that are charged to all accounts; for tests. */
 size_t hfd_unsent_bytes(struct hfd_unsent *unsent);

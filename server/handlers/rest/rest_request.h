@@ -23,8 +23,8 @@ struct hfd_unsent;
 #define HFD_REST_PRETTY_MAX ((size_t)4 << 20)
 
 /*
- * One HTTP request for a resource, until its response was sent or passed to the HTTP server. The
- * HTTP request frees its memory (hfd_http_request_allocate). It belongs to one thread at a time,
+ * One HTTP request for a resource, until its whole response was passed to the HTTP server. The HTTP
+ * request frees its memory (hfd_http_request_allocate). It belongs to one thread at a time,
  * like the struct hfd_request in it (registry.h). A watch frees it when its stream opens.
  */
 struct hfd_rest_request {
@@ -44,18 +44,18 @@ struct hfd_rest_request {
         const struct hfd_requester *sender;
         size_t n_named_groups;
         enum hfd_impersonation_mode impersonation_mode;
-        /* Only for a watch: the objects on which the token of its sender depends, and the list of
-         * such watches. Both are borrowed; NULL = the token depends on none. */
+        /* Only for a watch: the expiry and the objects on which the token of its sender depends,
+         * and the list of such watches. Both are borrowed; NULL = the sender has no such token. */
         const struct hfd_credential *credential;
         struct hfd_account_watches *account_watches;
         struct hf_fence *fence;       /* owned; request.fence; NULL = none */
-        struct hf__strbuf translated; /* owned; the body as JSON, if it was not */
+        struct hf__strbuf translated; /* owned; the body, if it was not JSON or admission made it */
         struct hfd_http_call call;    /* of a get: continues reads on the worker */
         struct hfd_work_task task;    /* for a large body: decodes and serves it */
         struct hfd_rest_list *list;   /* owned by the HTTP request; NULL = no list, or a report */
 };
-/* The warning that all responses of a deprecated version carry. Borrowed; NULL = none. request may
- * be NULL. */
+/* The warning that responses of a deprecated version carry. Borrowed; NULL = none, also if request
+ * is NULL. */
 const char *hfd_rest_deprecation(const struct hfd_request *request);
 /* Bytes of one header, with the NUL: enough for a deprecationWarning of 256 bytes, each of which
  * may need a backslash, and for the usual text with the longest group, version and kind. */

@@ -172,8 +172,9 @@ static enum hfd_work_result step_events(struct hfd_work_task *task) {
 
 /* ---- callbacks of the request; thread: worker ---- */
 
-/* The peer has left, or the response was cut. If there is a watcher, on_end follows, perhaps within
- * this call. Otherwise rest_watch.c cancels the watcher as soon as there is one. */
+/* The request has ended before its response was complete (http_request.h). If there is a watcher,
+ * on_end follows, perhaps within this call. Otherwise rest_watch.c cancels the watcher as soon as
+ * there is one. */
 static void on_gone(void *ctx) {
         struct hfd_watch_stream *stream = ctx;
 

@@ -24,8 +24,8 @@ struct hfd_watch_form {
 /* The form that a request wants. Borrows the resource. */
 void hfd_watch_form_of(const struct hfd_request *request, struct hfd_watch_form *ret_form);
 
-/* The frame of one event. Watches of plain objects that get an event at the same time share its
- * frame. registry: has the clock. */
+/* The frame of one event. Most watches of plain objects that get an event at the same time share
+ * its frame (see watch_frames.c). registry: has the clock. */
 struct hf__buf *hfd_watch_frame(struct hfd_registry *registry, const struct hfd_watch_form *form,
                                 const struct hfd_watch_item *item);
 /* The bookmark after the initial events. */

@@ -10,7 +10,8 @@
  * Objects that a webhook converts (registry/convert/watch_conversion.h) go through the queue of the
  * conversion in batches, in their order, as live events do later.
  *
- * Invariant: once the stream is open, only a step of its task uses the initial events.
+ * Invariant: once the stream is open, only a step of its task uses the initial events. If no last
+ * step runs, because the pool has stopped, they are freed with the stream.
  */
 #include "server/handlers/rest/watch_initial.h"
 

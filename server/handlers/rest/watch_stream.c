@@ -3,7 +3,7 @@
  * Counts what waits to be sent on a stream: whether there is room for more, and what the user's
  * account is charged for it (unsent.h).
  *
- * Invariant: a stream that has said that it is not ready submits its task once there is room. So
+ * Invariant: a stream that has said that it is not ready submits its task later, unless it ends. So
  * is_ready looks again after it has set `paused`, because the worker may have sent bytes just
  * before. `paused` and the number of waiting bytes are sequentially consistent: is_ready writes the
  * first and reads the second, and the worker does the opposite, so one of them sees the other.

@@ -11,8 +11,8 @@
  * Lifetime. The stream is the handler context of the HTTP request, so it is freed with the last
  * reference to that request. The stream holds a reference, and drops it when its last user lets go.
  * Until the watch is open, the code that begins it is the only user. Then there are two. The
- * watcher is one until its last call, on_end. After that call, when no object is being converted by
- * a webhook any more, end_stream submits the task's last step and drops the watcher's use. The task
+ * watcher is one until its last call, on_end. After that call, when no converted event is being
+ * delivered any more, end_stream submits the task's last step and drops the watcher's use. The task
  * is the other user until that step, which drops its use. So on_gone may cancel the watcher at any
  * time.
  *
@@ -44,9 +44,9 @@ struct hfd_watch_stream {
         struct hfd_registry *registry;         /* borrowed */
         struct hfd_http_request *http_request; /* a reference of all users together */
         atomic_int n_users;                    /* of http_request; see above */
-        /* is_ready has returned false: the task is submitted once there is room. */
+        /* is_ready has returned false, and the task was not submitted since. */
         atomic_bool paused;
-        atomic_bool gone;    /* the client has left */
+        atomic_bool gone;    /* the client has left, or the response was cut */
         atomic_bool revoked; /* a right was lost, or the token is invalid (watch_guard.h) */
         atomic_bool ended;   /* the response was ended: the task's next step is its last */
         /* Only for Tables: the first event, which has the columns, was sent. No lock: events are
@@ -62,8 +62,8 @@ struct hfd_watch_stream {
 
 /*
  * Whether the stream has room for more events: fewer than HFD_WATCH_WINDOW bytes wait to be sent,
- * and no object waits for a webhook. False: the task is submitted as soon as there is room; only
- * one thread at a time may ask.
+ * and no object waits for a webhook. False: the task is submitted when fewer than half of these
+ * bytes wait, or when the webhook's objects were delivered. Only one thread at a time may ask.
  */
 bool hfd_watch_stream_is_ready(struct hfd_watch_stream *stream);
 /* Queues a piece. Takes ownership of piece, which may be NULL. False: it was not queued, and the

@@ -3,7 +3,8 @@
  * Responds to reviews of access (SubjectAccessReview and its variants, SelfSubjectRulesReview).
  *
  * Invariant: hfd_access_review asks the function that authorizes requests, so a review and the
- * request that follows it get the same decision. The messages are those of kube-apiserver.
+ * request that follows it get the same decision. The messages of refusals are those of
+ * kube-apiserver, except the one about GROUPS_MAX.
  */
 #include "server/handlers/reviews/access_review.h"
 

@@ -73,7 +73,7 @@ static int64_t wanted_seconds(const struct job *job) {
         return seconds;
 }
 
-/* Fills in what the client has left out, and the status. 0 or -ENOMEM. */
+/* Sets the metadata, the lifetime and the status. 0 or -ENOMEM. */
 static int complete_request(struct job *job, const char *token, int64_t now, int64_t seconds) {
         char created[HF__MICROTIME_MAX], expires[HF__MICROTIME_MAX];
 
@@ -188,7 +188,8 @@ static void get_object(struct job *job, const char *plural, const char *name,
 
 /* Takes the uid from an object that was read. Nothing else of the object is needed, so its text is
  * searched and not parsed: a Secret may have 1 MiB. The span of a text includes its two quotes.
- * False: the job has ended with a failure, because the read has failed or the object has no uid. */
+ * False: the job has ended with a failure, because the read has failed, or the object has no uid or
+ * one that does not fit. */
 static bool take_uid(struct job *job, const struct hfd_response *response, char uid[64]) {
         struct hf__span text = {0};
         bool ok = response->status.error == 0 && response->body;

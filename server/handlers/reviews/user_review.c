@@ -79,8 +79,8 @@ static int set_failure(struct hf__json *object, const char *why) {
         return r == 0 ? hf__json_set_string(object, "status.error", text) : r;
 }
 
-/* Without audiences in the spec the token must be for this server. Otherwise it must be for one of
- * those named, and the status says for which of them it is. 0, or -errno: memory has run out. */
+/* The token must be for one of the audiences in the spec or, if the spec has none, for one of this
+ * server's. The status says for which of them it is. 0, or -errno: memory has run out. */
 static int set_token_status(const struct hfd_review_context *context, struct hf__json *object,
                             const char *token) {
         const struct hf__json *wanted = hf__json_path(object, "spec.audiences");

@@ -370,7 +370,7 @@ void hfd_connection_make_known(struct hfd_connection *connection) {
 }
 
 /* The connection is open, and its sender unknown: moves the connection to the set `strangers`. If
- * there is no room, the connection is dead. */
+ * there is no room or no memory, the connection is dead. */
 static void settle_stranger(struct hfd_connection *connection) {
         struct hfd_worker *worker = connection->worker;
 

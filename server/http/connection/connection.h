@@ -37,8 +37,8 @@ enum hfd_connection_state { HFD_CONNECTION_HANDSHAKE, HFD_CONNECTION_OPEN, HFD_C
 struct hfd_connection {
         struct hfd_worker *worker;          /* borrowed */
         struct hfd_connection *next, *prev; /* the worker's list */
-        /* Its place in one of the worker's lists of dirty connections; NULL = in none. dirty_at is
-         * the pointer to it. */
+        /* Its place in one of the worker's lists of dirty connections; NULL = in none. dirty_at
+         * points to the pointer in the list that points to this connection. */
         struct hfd_dirty_list *dirty_list;
         struct hfd_connection *dirty_next, **dirty_at;
         int fd;   /* owned */

@@ -4,10 +4,11 @@
  * because they would save little, and there is no renegotiation.
  *
  * Invariant: a client certificate that does not verify does not end the handshake, unless it
- * exceeds the limits below. The failure is recorded, and the filters respond with 401 unless the
- * request has a token; after an aborted handshake the user would not see the reason. So code that
- * reads the names of a certificate must check first that hfd_http_request_peer returns the kind
- * HFD_PEER_VERIFIED. The kind in struct hfd_origin is not enough: `refused` has the failure.
+ * exceeds the limits below, or its key is of an unusual kind. The failure is recorded, and the
+ * filters respond with 401 unless the request has a token; after an aborted handshake the user
+ * would not see the reason. So code that reads the names of a certificate must check first that
+ * hfd_http_request_peer returns the kind HFD_PEER_VERIFIED. The kind in struct hfd_origin is not
+ * enough: `refused` has the failure.
  *
  * OpenSSL's error queue belongs to the thread, and a stale entry would be reported as the error of
  * the next operation. hfd_tls_new leaves the queue empty; connection.c clears it before each
@@ -77,7 +78,8 @@ static bool is_exponent_cheap(const EVP_PKEY *key) {
         return is_cheap;
 }
 
-/* Whether checking a signature by this certificate's key is cheap. */
+/* Whether checking a signature by this certificate's key is cheap. False also if the key is not
+ * readable or of another kind than RSA, EC, Ed25519 and Ed448. */
 static bool is_key_cheap(X509 *cert) {
         const EVP_PKEY *key = X509_get0_pubkey(cert);
 
@@ -101,9 +103,9 @@ static bool is_for_clients(X509 *cert) {
 }
 
 /* A callback of X509_verify_cert. Of the client's own certificate OpenSSL also asks for the usage
- * digitalSignature. Go does not, and the documentation of Kubernetes makes certificates without it.
- * Nor does OpenSSL know that the extended usage "any" allows clients, which Go takes of CAs, too.
- */
+ * digitalSignature or keyAgreement. Go does not, and the documentation of Kubernetes makes
+ * certificates with neither. Nor does OpenSSL know that the extended usage "any" allows clients. In
+ * Go it does, in the certificates of CAs, too. */
 static int check_usage(int ok, X509_STORE_CTX *store) {
         X509 *cert = X509_STORE_CTX_get_current_cert(store);
 
@@ -122,8 +124,9 @@ static int check_usage(int ok, X509_STORE_CTX *store) {
  * client is a stranger until then, and each certificate that it sends may cost a signature check,
  * so their number and their keys are limited first. Verification ends at the first failure.
  *
- * Returns 0, which ends the handshake, only for certificates beyond the limits: if the handshake
- * went on, TLS would check a signature with the client's key, which may be the expensive one.
+ * Returns 0, which ends the handshake, only for too many certificates, or for a key that is not
+ * cheap: if the handshake went on, TLS would check a signature with the client's key, which may be
+ * the expensive one.
  */
 static int verify_client(X509_STORE_CTX *store, void *ctx) {
         SSL *ssl = X509_STORE_CTX_get_ex_data(store, SSL_get_ex_data_X509_STORE_CTX_idx());

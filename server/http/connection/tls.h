@@ -15,7 +15,8 @@
 struct hfd_origin;
 
 /* client_ca_pem may be NULL: no client certificate is requested. 0, -ENOMEM, or HF_E_INVALID with a
- * message that names the certificate, the key or the client CA. The caller owns the context. */
+ * message that names the certificate, the key, the client CA or the cipher list. The caller owns
+ * the context. */
 int hfd_tls_new(const char *cert_pem, const char *key_pem, const char *client_ca_pem,
                 SSL_CTX **ret_ctx, struct hf_status *reterr_status);
 /* Whether hfd_tls_new would accept a certificate with its key, or a client CA. Results as there. */

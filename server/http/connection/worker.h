@@ -39,16 +39,16 @@ struct hfd_worker {
         /* Owned. The data of an event is its connection, or the worker (messages have arrived), or
          * http (worker 0: the listener). */
         int epoll;
-        /* Owned; the connections whose sender is not known yet. It has an epoll of its own, so that
-         * one iteration serves one stranger at most, after all others: handshakes are dear, and a
-         * flood of them must not delay known clients. It is itself in epoll, with the address of
-         * this member as data. */
+        /* Owned; for the connections whose sender is not known. They have an epoll of their own, so
+         * that one iteration serves one stranger at most, after all others: handshakes are dear,
+         * and a flood of them must not delay known clients. This epoll is itself in the other one,
+         * with the address of this member as data. */
         int stranger_epoll;
 
         struct hfd_worker_mailbox mailbox; /* every thread may post */
         _Atomic uint64_t iterations;
 
-        /* Of worker_loop.c; the creating thread only. */
+        /* Of worker_loop.c; the threads that start and free the server only. */
         pthread_t thread;
         bool running; /* the thread was started and must be joined */
 
@@ -57,7 +57,7 @@ struct hfd_worker {
         /* The worker thread only. */
         struct hfd_connection *connections; /* list, owned */
         struct hfd_strangers handshakes;    /* connections in HFD_CONNECTION_HANDSHAKE */
-        struct hfd_strangers strangers;     /* open ones whose sender is not known yet */
+        struct hfd_strangers strangers;     /* open ones whose sender is not known */
         /* Served in this iteration or a later one. The second list has the strangers that are still
          * to be served; one that is only to be freed is in the first. */
         struct hfd_dirty_list dirty, dirty_strangers;

@@ -8,9 +8,10 @@
  * input is dropped. In RESPOND the connection goes on reading, because a read shows that the peer
  * has left, until PENDING_MAX bytes are kept; the last read may add up to HFD_IN_SPACE.
  *
- * A response of known length has Content-Length, a stream is chunked (for HTTP/1.0: the connection
- * closes at its end). After an invalid request, or while the server drains, the connection ends
- * with the response, which says "connection: close" if its head was not written before.
+ * A response of known length has Content-Length (204 and 304 have none), and a stream is chunked
+ * (for HTTP/1.0: the connection closes at its end). After an invalid request, or while the server
+ * drains, the connection ends with the response, which says "connection: close" if its head was not
+ * written before.
  *
  * Invariants. A request is parsed only after the previous response was passed on completely,
  * because otherwise pipelined responses could overtake each other. And a response that was cut

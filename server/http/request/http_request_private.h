@@ -43,7 +43,7 @@ struct hfd_http_request {
         /* own_method, target and headers are owned blocks (base/blocks.h). */
         char *own_method;  /* NULL = one of the usual methods */
         char *target;      /* its '?' is replaced by a NUL */
-        const char *query; /* within target */
+        const char *query; /* within target, or the static text "" */
         char *headers;     /* packed (packed_header.h); names in lower case */
         size_t n_headers_bytes, headers_space, n_headers;
         uint64_t

@@ -32,7 +32,7 @@ struct hfd_work_pool;
 struct hfd_registry {
         const struct hf_host *host;        /* borrowed */
         struct hfd_cacher *cacher;         /* borrowed */
-        struct hfd_work_pool *work;        /* owned; for lists, initial events and large writes */
+        struct hfd_work_pool *work;        /* owned; for lists, large writes and other long work */
         struct hfd_renderings *renderings; /* owned; lists and initial events that are being read */
         struct hfd_quota_turns turns;      /* of writes that the same quotas count */
         const char *prefix;                /* of all keys: "/registry"; borrowed from the cacher */
@@ -47,7 +47,7 @@ struct hfd_registry {
         /* Calls of conversion webhooks that are under way for requests. */
         atomic_uint n_conversions;
         struct hfd_convert_turns convert_turns; /* of watches, to call conversion webhooks */
-        struct hfd_shared_table shared;         /* conversions that watches share */
+        struct hfd_shared_table shared; /* conversions for watches and for params of policies */
 };
 
 /* The current boot time; deadlines of requests are boot times. */

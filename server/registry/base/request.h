@@ -2,7 +2,8 @@
 #pragma once
 /*
  * One request to the registry: from HTTP (handlers/rest/rest.c), from inside the process
- * (loopback.c), or one step of another request (delete_collection.c, parts/part.c).
+ * (loopback.c), or one step of another request (delete_collection.c, parts/part.c, or
+ * handlers/reviews/token_request.c).
  *
  * The request is a member of a struct of the caller; done gets the address of the request, and so
  * finds that struct. The caller fills the request and passes it to hfd_registry_serve. The registry

@@ -25,7 +25,7 @@
  *      steps/delete.c        an attempt of a delete
  *      checks/               the checks besides the rules of the kind:
  *        namespace.c           a create: whether its namespace accepts new objects
- *        custom.c              a custom resource: whether its definition is still there
+ *        custom.c              a custom resource: whether its definition is there; its schema
  *        grant.c               a role or binding: whether its user may grant these rights
  *        certificate.c         a certificate request: its user, and the right to approve or sign
  *        param_access.c        an admission policy or a binding: whether its user may read its

@@ -5,8 +5,8 @@
  *  - A kind is freed with its last reference, on any thread. Its strings are its own or in its two
  *    JSON values, so nothing of the parsed definition is used after hfd_custom_kind_new.
  *    Only group, plural and storage are those of the slot.
- *  - Names are those that the controller has accepted (status.acceptedNames), and not those of
- *    spec.names.
+ *  - Names except the plural are those that the controller has accepted (status.acceptedNames),
+ *    and not those of spec.names.
  *  - Group, version, plural, singular and the kinds of objects and of lists have the syntax that
  *    the rules of definitions demand. They are checked here once more, because a definition in
  *    the store may have any content, and discovery and the heads of objects (objects/object.h)
@@ -183,7 +183,7 @@ static int make_schema(struct hfd_custom_version *version, const struct hf__json
                                                 &version->schema);
         /* A stored definition may be older than the rules of structural schemas, or was written by
          * another program. If its schema cannot be compiled, the version is served as if it had
-         * none. */
+         * none, but with the rules in it. */
         version->lacks_schema = r == HF_E_INVALID;
         if (r == HF_E_INVALID)
                 r = hfd_custom_schema_new_named(NULL, name.data, &version->schema);
@@ -329,8 +329,8 @@ static int compare_paths(const void *a, const void *b) {
         return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* Collects the different paths of the selectable fields of all versions. A path of another form
- * than ".spec.color" is passed over. 0 or -ENOMEM. */
+/* Collects the different paths of the selectable fields of all versions. A path is passed over if
+ * it does not begin with a dot, or is only a dot. 0 or -ENOMEM. */
 static int set_selectable(struct hfd_custom_kind *kind) {
         size_t n_all = 0, n = 0;
 

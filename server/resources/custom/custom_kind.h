@@ -45,14 +45,14 @@ struct hfd_custom_kind {
         atomic_int refs;
         /* Creates are refused, because the definition is being deleted. */
         atomic_bool terminating;
-        /* The kind is not served any more: another one has replaced it, or its definition is gone.
-         * Set under the cacher's lock, which is kept until the watches of the kind have ended: a
-         * watch that begins later reads the mark under the same lock. */
+        /* The kind is not served any more: another one has replaced it, or its definition is gone
+         * or is not served any more. Set under the cacher's lock, which is kept until the watches
+         * of the kind have ended: a watch that begins later reads the mark under the same lock. */
         atomic_bool retired;
 
         /* A webhook converts between the versions (registry/convert). Objects are cached in the
-         * version in which they are stored, which may be one of an earlier definition, so that
-         * `versions` has all of them. */
+         * version in which they are stored, which may be the storage version of an earlier
+         * definition. So `versions` has all versions of the definition. */
         bool is_converted_elsewhere;
         atomic_uint n_conversions; /* calls of the webhook for requests that are under way */
         /* Calls for watches that are under way; guarded by the lock of

@@ -10,9 +10,9 @@
  * The served kinds are a counted set, which is immutable from hfd_custom_table_replace on, and is
  * replaced as a whole.
  *
- * Lock: one mutex guards the slots and the pointer to the set. It is held for a look-up, or while a
- * slot is added. A look-up that finds its row in the table of resource_table.h does not take the
- * mutex. Thread: any. Never blocks.
+ * Lock: one mutex guards the slots and the pointer to the set. It is held for a look-up, while a
+ * slot is added, and while the pointer is read or replaced. A look-up that finds its row in the
+ * table of resource_table.h does not take the mutex. Thread: any. Never blocks.
  */
 #include "server/resources/custom/custom_kind.h"
 #include "server/resources/resource.h"

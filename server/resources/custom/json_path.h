@@ -9,6 +9,6 @@ struct hf__json;
 
 /*
  * Returns the first value in json that the path selects, borrowed from json. NULL: there is none,
- * or the path has another form.
+ * or the path has another form or exceeds a limit (json_path.c).
  */
 const struct hf__json *hfd_json_path_first(const struct hf__json *json, const char *path);

@@ -8,7 +8,8 @@
  * `kubectl explain`, its number in protobuf (protobuf_tag), and flags (schema.h).
  *
  * Invariants: names, types and numbers are those of k8s.io/api/authentication/v1 and
- * k8s.io/api/authorization/v1 and never change. The rows of a table are sorted by name (strcmp),
+ * k8s.io/api/authorization/v1 and never change, except that a labelSelector has the type of a
+ * fieldSelector, whose fields are the same. The rows of a table are sorted by name (strcmp),
  * because look-ups bisect it.
  */
 #include "server/resources/strategies/strategies.h"
@@ -22,7 +23,8 @@ static const struct hfd_schema map_of_lists = {.type = HFD_SCHEMA_MAP,
 
 /* ---- the user ---- */
 
-/* `extra` is what an authenticator adds, such as the id of the token of a service account. */
+/* `extra` is what an authenticator or an impersonation adds, such as the id of the token of a
+ * service account. */
 static const struct hfd_schema_field user_fields[] = {
         {"extra", &map_of_lists, "Further values, by key.", .protobuf_tag = 4},
         {"groups", &hfd_schema_list_of_texts, "The groups of the user.", .protobuf_tag = 3},
@@ -198,8 +200,8 @@ static const struct hfd_schema_field rules_spec_fields[] = {
 static const struct hfd_schema rules_spec = {HFD_STRUCT(RIGHTS "SelfSubjectRulesReviewSpec",
                                                         rules_spec_fields),
                                              .description = "The question."};
-/* A rule of one of the client's roles. It does not say which role it is from, because the client
- * may have no right to read that role. */
+/* A rule of one of the client's roles, or the one of the mode AlwaysAllow. It does not say which
+ * role it is from, because the client may have no right to read that role. */
 static const struct hfd_schema_field resource_rule_fields[] = {
         {"apiGroups", &hfd_schema_list_of_texts, "API groups; * is any.", .protobuf_tag = 2},
         {"resourceNames", &hfd_schema_list_of_texts, "Names. None: all objects.",

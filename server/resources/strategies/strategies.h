@@ -18,7 +18,7 @@
  *  - mark_deleted marks an object at its first delete, in place of what all other kinds do
  *    (resource.h).
  *
- * An object that admission has changed goes through normalize and prepare once more. So both must
+ * An object that admission has changed goes through normalize and prepare again. So both must
  * accept their own result, and leave it as it is.
  *
  * meta.c and meta_validation.c handle ObjectMeta in the same way for all kinds. A strategy only
@@ -125,8 +125,8 @@ void hfd_lease_candidate_validate(const struct hf__json *object, const struct hf
 
 /* quota/limit_range.c */
 extern const struct hfd_schema hfd_limit_range_schema;
-/* In an element for containers, the default limit is the maximum, and the default request is the
- * default limit, or else the minimum. */
+/* In an element for containers, an absent default limit becomes the maximum, and an absent default
+ * request becomes the default limit, or else the minimum. */
 int hfd_limit_range_prepare(struct hf__json *object, const struct hf__json *old);
 void hfd_limit_range_validate(const struct hf__json *object, const struct hf__json *old,
                               struct hfd_causes *causes);

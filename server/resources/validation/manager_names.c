@@ -18,7 +18,7 @@
 #include "base/utf8.h"
 
 /* The position of the first character from `at` on that is not printable, or n. *ret_n: its bytes.
- * A byte that belongs to no character counts as the character of the same number. */
+ * A byte that belongs to no character is not printable, and *ret_character is the byte then. */
 static size_t find_unprintable(const char *name, size_t n, size_t at, uint32_t *ret_character,
                                size_t *ret_n) {
         while (at < n) {

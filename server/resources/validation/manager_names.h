@@ -19,8 +19,8 @@ void hfd_manager_name_validate(const char *name, const char *field, struct hfd_c
  * or a raw value (json.h), which no client has sent. */
 bool hfd_managed_fields_are_suspect(const struct hf__json *list);
 /*
- * Adds a cause for each entry of the list whose manager or subresource is not allowed, unless an
- * entry of old_list has the same one: an object that was stored with it must remain writable.
+ * Adds a cause for each mistake in a manager or a subresource of the list, unless an entry of
+ * old_list has the same one: an object that was stored with it must remain writable.
  * old_list: of the stored object, parsed; NULL = a create, or it has none.
  */
 void hfd_managed_fields_validate(const struct hf__json *list, const struct hf__json *old_list,

@@ -4,8 +4,8 @@
  * was stored under a looser rule must remain writable: otherwise its finalizers could not be
  * removed, and it could never be deleted.
  *
- * Invariant: the metadata may have any form. That of a write to a subresource comes from the store,
- * where another program may have put it.
+ * Invariant: the metadata may have any form. A write to the status of a custom resource takes them
+ * from the store, where another program may have put them.
  */
 #include "server/resources/validation/meta_validation.h"
 
@@ -153,7 +153,8 @@ static void validate_name(const struct hfd_resource *resource, const struct hf__
                                    prefix && *prefix ? "" : "name or generateName is required");
 }
 
-/* meta.c has copied the namespace from the path, where any segment is valid. */
+/* meta.c has copied the namespace from the path, where any segment is valid. (That of an embedded
+ * object is from the client.) */
 static void validate_namespace(const struct hf__json *object, struct hfd_causes *causes) {
         const char *ns = hf__json_string(object, "metadata.namespace");
 

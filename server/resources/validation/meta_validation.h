@@ -9,8 +9,8 @@
 #include "server/resources/resource.h"
 
 /*
- * Adds a cause for each mistake in the metadata of object, whose values may have any type: in a
- * write to a subresource the metadata come from the store. old: the stored object that object
+ * Adds a cause for each mistake in the metadata of object, whose values may have any type: a write
+ * to the status of a custom resource takes them from the store. old: the stored object that object
  * replaces; NULL = a create.
  */
 void hfd_meta_validate(const struct hfd_resource *resource, const struct hf__json *object,

@@ -33,9 +33,9 @@ bool hfd_quota_scope_fits(unsigned scope, const char *resource);
 /* Validates a name in a quota. */
 void hfd_resource_name_validate_quota(const char *name, const char *field,
                                       struct hfd_causes *causes);
-/* The second function is for the resources of containers and RuntimeClasses, and for elements of a
- * LimitRange of the types Pod and Container. It has the rules of the first one and further ones.
- * The first one is for elements of all other types. */
+/* The second function is for the resources of containers, for the overhead of pods and
+ * RuntimeClasses, and for elements of a LimitRange of the types Pod and Container. It has the rules
+ * of the first one and further ones. The first one is for elements of all other types. */
 void hfd_resource_name_validate(const char *name, const char *field, struct hfd_causes *causes);
 void hfd_resource_name_validate_container(const char *name, const char *field,
                                           struct hfd_causes *causes);
@@ -47,8 +47,8 @@ bool hfd_resource_name_may_overcommit(const char *name);
  * extended one, a whole number. */
 void hfd_resource_value_validate(const char *name, const struct hf__json *value, const char *field,
                                  struct hfd_causes *causes);
-/* Adds a cause if the value is negative, which shows it as a whole number, rounded away from zero.
- * Returns whether it is not. */
+/* If the value is negative, adds a cause that shows it as a whole number, rounded away from zero,
+ * and returns false. */
 bool hfd_amount_validate(const struct hf__json *value, const char *field,
                          struct hfd_causes *causes);
 /* Adds the cause "Invalid value: VALUE: DETAIL". */

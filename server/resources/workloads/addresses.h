@@ -3,8 +3,9 @@
 /*
  * IP addresses and ranges of them (CIDR) in objects. Go's parsers of the first years of Kubernetes
  * accept more forms than those of today, and programs disagree about what these forms mean; so
- * kube-apiserver 1.36 refuses them in new objects, and so do the functions here that take causes.
- * Each of these adds a cause for a mistake. field: the path of the text. Pure. Thread: any.
+ * kube-apiserver 1.36 refuses them in new objects. The functions here that take causes add one for
+ * a mistake, and all but hfd_address_refuse_special refuse these forms, too. field: the path of the
+ * text. Pure. Thread: any.
  */
 #include <netinet/in.h>
 #include <stdbool.h>
@@ -38,7 +39,7 @@ void hfd_address_validate_canonical(const char *text, const char *field, struct 
 /* Whether it is an IPv6 address. As in Go, one that stands for an IPv4 address (::ffff:10.0.0.1) is
  * none. */
 bool hfd_address_is_ipv6(const char *text);
-/* Refuses an address that no endpoint can have: traffic to it would stay on the node or on its
- * link. The text may also have a form that another rule refuses, because programs understand it
- * differently: 127.0.0.01. */
+/* Refuses a text that is no address, and an address that no endpoint can have: traffic to it would
+ * stay on the node or on its link. The text may also have a form that another rule refuses, because
+ * programs understand it differently: 127.0.0.01. */
 void hfd_address_refuse_special(const char *text, const char *field, struct hfd_causes *causes);

@@ -2,7 +2,7 @@
 /*
  * Converts HorizontalPodAutoscalers between autoscaling/v2, in which they are stored, and
  * autoscaling/v1. v1 knows one metric only, the use of the CPU. As in kube-apiserver, v1 has
- * everything else in annotations:
+ * the rest in annotations, except further targets for the utilization of the CPU:
  *
  *      autoscaling.alpha.kubernetes.io/metrics           spec.metrics, with the names of v1
  *      autoscaling.alpha.kubernetes.io/behavior          spec.behavior, names begin with capitals
@@ -139,8 +139,8 @@ static int convert_source(const struct hf__json *source, const char *type,
         return r == 0 && to_v2 && members == of_spec ? set_target_type(out, type) : r;
 }
 
-/* Appends the metric in the other version. A metric with an unknown type keeps the type, and an
- * empty source if it has one. 0 or -ENOMEM. */
+/* Appends the metric in the other version. A metric with an unknown type keeps the type, and loses
+ * what is in its source. 0 or -ENOMEM. */
 static int append_metric(struct hf__json *list, const struct hf__json *metric,
                          const struct member *members, bool to_v2) {
         const char *type = hf__json_string(metric, "type");
@@ -439,8 +439,8 @@ static int store_cpu(struct hf__json *object) {
         return r;
 }
 
-/* Stores the current use of the CPU as the only current metric, unless the annotation had current
- * metrics: as in Kubernetes, these say more. 0 or -ENOMEM. */
+/* Stores the current use of the CPU as the only current metric, unless the annotation has set
+ * status.currentMetrics: as in Kubernetes, it says more. 0 or -ENOMEM. */
 static int store_current_cpu(struct hf__json *object) {
         int64_t percent;
         bool known = hf__json_i64(object, "status." CPU_CURRENT, &percent);

@@ -7,9 +7,9 @@
  * with --runtime-config=api/workloads=true. Under the name kube-apiserver, the program serves them
  * unless --runtime-config contains api/workloads=false.
  *
- * A kind is a schema in the file of its group (schemas/), a row in core_rows.c or group_rows.c, and
- * a table of defaults in presets.c or group_presets.c. Rules are in rules/, and what is special
- * about pods in pods/. Pure. Thread: any.
+ * A kind is a schema in schemas/, a row in core_rows.c or group_rows.c and, if it has defaults, a
+ * function in presets/. Rules are in rules/, and what is special about pods in pods/. Pure. Thread:
+ * any.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -208,10 +208,12 @@ bool hfd_spec_is_kept(const struct hfd_schema *schema, const struct hf__json *ob
 bool hfd_template_is_kept(const struct hfd_schema *schema, const struct hf__json *object,
                           const struct hf__json *old, struct hfd_causes *causes);
 /* rules/addresses/cluster_addresses.c: clusterIP, clusterIPs, ipFamilies and ipFamilyPolicy. spec,
- * old: those of the Service; old NULL = a create. Whether its only clusterIP is "None". */
+ * old: the new and the old spec of the Service; old NULL = a create.
+ * hfd_service_is_headless: whether the Service has one clusterIP, "None". */
 bool hfd_service_is_headless(const struct hf__json *spec);
-/* Kubernetes checks them before it allocates addresses, and reports nothing else then. Returns
- * whether there was no cause. The second function checks them in the place that they have among the
+/* Kubernetes checks these four fields before it allocates addresses. If that adds a cause, it
+ * reports nothing else. hfd_cluster_addresses_validate_first does this check, and returns whether
+ * there was no cause. The second function checks the fields in the place that they have among the
  * other rules if the first one did not; the third one checks what an update may change. */
 bool hfd_cluster_addresses_validate_first(const struct hf__json *spec, const struct hf__json *old,
                                           struct hfd_causes *causes);
@@ -255,8 +257,8 @@ void hfd_autoscaler_v1_validate(const struct hf__json *object, const struct hf__
 
 /* ---- apps_validation.c, workload_validation.c, job_validation.c, network_policy_validation.c,
  * storage_validation.c, csi_node_validation.c, persistent_volume_validation.c,
- * endpoint_validation.c in rules/ and its folders; the contract of each is that of
- * hfd_resource.validate ---- */
+ * endpoint_validation.c, and for IngressClasses ingress_validation.c, in rules/ and its folders;
+ * the contract of each is that of hfd_resource.validate ---- */
 
 void hfd_deployment_validate(const struct hf__json *object, const struct hf__json *old,
                              struct hfd_causes *causes);
@@ -315,8 +317,8 @@ void hfd_ip_address_validate(const struct hf__json *object, const struct hf__jso
 void hfd_service_cidr_validate(const struct hf__json *object, const struct hf__json *old,
                                struct hfd_causes *causes);
 
-/* ---- statuses/ in rules/; the contract of each is that of hfd_resource.validate_status. No
- * controller of this server writes these statuses. ---- */
+/* ---- statuses/ in rules/; the contract of each hfd_..._validate_status is that of
+ * hfd_resource.validate_status. No controller of this server writes these statuses. ---- */
 
 /* replica_status.c. Whether a write leaves the status as it is, in the same sense as
  * hfd_spec_is_kept. Then the rules below are not checked. */
@@ -368,8 +370,8 @@ void hfd_pod_addresses_validate(const struct hf__json *list, const struct hf__js
 int hfd_labels_show(const struct hf__json *labels, struct hf__strbuf *ret_shown);
 /* Adds the cause for a selector that does not select the labels of the template beside it. */
 void hfd_template_labels_refuse(const struct hf__json *labels, struct hfd_causes *causes);
-/* Adds a cause unless the restartPolicy of spec.template is Always. For the kinds that keep their
- * pods running. */
+/* Adds a cause if spec.template has a restartPolicy other than Always. For the kinds that keep
+ * their pods running. */
 void hfd_always_restarted_validate(const struct hf__json *template, struct hfd_causes *causes);
 /* job_failure_policy.c: spec.podFailurePolicy, and spec.podReplacementPolicy. spec: that of the
  * Job, at the path `field`. A policy that is absent is valid. */

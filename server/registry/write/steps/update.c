@@ -10,10 +10,11 @@
  *      both    an object that admission has changed is prepared again -> validation -> admission ->
  *              commit
  *
- * Invariants: a request to the object itself changes neither status nor spec.finalizers, if the
- * kind has a subresource for them. A request to a subresource changes only its part, and in some
- * kinds metadata (enum hfd_subresource). If the client names a uid, or a resourceVersion other than
- * "0", it must be that of the object that the update replaces.
+ * Invariants: if the kind has a subresource for status or spec.finalizers, an update of the object
+ * itself does not change that part, and a create keeps the client's status only for a Node. A
+ * request to a subresource changes only its part, and in some kinds metadata (enum
+ * hfd_subresource). A uid that the client names, except in a patch that keeps metadata, and a
+ * resourceVersion other than "" or "0" must be those of the object that the update replaces.
  */
 #include "server/registry/write/steps/update.h"
 
@@ -84,7 +85,8 @@ static bool prepare_object(struct hfd_write *w) {
         return true;
 }
 
-/* Replies that the object has mistakes, or starts another attempt with the newest version. */
+/* Replies that the object has mistakes. If it replaces a version that may be old, starts another
+ * attempt with the newest version instead. */
 static void refuse_object(struct hfd_write *w, const struct hfd_causes *causes) {
         struct hfd_response response = {0};
 
@@ -164,9 +166,10 @@ __attribute__((noinline)) static bool validate_object(struct hfd_write *w) {
 }
 
 /*
- * Validates w->object, checks whether its user may write such an object (checks/: the rights that
- * it grants, its params, certificate and default class, limits, account, runtime class, size), and
- * encodes it as w->stored. False: the response was sent, or another attempt was started.
+ * Validates w->object, makes the checks that need it complete (checks/: the rights that it grants,
+ * its params and certificate, whether a priority class may be the default, limits, account, runtime
+ * class, whether a claim may grow), and encodes it as w->stored. False: the response was sent, or
+ * another attempt was started.
  */
 static bool make_stored(struct hfd_write *w) {
         const struct hf__json *old = w->old;

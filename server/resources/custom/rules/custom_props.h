@@ -11,7 +11,7 @@ struct hfd_causes;
 struct hfd_schema_effort;
 
 /* For a schema that is new or has changed: adds a cause for each mistake in its structure and, if
- * there is none, for each mistake in its rules. */
+ * there is none, for the mistakes in its rules. */
 void hfd_custom_props_check(const struct hf__json *props, const char *path,
                             struct hfd_schema_effort *effort, struct hfd_causes *causes);
 /* For a schema that an update does not change: only adds its effort. The limits are for all schemas

@@ -32,7 +32,7 @@ struct hfd_schema_effort;
  * What compiling takes is added. Once that is too much, no rule is compiled any more, and causes
  * gets a cause that says so.
  *
- * *ret NULL = there are no rules, or the limit was exceeded. 0 or -ENOMEM.
+ * *ret NULL = there are no rules outside of allOf, or the limit was exceeded. 0 or -ENOMEM.
  */
 int hfd_custom_rules_new(const struct hf__json *props, const char *path,
                          struct hfd_schema_effort *effort, struct hfd_causes *causes,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Adds up the estimated costs of the CEL rules of one definition, and refuses a definition that is
- * too expensive. Limits and messages are those of kube-apiserver.
+ * Adds up the estimated costs of the CEL rules of one schema, and refuses a schema that is too
+ * expensive. Limits and messages are those of kube-apiserver.
  *
  * Invariant: sums and products stay at UINT64_MAX rather than overflow.
  */
@@ -20,7 +20,7 @@ uint64_t hfd_rule_cost_times(uint64_t cost, uint64_t times) {
         return UINT64_MAX / cost < times ? UINT64_MAX : cost * times;
 }
 
-/* Adds the cause. A factor below 1.5 gets six digits, so that one just above 1 does not become
+/* Adds the cause. A factor below 1.5 gets six decimals, so that one just above 1 does not become
  * "1.0x". */
 static void refuse_cost(struct hfd_causes *causes, const char *path, const char *what,
                         uint64_t cost, uint64_t limit) {

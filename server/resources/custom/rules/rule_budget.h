@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* The estimated costs of the CEL rules of one CustomResourceDefinition, and their limits. Thread:
- * owner only. */
+/* The estimated costs of the CEL rules of one version's schema, and their limits. Thread: owner
+ * only. */
 #include <stddef.h>
 #include <stdint.h>
 

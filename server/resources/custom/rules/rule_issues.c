@@ -2,8 +2,9 @@
 /*
  * Reports what is wrong with the rules of a definition.
  *
- * Invariant: paths, texts and values are those of Kubernetes, which shows a rule as the JSON of its
- * Go struct. The fields of that struct have no JSON names, so their Go names appear ("Rule").
+ * Invariant: paths, texts and values, except the texts of hfd_rule_issues_spent, are those of
+ * Kubernetes, which shows a rule as the JSON of its Go struct. The fields of that struct have no
+ * JSON names, so their Go names appear ("Rule").
  */
 #include "server/resources/custom/rules/rule_issues.h"
 
@@ -15,8 +16,8 @@
 #include "server/resources/custom/rules/rule.h"
 #include "server/resources/custom/rules/rule_schema.h"
 
-/* Bytes of the largest request, as in kube-apiserver: the number of elements of a list without
- * maxItems is estimated by how many of the smallest fit into it. */
+/* Bytes of the largest request, as in kube-apiserver: how often a part occurs below a list or map
+ * without a largest size is estimated by how many of the smallest fit into it. */
 #define REQUEST_MAX ((int64_t)3 * 1024 * 1024)
 
 void hfd_rule_place_enter(struct hfd_rule_place *place, const struct hf__json *props, size_t n_path,

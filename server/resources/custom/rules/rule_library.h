@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* The functions of expressions, shared by all rules of the process. Thread: any. */
+/* The functions of expressions, shared by all rules and all expressions of admission
+ * (server/resources/expressions) in the process. Thread: any. */
 struct hf__cel_library;
 
 /* 0, or -ENOMEM. The library lives until each caller has given it back. */

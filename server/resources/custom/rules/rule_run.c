@@ -33,7 +33,7 @@
 #define MESSAGE_MAX (5 * 1024) /* bytes of a message that an expression made, as in Kubernetes */
 #define SPACE       " \t\n\v\f\r"
 
-/* One part of an object and the rule that is evaluated. */
+/* One part of an object, and the values for its rules. */
 struct subject {
         struct hfd_rule_run *run;
         struct hfd_part_values *made; /* what the parts below get */
@@ -200,9 +200,9 @@ static bool exceeds_cost(struct hf__cel_value error) {
         return strncmp(error.as.text, start, sizeof start - 1) == 0;
 }
 
-/* The result of messageExpression. NULL: it fails or is not usable, so rule->detail is used. If the
- * budget or a limit is exceeded, the result is NULL, and ret_text is the cause with which the
- * caller stops the run; otherwise ret_text is "". */
+/* The result of messageExpression. NULL: it fails or is not usable, so rule->detail is used. If a
+ * budget, CALL_COST_MAX or CALL_WORK_MAX is exceeded, the result is NULL, and ret_text is the cause
+ * with which the caller stops the run; otherwise ret_text is "". */
 static const char *evaluate_message(struct subject *s, const struct hfd_rule *rule, char *ret_text,
                                     size_t max) {
         struct hf__cel_value value;

@@ -28,7 +28,9 @@ struct hfd_rule_pair {
  * `current` or, if that is NULL, those of `nearest` are equal. The pairs are on the stack of the
  * walk (rules_check.c), in the functions that visit their parts. */
 struct hfd_rule_correlation {
-        struct hfd_rule_pair *current; /* NULL: the part has no counterpart in the old object */
+        /* NULL: the part has no counterpart in the old object, or counts as one that has none
+         * (rules_check.c). */
+        struct hfd_rule_pair *current;
         struct hfd_rule_pair *nearest; /* the nearest part above with a counterpart; NULL = none */
 };
 
@@ -39,7 +41,7 @@ struct hfd_rule_run {
         uint64_t work_budget;        /* the same for the steps of work (cel/cel.h) */
         bool stopped;                /* no further rule is evaluated */
         bool failed;                 /* out of memory, so the causes are incomplete */
-        struct hf__arena values;     /* the values of the part, and of those above it */
+        struct hf__arena values;     /* of parts, until the uppermost one is done (rules_check.c) */
         bool has_values;             /* `values` has some */
         struct hf__arena evaluation; /* what one rule needs */
 };

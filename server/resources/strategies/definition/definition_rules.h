@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The rules of the parts of a CustomResourceDefinition. Each function adds a cause for each
- * mistake. path: where the part is, such as "spec.names". A part may be NULL: it is absent.
+ * The rules of the parts of a CustomResourceDefinition. Each function that takes causes adds one
+ * for each mistake. path: where the part is, such as "spec.names". A part may be NULL: it is
+ * absent.
  *
  * Paths and texts are those of kube-apiserver, because clients show them and tests compare them.
  * The paths are those of its internal version: a part that is equal in all versions is not in
@@ -48,11 +49,11 @@ void hfd_definition_check_approval(const struct hf__json *object, const struct h
                                    struct hfd_causes *causes);
 
 /*
- * definition_props.c: a version's openAPIV3Schema. has_status: the version has the subresource
- * status. unchanged: an update leaves the schema as it is; then its contents are not checked again,
- * because a later server may refuse what an older one has accepted. effort: of the definition, in
- * which an unchanged schema is counted all the same (custom/schema/compile/effort.h); NULL: no
- * schema has changed.
+ * definition_props.c: the openAPIV3Schema of a version, or of all versions. has_status: the
+ * version, or one of them, has the subresource status. unchanged: an update leaves the schema as it
+ * is; then only a few rules of its root are checked again, because a later server may refuse what
+ * an older one has accepted. effort: of the definition, in which an unchanged schema is counted all
+ * the same (custom/schema/compile/effort.h); NULL: no schema has changed.
  */
 void hfd_definition_check_props(const struct hf__json *props, const char *path, bool has_status,
                                 bool unchanged, struct hfd_schema_effort *effort,

@@ -8,8 +8,8 @@
  * (protobuf_tag), and flags. HFD_FIELD_POINTER stands for a Go pointer, HFD_FIELD_MERGE and
  * merge_key for the struct tags patchStrategy and patchMergeKey, list_type and list_keys for the
  * markers +listType and +listMapKey, and embedded_tag for the number of an embedded struct, which
- * is an inner message in protobuf. A schema named *_text is a Go string type with a name of its
- * own; error messages show this name.
+ * is an inner message in protobuf. A schema named *_text (not hfd_schema_text) is a Go string type
+ * with a name of its own; error messages show this name.
  *
  * Invariants: the rows of a table are sorted by name (strcmp), because look-ups bisect it. The
  * number and the type of a field never change: clients that use protobuf find a field by its number

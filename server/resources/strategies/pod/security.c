@@ -4,8 +4,8 @@
  *
  * A table has a row for each field of a Go struct of k8s.io/api/core/v1: the name in JSON, the
  * schema of the value, a description for `kubectl explain`, the number of the field in protobuf
- * (protobuf_tag), and flags. HFD_FIELD_POINTER stands for a Go pointer. A schema named *_text is a
- * Go string type with a name of its own; error messages show this name.
+ * (protobuf_tag), and flags. HFD_FIELD_POINTER stands for a Go pointer. A schema *_text of this
+ * file is a Go string type with a name of its own; error messages show this name.
  *
  * Invariants: the rows of a table are sorted by name (strcmp), because look-ups bisect it. The
  * number and the type of a field never change: clients that use protobuf find a field by its number
@@ -86,8 +86,8 @@ static const struct hfd_schema_field app_armor_profile_fields[] = {
 static const struct hfd_schema app_armor_profile = {
         HFD_STRUCT(HFD_CORE "AppArmorProfile", app_armor_profile_fields)};
 
-/* All fields are pointers. An absent one takes the value of the pod's security context, or that of
- * the image; `false` and 0, which is root, are decisions of the container. */
+/* All fields are pointers. An absent one takes the value of the pod's security context or of the
+ * image, or a default; `false` and 0, which is root, are decisions of the container. */
 static const struct hfd_schema_field security_context_fields[] = {
         {"allowPrivilegeEscalation", &hfd_schema_boolean,
          "Whether a process can gain more rights than its parent has.", .protobuf_tag = 7,

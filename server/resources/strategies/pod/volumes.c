@@ -5,8 +5,8 @@
  * A table has a row for each field of a Go struct of k8s.io/api/core/v1: the name in JSON, the
  * schema of the value, a description for `kubectl explain`, the number of the field in protobuf
  * (protobuf_tag), and flags. HFD_FIELD_POINTER stands for a Go pointer and embedded_tag for the
- * number of an embedded struct, which is an inner message in protobuf. A schema named *_text is a
- * Go string type with a name of its own; error messages show this name.
+ * number of an embedded struct, which is an inner message in protobuf. A schema *_text of this
+ * file is a Go string type with a name of its own; error messages show this name.
  *
  * Invariants: the rows of a table are sorted by name (strcmp), because look-ups bisect it. The
  * number and the type of a field never change: clients that use protobuf find a field by its number

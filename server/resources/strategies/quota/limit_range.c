@@ -137,7 +137,7 @@ static void validate_order(const struct item *item, const struct values *values,
 }
 
 /* The ratio of a limit to its request is at least 1, and at most max/min: no object could reach a
- * larger ratio. The comparison uses floating point, because kube-apiserver does. */
+ * larger ratio. The comparison with max/min uses floating point, because kube-apiserver does. */
 static void validate_ratio(const struct item *item, const struct values *values) {
         const struct hfd_quantity one = hfd_quantity_of(1);
         char field[FIELD_MAX], detail[200];
@@ -288,8 +288,8 @@ static int add_missing(struct hf__json *item, const char *to, const char *from) 
         return r;
 }
 
-/* Only containers have defaults. The order counts: default limits come from the largest values, and
- * default requests from the default limits, and then from the smallest values. */
+/* Only elements of the type Container are completed. The order counts: default limits come from the
+ * largest values, default requests from the default limits, and then from the smallest values. */
 int hfd_limit_range_prepare(struct hf__json *object, const struct hf__json *old) {
         int r = 0;
 

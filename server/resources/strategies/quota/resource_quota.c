@@ -4,10 +4,10 @@
  * resource. The server compares creates, and updates that raise the use, with status.hard and
  * status.used, which it keeps up to date itself (server/quota/).
  *
- * Invariants: spec.scopes never changes, because status.used counts only objects within the scopes.
- * The checks of scopes work on sets of bits, so their cost does not grow when a client repeats
- * scopes. The texts of the causes and their order are those of kube-apiserver, because clients show
- * them and tests compare them.
+ * Invariants: the set of spec.scopes never changes, because status.used counts only objects within
+ * the scopes. Resources and pairs of scopes are checked with sets of bits, so their cost does not
+ * grow when a client repeats scopes. The texts of the causes and their order are those of
+ * kube-apiserver, because clients show them and tests compare them.
  */
 #include <stdio.h>
 #include <string.h>
@@ -107,7 +107,7 @@ static unsigned scopes_of(const struct hf__json *object) {
 }
 
 /* Adds a cause for each scope and resource of spec.hard that exclude each other: a quota for pods
- * only cannot limit Secrets. value: the scopes as the cause shows them. */
+ * only cannot limit Secrets. value: the scopes or their selector, as the cause shows them. */
 static void validate_fit(const struct hf__json *object, unsigned scopes, const char *field,
                          const char *value, struct hfd_causes *causes) {
         for (unsigned scope = 1; scope < HFD_SCOPES_END; scope <<= 1)

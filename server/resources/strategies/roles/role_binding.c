@@ -107,7 +107,7 @@ static void validate_subject(const struct hf__json *subject, size_t i, bool clus
                 hfd_cause_invalid_text(causes, field, name, "must be no more than 253 characters");
         else if (account && !hfd_is_dns_subdomain(name))
                 hfd_cause_invalid_text(causes, field, name, hfd_dns_subdomain_rule);
-        /* The group depends on the kind, so with an unknown kind only the kind is reported. */
+        /* The group depends on the kind, so with an unknown kind the group is not checked. */
         (void)snprintf(field, sizeof field, "subjects[%zu].apiGroup", i);
         if (known && strcmp(group, account ? "" : RBAC_GROUP) != 0)
                 hfd_cause_unsupported_text(causes, field, group,

@@ -7,8 +7,8 @@
  * schema of the value, the number of the field in protobuf (protobuf_tag), and flags.
  * HFD_FIELD_POINTER stands for a Go pointer, HFD_FIELD_MERGE and merge_key for the struct tags
  * patchStrategy and patchMergeKey, list_type and list_keys for the markers +listType and
- * +listMapKey, and HFD_FIELD_KEEPS_EMPTY for a tag without omitempty. A schema named *_text is a Go
- * string type with a name of its own; error messages show this name.
+ * +listMapKey, and HFD_FIELD_KEEPS_EMPTY for a tag without omitempty. A schema named *_text (not
+ * hfd_schema_text) is a Go string type with a name of its own; error messages show this name.
  *
  * Invariants: the rows of a table are sorted by name (strcmp), because look-ups bisect it. The
  * number and the type of a field never change: clients that use protobuf find a field by its number

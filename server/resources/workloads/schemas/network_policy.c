@@ -4,8 +4,8 @@
  *
  * A table has a row for each field of a Go struct of k8s.io/api/networking/v1: the name in JSON,
  * the schema of the value, the number of the field in protobuf (protobuf_tag), and flags.
- * HFD_FIELD_POINTER stands for a Go pointer. A schema named *_text is a Go string type with a name
- * of its own; error messages show this name.
+ * HFD_FIELD_POINTER stands for a Go pointer. A schema named *_text (not hfd_schema_text) is a Go
+ * string type with a name of its own; error messages show this name.
  *
  * Invariants: the rows of a table are sorted by name (strcmp), because look-ups bisect it. The
  * number and the type of a field never change: clients that use protobuf find a field by its number

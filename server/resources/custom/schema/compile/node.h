@@ -7,7 +7,8 @@
  * Invariants: a node never changes once the schema is made; the properties are sorted by strcmp,
  * each name once; the limits are in the order in which Kubernetes checks them.
  *
- * Ownership: everything belongs to the schema. Thread: any.
+ * Ownership: everything belongs to the schema, except that the `fields` of simple types are static.
+ * Thread: any.
  */
 #include <stdbool.h>
 #include <stddef.h>

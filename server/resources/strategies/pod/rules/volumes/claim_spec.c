@@ -107,8 +107,8 @@ static bool are_equal(const struct hf__json *source, const struct hf__json *refe
         return !hf__json_get(source, "apiGroup") == !hf__json_get(reference, "apiGroup");
 }
 
-/* dataSource is the older form of dataSourceRef, and knows no namespace. The value that a cause
- * shows is that of a Go type without visible fields. */
+/* dataSource is the older form of dataSourceRef, and knows no namespace. A cause about both shows,
+ * as in Kubernetes, a value of a Go type without visible fields. */
 static void validate_data_sources(const struct hf__json *spec, const char *field,
                                   struct hfd_causes *causes) {
         const struct hf__json *source = hf__json_get(spec, "dataSource"),
@@ -127,9 +127,9 @@ static void validate_data_sources(const struct hf__json *spec, const char *field
 
 /* ---- the spec ---- */
 
-/* Whether an update leaves the member as it is. Then the member is not checked: most members are
- * immutable, so a mistake that is older than its rule cannot be mended, and must not stop the
- * update that binds the claim. old: NULL = a create. */
+/* Whether an update leaves the member as it is. Then the member is not checked (dataSource and
+ * dataSourceRef: if both stay): most members are immutable, so a mistake that is older than its
+ * rule cannot be mended, and must not stop the update that binds the claim. old: NULL = none. */
 static bool keeps(const struct hf__json *spec, const struct hf__json *old, const char *member,
                   struct hfd_causes *causes) {
         return old && hfd_causes_equal_member(causes, &hfd_persistent_volume_claim_spec_schema,

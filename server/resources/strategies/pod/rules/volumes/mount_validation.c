@@ -15,7 +15,7 @@
 #include "server/resources/strategies/pod/rules/pod_validation.h"
 
 /* What one container mounts. The indexes borrow from the container and the pod. In those of paths,
- * the item of the first entry of a path is NULL if the path is none of the last ones of a name: see
+ * the item of the first entry of a path is NULL if no name has this path as its last one: see
  * keep_last_paths. */
 struct mounts {
         const struct hf__json_index *volumes;             /* of the pod; for hfd_volume_find */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The rules of volumes that are file systems or disks in a network, whoever sells them.
+ * The rules of the sources nfs, gitRepo, glusterfs, cephfs, rbd, quobyte, iscsi and fc: file
+ * systems, repositories and disks in a network.
  *
  * Invariants: the texts of the causes, their fields and their order are those of kube-apiserver,
  * because clients show them and tests compare them. Each check takes time in proportion to the
@@ -146,9 +147,9 @@ static bool begins_qualified_name(const char *text, const char **ret_end) {
         return n > 0 && c[n] == ':' && c[n + 1];
 }
 
-/* Whether the text ends with this form. As in Kubernetes, more may come before. What follows the
- * colon has none of the characters that separate names. After a failed attempt the next one begins
- * where the last one ended, so that the time is linear. */
+/* Whether the text ends with a name like "iqn.2001-04.com.example:disk". As in Kubernetes, more may
+ * come before. What follows the colon has none of the characters that separate names. After a
+ * failed attempt the next one begins where the last one ended, so that the time is linear. */
 static bool is_qualified_name(const char *text) {
         const char *tail = text, *end;
 

@@ -70,7 +70,7 @@ static void validate_file_path(const struct hf__json *file, const char *field,
                 hfd_local_path_validate(file, field, "path", causes);
 }
 
-/* The permissions of a file, or those of all files of a volume. */
+/* The permissions of a file, or those of a volume's files that have none of their own. */
 static void validate_mode(const struct hf__json *object, const char *field, const char *member,
                           struct hfd_causes *causes) {
         hfd_require_range(object, field, member, 0, 0777, MODE_RULE, causes);
@@ -114,9 +114,9 @@ static bool is_map(const char *path, size_t n) {
                 memcmp(path, "metadata.annotations", n) == 0);
 }
 
-/* The key of a single label or annotation, which begins behind the n bytes of the path and ends
- * before its last two. As in Kubernetes, capitals count as lower case in that of an annotation. A
- * key that is cut here is too long all the same. */
+/* The key of a single label or annotation, which is between the "['" after the n bytes of the path
+ * and the "']" at its end. As in Kubernetes, capitals count as lower case in that of an annotation.
+ * A key that is cut here is too long all the same. */
 static void validate_subscript(const char *path, size_t n, const char *field,
                                struct hfd_causes *causes) {
         char key[2 * HFD_DNS_SUBDOMAIN_MAX];
@@ -131,8 +131,8 @@ static void validate_subscript(const char *path, size_t n, const char *field,
         hfd_qualified_name_validate(key, field, causes);
 }
 
-/* Why Kubernetes' API has no such field of a pod; NULL = it has, and then *ret_n is the length of
- * the path before a subscript; 0 = it has none. */
+/* Why Kubernetes' API has no such field of a pod; NULL = it has one. *ret_n: the length of the path
+ * before its subscript; 0 = the path has no subscript. */
 static const char *broken_path_rule(const char *version, const char *path, size_t *ret_n) {
         static const char *const known[] = {"metadata.annotations", "metadata.labels",
                                             "metadata.name",        "metadata.namespace",

@@ -3,9 +3,9 @@
  * The rules of projected volumes, whose files come from several sources.
  *
  * Invariants: the texts of the causes, their fields and their order are those of kube-apiserver,
- * because clients show them and tests compare them. No file leads out of the volume (".."), and no
- * two files have the same path, except files with tokens. Repeated paths are found with an index,
- * never by comparing all paths with each other: clients choose how many there are.
+ * because clients show them and tests compare them. No path leads out of the volume (".."), and no
+ * two paths are equal, except those of tokens. Repeated paths are found with an index, never by
+ * comparing all paths with each other: clients choose how many there are.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -32,7 +32,7 @@ struct paths {
         struct hf__json *all; /* an array of texts */
         struct hf__json_index by_text;
         size_t n_seen;
-        const char *field; /* of the volume; borrowed */
+        const char *field; /* of the source `projected`; borrowed */
 };
 
 /* Leaves out a path that is missing. 0 or -ENOMEM. */
@@ -106,7 +106,8 @@ static void validate_downward_files(const struct hf__json *source, const char *f
         }
 }
 
-/* As in Kubernetes, a cause about the path has the field of the volume. */
+/* As in Kubernetes, the field of a cause about the path is "...projected.path", which does not say
+ * which of the sources is meant. */
 static void validate_token(const struct hf__json *source, const char *field, struct paths *paths,
                            struct hfd_causes *causes) {
         char path[HFD_FIELD_PATH_MAX], shown[24];

@@ -15,13 +15,13 @@
 typedef void hfd_volume_source_rule(const struct hf__json *source, const char *field,
                                     bool persistent, struct hfd_causes *causes);
 
-/* pod_sources.c: sources that show what the API has, and the directories of nodes */
+/* pod_sources.c: sources that show what the API has, images, and the directories of nodes */
 hfd_volume_source_rule hfd_empty_dir_validate, hfd_host_path_validate, hfd_secret_source_validate,
         hfd_config_map_source_validate, hfd_downward_source_validate, hfd_ephemeral_source_validate,
         hfd_image_source_validate, hfd_local_source_validate;
 /* projected_validation.c */
 hfd_volume_source_rule hfd_projected_source_validate;
-/* network_sources.c: file systems and disks in a network */
+/* network_sources.c: file systems, repositories and disks in a network */
 hfd_volume_source_rule hfd_nfs_validate, hfd_iscsi_validate, hfd_fc_validate,
         hfd_glusterfs_validate, hfd_rbd_validate, hfd_cephfs_validate, hfd_quobyte_validate,
         hfd_git_repo_validate;

@@ -100,8 +100,8 @@ bool hfd_is_persistent_source(const char *name) {
 
 /* ---- one volume ---- */
 
-/* kube-apiserver derives a name from that of an iSCSI volume and from its portal, if the initiator
- * has a name. It misspells the path in a PersistentVolume. */
+/* Kubernetes derives a name from that of an iSCSI volume and from its portal, if the initiator has
+ * a name. kube-apiserver misspells the path in a PersistentVolume. */
 static void validate_initiator(const struct hf__json *iscsi, const char *name, const char *field,
                                bool persistent, struct hfd_causes *causes) {
         const char *portal = hfd_text_of(iscsi, "targetPortal");
@@ -120,8 +120,8 @@ static bool is_persistent(enum hfd_volume_kind kind) {
         return kind == HFD_VOLUME_PERSISTENT || kind == HFD_VOLUME_INLINE;
 }
 
-/* The source s of a volume. As in kube-apiserver, the nodes of an inline volume, which are refused,
- * do not count for `local`. */
+/* The source s of a volume. An inline volume must not have a nodeAffinity, so as in kube-apiserver
+ * one that it has does not count for `local`. */
 static void validate_source(const struct source *s, const struct hf__json *volume, const char *name,
                             const char *field, enum hfd_volume_kind kind,
                             struct hfd_causes *causes) {
