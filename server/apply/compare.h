@@ -6,8 +6,7 @@
 struct hf__json;
 struct hfd_schema;
 
-/* Three sets that have no path in common. They borrow texts from both versions and the
- * schema. */
+/* Three sets without a common path. They borrow texts from both versions and the schema. */
 struct hfd_changes {
         const struct hfd_fields *added;
         const struct hfd_fields *modified;

@@ -4,8 +4,7 @@
  * manager of updates, and `kubectl apply --server-side` is another manager. Without this file, a
  * user who changes from one to the other would get conflicts with the user's own earlier work.
  *
- * Invariant: any client can write the annotation, so a malformed one is no error: it states no
- * fields.
+ * Invariant: any client can write the annotation, so a malformed one is no error: it has no field.
  */
 #include "server/apply/last_applied.h"
 

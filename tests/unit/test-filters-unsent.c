@@ -154,7 +154,7 @@ static void test_every_reader_is_looked_at(void **state) {
         int attempts = 1;
 
         for (int i = 0; i < MANY; i++) {
-                charge(unsent, &readers[i], "a", 1);
+                charge(unsent, &readers[i], "a", HFD_UNSENT_STREAM);
                 readers[i].request->read_at = now;
         }
         readers[MANY - 1].request->read_at = now - 2 * HFD_UNSENT_STALL;
@@ -163,6 +163,26 @@ static void test_every_reader_is_looked_at(void **state) {
         assert_true(readers[MANY - 1].request->cut);
         for (int i = 0; i < MANY; i++)
                 release(unsent, &readers[i]);
+        hfd_unsent_free(unsent);
+}
+
+/* Small responses that are cut let a list in only if they give back what a list may need. */
+static void test_a_list_needs_as_much_as_it_may_hold(void **state) {
+        struct hfd_unsent *unsent = make(HFD_UNSENT_STREAM, 1000, 1000 * HFD_UNSENT_STREAM);
+        struct reader readers[32];
+        int n_cut = 0;
+
+        for (int i = 0; i < 32; i++) {
+                charge(unsent, &readers[i], "a", HFD_UNSENT_STREAM / 20);
+                readers[i].request->read_at = boot_time - 2 * HFD_UNSENT_STALL;
+        }
+        assert_false(hfd_unsent_admit(unsent, "a", true));
+        for (int i = 0; i < 32; i++)
+                n_cut += readers[i].request->cut;
+        assert_int_equal(n_cut, 16);
+        for (int i = 0; i < 32; i++)
+                release(unsent, &readers[i]);
+        assert_true(hfd_unsent_admit(unsent, "a", true));
         hfd_unsent_free(unsent);
 }
 
@@ -427,6 +447,7 @@ int main(void) {
                 cmocka_unit_test(test_the_stalled_reader_is_cut),
                 cmocka_unit_test(test_every_reader_is_looked_at),
                 cmocka_unit_test(test_beyond_the_total_the_largest_account_is_cut),
+                cmocka_unit_test(test_a_list_needs_as_much_as_it_may_hold),
                 cmocka_unit_test(test_an_account_goes_with_its_last_answer),
                 cmocka_unit_test(test_a_watch_is_charged_while_it_is_behind),
                 cmocka_unit_test(test_the_largest_late_watch_is_ended),

@@ -90,8 +90,8 @@ static const struct hf__json *find_member(const struct hf__json_index *index, co
 
 /* Collects the keys of an element into the array `keys`. few: list_keys has at most FEW_KEYS names,
  * and the array has room for FEW_KEYS. Otherwise the array has room for one per member of the
- * element, and OMITTED_MAX more; and the members are found through an index, so that the time is
- * not in proportion to the product of names and members. 0, -ENOMEM or HF_E_INVALID. */
+ * element, and OMITTED_MAX more; and an index finds the members, so that the time is not in
+ * proportion to names times members. 0, -ENOMEM or HF_E_INVALID. */
 static int collect_keys(const struct subject *s, bool few, struct hfd_step_key *keys,
                         unsigned *ret_n) {
         const char *const *names = s->list->list_keys;

@@ -120,13 +120,18 @@ void hfd_unsent_remove(struct hfd_unsent *unsent, struct hfd_unsent_entry *entry
 
 /* ---- limits ---- */
 
+struct candidate {
+        struct hfd_http_request *request;
+        size_t bytes; /* charged for it */
+};
+
 /*
  * Moves the next few entries of the account to its end, and takes references to their requests.
  * Returns how many. A request whose entry is charged is alive: on_finished (filters.c) removes the
  * entry before the HTTP server drops its own reference.
  */
 static size_t take_candidates_locked(struct hfd_unsent_account *account,
-                                     struct hfd_http_request *requests[CUT_LOOKUP]) {
+                                     struct candidate candidates[CUT_LOOKUP]) {
         size_t n = 0;
 
         assert(account->n == 0 || account->oldest);
@@ -134,7 +139,9 @@ static size_t take_candidates_locked(struct hfd_unsent_account *account,
                 struct hfd_unsent_entry *entry = account->oldest;
                 unlink_locked(account, entry);
                 append_locked(account, entry);
-                requests[n++] = hfd_http_request_ref(entry->request);
+                candidates[n++] =
+                        (struct candidate){.request = hfd_http_request_ref(entry->request),
+                                           .bytes = entry->bytes};
         }
         return n;
 }
@@ -170,11 +177,24 @@ static struct hfd_unsent_account *full_locked(struct hfd_unsent *unsent, const c
         return NULL;
 }
 
+/* Cuts stalled readers until their responses give back as many bytes as the new one may need, and
+ * drops the references. Otherwise each small response that is cut would let a large list in. False:
+ * they give back less; the next request goes on with others. */
+static bool make_room(struct candidate *candidates, size_t n, hf_nsec since, bool list) {
+        size_t wanted = list ? HFD_UNSENT_STREAM : 1, n_bytes = 0;
+
+        for (size_t i = 0; i < n; i++) {
+                if (n_bytes < wanted && hfd_http_request_cut_stalled(candidates[i].request, since))
+                        n_bytes += candidates[i].bytes > 0 ? candidates[i].bytes : 1;
+                hfd_http_request_unref(candidates[i].request);
+        }
+        return n_bytes >= wanted;
+}
+
 bool hfd_unsent_admit(struct hfd_unsent *unsent, const char *user, bool list) {
-        struct hfd_http_request *requests[CUT_LOOKUP];
+        struct candidate candidates[CUT_LOOKUP];
         hf_nsec since = hf_now(hf_host_clock(unsent->host)) - HFD_UNSENT_STALL;
         size_t n = 0;
-        bool room = true;
 
         /* Usually all responses have been read, and the lock is not needed. A charge that another
          * thread makes meanwhile may be missed; a later request sees it. Relaxed, because what the
@@ -184,17 +204,14 @@ bool hfd_unsent_admit(struct hfd_unsent *unsent, const char *user, bool list) {
         pthread_mutex_lock(&unsent->mu);
         struct hfd_unsent_account *full = full_locked(unsent, user, list);
         if (full) {
-                room = false;
-                n = take_candidates_locked(full, requests);
-        }
-        if (full)
+                n = take_candidates_locked(full, candidates);
                 hf_metric_add(unsent->full_metric, 1);
-        pthread_mutex_unlock(&unsent->mu);
-        for (size_t i = 0; i < n; i++) {
-                room = room || hfd_http_request_cut_stalled(requests[i], since);
-                hfd_http_request_unref(requests[i]);
         }
-        if (full && room)
+        pthread_mutex_unlock(&unsent->mu);
+        if (!full)
+                return true;
+        bool room = make_room(candidates, n, since, list);
+        if (room)
                 hf_metric_add(unsent->cut_metric, 1);
         return room;
 }
