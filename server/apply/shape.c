@@ -50,7 +50,8 @@ static int order_of_elements(const void *a, const void *b) {
 }
 
 /* Sorts the elements, and finds those that share a step. A stored object may have such elements:
- * only the configuration of an apply is refused for them, not an update. */
+ * the configuration of an apply is always refused for them, but a create or an update only if the
+ * rules of the kind forbid them. */
 static void sort_elements(struct hfd_elements *elements) {
         struct hfd_element *sorted = elements->sorted;
 

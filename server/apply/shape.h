@@ -19,8 +19,8 @@ struct hf__arena;
 enum hfd_shape { HFD_SHAPE_LEAF, HFD_SHAPE_OBJECT, HFD_SHAPE_LIST };
 
 /*
- * An element of a list. If several elements have the same step, none of them is `single`, and
- * together they are one field.
+ * An element of a list, and the step that identifies it: its keys or its value (sets/step.h). If
+ * several elements have the same step, none of them is `single`, and together they are one field.
  */
 struct hfd_element {
         struct hfd_step step;

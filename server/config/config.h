@@ -153,9 +153,9 @@ struct hfd_config {
         size_t n_arguments;
 };
 
-/* Derives the members whose flags were not given from the environment, the host's name and other
- * members, and splits the lists. HF_E_INVALID: a list is malformed; the message names the flag. Or
- * -errno. After an error the caller still calls hfd_config_done. Call once. */
+/* Derives the members whose flags were not given. They come from the environment, the host's name
+ * and other members. Also splits the lists. HF_E_INVALID: a list is malformed; the message names
+ * the flag. Or -errno. After an error the caller still calls hfd_config_done. Call once. */
 int hfd_config_complete(struct hfd_config *config, struct hf_status *reterr_status);
 #define HFD_STORE_NAME_MAX 256 /* bytes, with the NUL */
 /* Writes where the objects are, for messages: "etcd at <first URL>", "the store <file>" or "the

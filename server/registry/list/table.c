@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Renders Tables for kubectl, and PartialObjectMetadata. The columns of a kind are in its row
- * (resource.h).
+ * Renders Tables for kubectl, and PartialObjectMetadata. The columns of a kind are in its
+ * struct hfd_resource (resource.h).
  *
  * Invariant: of the formats in JSON, only these parse objects in order to render them. All other
  * reads copy or send the bytes of an object in the stored version, so that a plain get or list

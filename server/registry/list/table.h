@@ -40,8 +40,8 @@ bool hfd_table_put_event(struct hf__strbuf *s, const struct hfd_request *request
  */
 void hfd_table_put_bookmark(struct hf__strbuf *s, const struct hfd_request *request,
                             uint64_t revision, bool initial_end, int64_t now_s);
-/* A copy of frames, which are events of a watch as a Table, in which the first has the columns.
- * NULL = out of memory. */
+/* frames: events of a watch whose Tables have no columns. Returns a copy in which the Table of the
+ * first event has them. NULL = out of memory. */
 struct hf__buf *hfd_table_with_columns(const struct hfd_request *request,
                                        const struct hf__buf *frames);
 /* Appends the PartialObjectMetadata of one object. */

@@ -248,7 +248,7 @@ static void put_version(struct hf__strbuf *s, const struct check *c,
 }
 
 /* Adds a cause that shows all versions. A cause shows 300 bytes of a value, so no further version
- * is printed once there are as many. */
+ * is printed once there are 300 bytes. */
 static void refuse_versions(const struct check *c, const char *detail) {
         struct hf__strbuf shown = {0};
 
@@ -362,7 +362,8 @@ static void check_update(const struct check *c) {
 
 /* ---- the stored versions ---- */
 
-/* prepare has added the storage version, so the list is empty only if there is no such version. */
+/* hfd_definition_prepare has added the storage version to the list. So the list is empty only if no
+ * version of the spec is the storage version. */
 static void check_stored_versions(const struct check *c, const struct hf__json *stored) {
         char field[60], detail[700];
         size_t i = 0;

@@ -198,7 +198,7 @@ static void validate_selector(const struct hf__json *object, struct hfd_causes *
                 validate_operator(m, scope, causes);
                 scopes |= scope;
         }
-        hf__json_print(selector, &printed); /* a long selector is cut at printed.max, or left out */
+        hf__json_print(selector, &printed); /* a long selector is cut to at most printed.max */
         (void)hfd_causes_check(causes, printed.error);
         validate_fit(object, scopes, EXPRESSIONS, printed.data ? printed.data : "{}", causes);
         hf__strbuf_done(&printed);
