@@ -5,8 +5,8 @@
  *
  * A response may have several header blocks: interim ones with 1xx status codes, the final one, and
  * trailers, which have no status line. The exchange's block_code is the status of the block that is
- * being received. Its head_done is set when the final block is complete. Headers of 1xx blocks are
- * ignored.
+ * being received; the exchange's head_done is set when the final block is complete. Headers of 1xx
+ * blocks are ignored.
  *
  * When a callback of the request refuses to go on, or the body exceeds its limit or cannot be
  * stored (-ENOMEM), the exchange's forced_outcome is set, and curl is made to fail the transfer.

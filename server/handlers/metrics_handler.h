@@ -23,8 +23,8 @@ int hfd_metrics_handler_new(const struct hf_host *host, struct hfd_flow_levels *
                             struct hfd_metrics_handler **ret_handler);
 /* Requires that no request is in progress. Accepts NULL, returns NULL. */
 struct hfd_metrics_handler *hfd_metrics_handler_free(struct hfd_metrics_handler *handler);
-/* Replies to a request with the text of a registry (NULL = none) and of levels (NULL = none), and
- * drops the caller's reference to the request: what a handler of http.h does, for any registry. */
+/* Replies to a request with the text of any registry (NULL = none) and of levels (NULL = none), and
+ * drops the caller's reference to the request, as a handler must (request/http_request.h). */
 void hfd_metrics_serve(struct hfd_http_request *request, struct hf_metrics *metrics,
                        struct hfd_flow_levels *levels);
 /* A handler of http.h. ctx is the struct hfd_metrics_handler. Runs the collectors of all metrics on

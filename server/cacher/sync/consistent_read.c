@@ -171,7 +171,7 @@ static void wait_for_cache_locked(struct hfd_cacher *cacher, struct hfd_consiste
         hf__mutex_assert_held(&cacher->mu);
         read->outcome = 0;
         if (cacher->stopping)
-                read->outcome = HF_E_CANCELED; /* without the timer, the wait would never end */
+                read->outcome = HF_E_CANCELED; /* the timer stops, so the wait would never end */
         else if (hfd_store_identity_is_replaced_locked(cacher))
                 read->outcome = HF_E_TIMEOUT; /* the cache still contains the replaced history */
         if (read->outcome != 0 || read->revision <= cacher->revision) {

@@ -2,8 +2,9 @@
 /*
  * Finds the OpenAPI documents by their paths, and makes them as JSON or protobuf.
  *
- * Invariant: a document is a range of the served rows, and this file keeps nothing else of it.
- * document_cache.c keeps finished documents.
+ * Invariant: a struct hfd_openapi_document only describes a document: its kind, its form, and its
+ * range of the rows (the resources that are served, see served_rows.h). document_cache.c keeps the
+ * finished documents; this file keeps none.
  */
 #include "server/handlers/openapi/openapi.h"
 

@@ -20,10 +20,10 @@ struct hf__strbuf;
 bool hfd_delete_options_read(struct hfd_options *options, const struct hf__json *body,
                              struct hfd_response *response);
 /*
- * For a deletecollection: prints to text the body that each of its deletes gets. These are the
- * members of body, which hfd_delete_options_read has accepted, without kind, apiVersion and dryRun,
- * and without unknown members, because each delete parses the text. If no member remains, nothing
- * is printed. Changes body, in which no key may occur twice. 0, -ENOMEM, or HF_E_INVALID with the
+ * For a deletecollection: prints to text the body that each of its deletes gets. The text has the
+ * members of body, which hfd_delete_options_read has accepted, except kind, apiVersion, dryRun and
+ * unknown ones: each delete parses the text, so it is kept short. If no member remains, nothing is
+ * printed. Changes body, in which no key may occur twice. 0, -ENOMEM, or HF_E_INVALID with the
  * reason.
  */
 int hfd_delete_options_print(struct hf__json *body, struct hf__strbuf *text, char *reason,

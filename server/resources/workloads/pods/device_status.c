@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the status of a pod says of devices: how healthy those are that a container got
+ * What the status of a pod says of devices: the health of the devices that a container got
  * (allocatedResourcesStatus), and from which requests of a claim the scheduler takes the extended
  * resources of containers (extendedResourceClaimStatus).
  *
@@ -166,7 +166,8 @@ static void validate_allocated(const struct hf__json *status, const struct uses 
         }
 }
 
-/* list: of the statuses; uses NULL: of ephemeral containers, which get no devices. */
+/* list: the path of the statuses. uses NULL: the list is that of ephemeral containers, which get no
+ * devices. */
 static void validate_statuses(const struct hf__json *pod, const char *list, const struct uses *uses,
                               struct hfd_causes *causes) {
         char item[HFD_FIELD_PATH_MAX], path[HFD_FIELD_PATH_MAX];
