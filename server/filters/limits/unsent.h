@@ -120,11 +120,12 @@ struct hfd_unsent *hfd_unsent_free(struct hfd_unsent *unsent);
 
 /*
  * Whether user may begin another request. list: the request is a list, whose response may hold
- * HFD_UNSENT_STREAM. If the user's account is full, one of its readers that has stalled is cut; if
- * all accounts together are full, one of the largest account. Only a few readers are examined. When
- * all accounts together are full, a user who uses no more than an equal share of the limit is
- * admitted anyway; there is a share for each user with responses, and one more. False: no reader
- * was cut, so refuse the request; the client tries again later.
+ * HFD_UNSENT_STREAM. If the user's account is full, readers of it that have stalled are cut until
+ * they give back that much, or one for a request that is no list; if all accounts together are
+ * full, readers of the largest account. Only a few are examined. When all accounts together are
+ * full, a user who uses no more than an equal share of the limit is admitted anyway; there is a
+ * share for each user with responses, and one more. False: the readers that were cut, if any, give
+ * back too little, so refuse the request; the client tries again later.
  */
 bool hfd_unsent_admit(struct hfd_unsent *unsent, const char *user, bool list);
 /*

@@ -180,12 +180,17 @@ static struct hfd_unsent_account *full_locked(struct hfd_unsent *unsent, const c
 /* Cuts stalled readers until their responses give back as many bytes as the new one may need, and
  * drops the references. Otherwise each small response that is cut would let a large list in. False:
  * they give back less; the next request goes on with others. */
-static bool make_room(struct candidate *candidates, size_t n, hf_nsec since, bool list) {
+static bool make_room(struct hfd_unsent *unsent, struct candidate *candidates, size_t n,
+                      bool list) {
+        hf_nsec since = hf_now(hf_host_clock(unsent->host)) - HFD_UNSENT_STALL;
         size_t wanted = list ? HFD_UNSENT_STREAM : 1, n_bytes = 0;
 
         for (size_t i = 0; i < n; i++) {
-                if (n_bytes < wanted && hfd_http_request_cut_stalled(candidates[i].request, since))
+                if (n_bytes < wanted &&
+                    hfd_http_request_cut_stalled(candidates[i].request, since)) {
                         n_bytes += candidates[i].bytes > 0 ? candidates[i].bytes : 1;
+                        hf_metric_add(unsent->cut_metric, 1);
+                }
                 hfd_http_request_unref(candidates[i].request);
         }
         return n_bytes >= wanted;
@@ -193,7 +198,6 @@ static bool make_room(struct candidate *candidates, size_t n, hf_nsec since, boo
 
 bool hfd_unsent_admit(struct hfd_unsent *unsent, const char *user, bool list) {
         struct candidate candidates[CUT_LOOKUP];
-        hf_nsec since = hf_now(hf_host_clock(unsent->host)) - HFD_UNSENT_STALL;
         size_t n = 0;
 
         /* Usually all responses have been read, and the lock is not needed. A charge that another
@@ -208,12 +212,7 @@ bool hfd_unsent_admit(struct hfd_unsent *unsent, const char *user, bool list) {
                 hf_metric_add(unsent->full_metric, 1);
         }
         pthread_mutex_unlock(&unsent->mu);
-        if (!full)
-                return true;
-        bool room = make_room(candidates, n, since, list);
-        if (room)
-                hf_metric_add(unsent->cut_metric, 1);
-        return room;
+        return !full || make_room(unsent, candidates, n, list);
 }
 
 size_t hfd_unsent_bytes(struct hfd_unsent *unsent) {
