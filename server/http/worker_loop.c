@@ -10,13 +10,13 @@
  * - handle the messages (new sockets, changed responses, requests that continue, calls) of other
  *   threads and of this one.
  * - when http->draining has been set: begin to drain the connections.
- * - serve the dirty connections of known senders, whose responses have changed or which have more
- *   to do, and those that are only to be freed, in at most MAX_DIRTY steps, so that an event for
- *   thousands of watches does not delay other requests.
- * - serve one stranger's connection: in turn one with an event and a dirty one. Their sockets are
- *   in a second epoll, and the dirty ones in a second list, so that a flood of handshakes or
+ * - serve the dirty connections of known senders, and those that are only to be freed, in at most
+ *   MAX_DIRTY steps, so that an event for thousands of watches does not delay other requests. A
+ *   connection is dirty if one of its responses has changed, or it has more to do.
+ * - serve one stranger's connection: in turn one with an event and a dirty one. Strangers' sockets
+ *   are in a second epoll, and the dirty ones in a second list, so that a flood of handshakes or
  *   requests, of which a step takes up to some milliseconds, delays known senders by one step only.
- *   The epoll and the list return them in turn.
+ *   The epoll and the list return the strangers in turn.
  * - report the responses that have begun and are not complete (report_unsent).
  * - once a second, check the time limits.
  *

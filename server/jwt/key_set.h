@@ -22,7 +22,7 @@ struct hfd_jwt_verified;
 
 /* An empty set with one reference. NULL: out of memory. */
 struct hfd_jwt_key_set *hfd_jwt_key_set_new(void);
-/* Returns set. The caller has a reference already, or holds the lock of the owner of one. */
+/* Returns set. The caller has a reference, or the lock of an object that has one. */
 struct hfd_jwt_key_set *hfd_jwt_key_set_ref(struct hfd_jwt_key_set *set);
 /* Accepts NULL, returns NULL. */
 struct hfd_jwt_key_set *hfd_jwt_key_set_unref(struct hfd_jwt_key_set *set);

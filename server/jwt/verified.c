@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A table of digests. A digest belongs to one row, by its first byte, and a new one replaces the
- * oldest of its row. The rows are made for the first digest, because the clients of many servers
- * have no tokens.
+ * oldest of its row. The rows are allocated when the first digest comes, because the clients of
+ * many servers have no tokens.
  *
  * Invariant: a digest is added only after the signature of its token was verified with the set of
  * keys that owns the table. Each set has a table of its own, and its keys do not change while it is

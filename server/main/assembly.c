@@ -13,8 +13,8 @@
  * - The handler of OpenAPI and the admission plug-ins for policies and webhooks borrow the
  *   registry, its pool of threads or the cacher, but are freed after these, because the pool and
  *   the feed of admission use them.
- * - The router and host.health are created before the handlers and checks that they call, and are
- *   freed after the objects of these: only requests call them, and all requests have ended then.
+ * - The router and host.health are created before the handlers and checks that they call, and most
+ *   of these are freed first: only requests call handlers and checks, and all have ended then.
  *
  * Manifests are checked before anything is written or locked. An unreadable certificate, a port in
  * use or a second process on one data directory is reported as one line, before the first request
@@ -202,8 +202,8 @@ static void on_observed(void *ctx, unsigned observers) {
                 hfd_flow_control_changed(server->flow);
 }
 
-/* The tokens of service accounts. Their keys come from files, which the reload reads again, or a
- * generated key signs (account_keys.h). */
+/* The tokens of service accounts. Their keys come from files that flags name; a reload reads these
+ * again. If no flag names a key that signs, a generated key signs (account_keys.h). */
 static int make_service_accounts(struct hfd_server *server, struct hf_status *reterr_status) {
         const struct hfd_config *config = server->config;
         const struct hfd_service_accounts_config accounts =

@@ -3,7 +3,7 @@
  * Creates the controllers of a server and the elector that runs them.
  *
  * Invariant: the elector gets all controllers as one set: those of the bootstrap, of holdfastd and
- * of struct hfd_extra. Every other leader-only controller starts after those of the bootstrap,
+ * of struct hfd_extra. A leader-only controller of the last two starts after the bootstrap's,
  * unless it names another one to start after. So it finds what the manifests create.
  */
 #include "server/main/election.h"
@@ -40,7 +40,7 @@ static bool is_selected(void *ctx, const char *name) {
         return hfd_config_runs_controller(server->config, name);
 }
 
-/* The manifests of phase-0. Most are roles and bindings; the controller skips the others. */
+/* The manifests of phase-0. Most are roles and bindings; the role controller skips the others. */
 static const char *get_default_role(size_t i, size_t *ret_n) {
         *ret_n = i < hfd_manifests_phase_0_n ? hfd_manifests_phase_0[i].n : 0;
         return i < hfd_manifests_phase_0_n ? hfd_manifests_phase_0[i].text : NULL;

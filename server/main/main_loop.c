@@ -339,7 +339,7 @@ static void run_loop(struct main_loop *m) {
                         hfd_reload_request(&m->reload);
                 follow_peers(m, now);
                 step_reload(m);
-                retry_kubeconfig(m, now); /* after the end of an attempt was noticed */
+                retry_kubeconfig(m, now); /* step_reload has noticed the end of an attempt */
                 report_status(m);
                 end_when_stuck(m, now);
                 end_when_copied_to(m);

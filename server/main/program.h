@@ -7,7 +7,7 @@
 /*
  * Parses the command line and runs the sub-command. extra may be NULL; it is borrowed until the
  * function returns. Call from main, before there are other threads: it changes settings of the
- * whole process, for example it ignores SIGPIPE. Returns the exit status; 2 = a mistake on the
- * command line or in a file that it names. `status` replaces the process by another program.
+ * whole process, for example it ignores SIGPIPE. Returns the exit status; 2 = a mistake that only
+ * the user can correct (program.c). `status` replaces the process by another program.
  */
 int hfd_program_main(int argc, char **argv, const struct hfd_extra *extra);

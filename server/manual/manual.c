@@ -43,8 +43,8 @@ struct hfd_manual_line hfd_manual_line(enum hfd_command command) {
         struct hfd_manual_line line = {.synopsis = "", .summary = ""};
         const char *intro = hfd_flags_intro(command), *name = hfd_flags_command(command);
 
-        /* A command with sub-commands has no such line in its own --help, and `version` has no
-         * --help. That of holdfastd has a line for each of them. */
+        /* A command with sub-commands has no line with ": " in its own --help, and `version` has no
+         * --help. The --help of holdfastd has a line for each of these commands. */
         if (!intro || !find_line(intro, name, ": ", &line))
                 (void)find_line(hfd_flags_intro(HFD_COMMAND_SERVE), name, "  ", &line);
         return line;

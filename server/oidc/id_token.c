@@ -4,9 +4,9 @@
  * the user. The messages are those of kube-apiserver, where it has one.
  *
  * Invariants: a claim that is looked at and has the wrong type makes the token invalid. So does a
- * missing one, apart from nbf, email_verified and the groups. Two wrong types are accepted: null as
- * the groups or one of them, and elements of aud that are not strings, which are ignored. Names are
- * never cut. The name of a claim may contain dots, so it is never used as a path.
+ * missing one, apart from nbf, email_verified and the groups. As Go reads the claims, null is
+ * accepted as nbf, as the groups or one of them, and as an element of aud. Names are never cut. The
+ * name of a claim may contain dots, so it is never used as a path.
  */
 #include "server/oidc/id_token.h"
 

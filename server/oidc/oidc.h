@@ -4,7 +4,7 @@
  * Authenticates requests by the ID tokens of an issuer (OpenID Connect, --oidc-issuer-url).
  *
  * The issuer's discovery document and its keys are fetched through server/outbound, when the server
- * starts and when a token needs it; nothing here waits. While the keys are being fetched for a
+ * starts and when a token needs them; nothing here waits. While the keys are being fetched for a
  * token, its request gets 503 with Retry-After, and clients repeat it; after a 401 they would
  * discard a token that may be valid. A fetch begins at least HFD_OIDC_INTERVAL after the previous
  * one began, however many tokens name unknown keys.

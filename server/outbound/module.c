@@ -84,7 +84,7 @@ static enum hfd_outbound_end end_of(const struct exchange *x, const struct hf__h
                         return HFD_OUTBOUND_TIMED_OUT;
                 return HFD_OUTBOUND_UNREACHABLE;
         case HF_E_UNAUTHORIZED: return HFD_OUTBOUND_UNTRUSTED;
-        case HF_E_TIMEOUT: /* of the engine: also a connection that broke after sending */
+        case HF_E_TIMEOUT: /* the engine's code also for a connection that broke after sending */
                 if (http->no_memory)
                         return HFD_OUTBOUND_NO_MEMORY;
                 return hf_now(x->engine->clock) >= x->request.deadline ? HFD_OUTBOUND_TIMED_OUT

@@ -119,7 +119,7 @@ static int send_to_module(struct hfd_outbound *outbound, struct hfd_outbound_cal
         return r;
 }
 
-/* For a call whose hfd_outbound_send has returned: a failure is its result. */
+/* For calls that have waited: hfd_outbound_send cannot return a failure; the callback gets it. */
 static void send_or_end(struct hfd_outbound *outbound, struct hfd_outbound_call *call) {
         int r = send_to_module(outbound, call);
 

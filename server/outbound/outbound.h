@@ -59,8 +59,8 @@ struct hfd_outbound_result {
          * Why there is no response, in the words of Kubernetes' client, for messages of the API:
          * `Post "https://a:1/x?timeout=10s": dial tcp a:1: connect: connection refused`,
          * `Post "...": context deadline exceeded`,
-         * `Post "...": tls: failed to verify certificate: x509: ...`. Only the cause if the call
-         * never got to the client. "" after a response.
+         * `Post "...": tls: failed to verify certificate: x509: ...`. If the call never got to the
+         * client, the text is only the cause. "" after a response.
          */
         const char *text;
 };
@@ -84,9 +84,9 @@ struct hfd_outbound_request {
         size_t n_body;
         hf_nsec deadline;    /* boot time; required, not HF_NSEC_NEVER */
         size_t max_response; /* bytes of the response's body; 0 = HFD_OUTBOUND_MAX_RESPONSE */
-        /* The call is sent once more if its connection breaks before any response arrives, as a
-         * kept connection does that turns out to be dead. Set it for calls that may be executed
-         * twice: a GET, a conversion, an admission review. */
+        /* The call is sent once more if its connection breaks before any response arrives: a kept
+         * connection may turn out to be dead. Set it for calls that may be executed twice: a GET, a
+         * conversion, an admission review. */
         bool may_repeat;
         hfd_outbound_done *done; /* required; called exactly once, unless sending failed */
         void *ctx;

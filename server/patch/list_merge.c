@@ -2,8 +2,8 @@
 /*
  * The merge of one list, in these steps, as in Kubernetes:
  *
- *      check     the types of all elements of the patch and of the order list; and that the latter,
- *                unless it is empty, has the patch's elements without a directive, in their order
+ *      check     the types of all elements of patch and order list; and that the order list, unless
+ *                empty, has the patch's elements in their order, except those with a directive
  *      replace   if an element has `$patch: replace`, target becomes empty
  *      delete    each element with `$patch: delete` removes all elements with its identity
  *      merge     each other element is merged into the first one with its identity, or appended;
@@ -48,7 +48,7 @@ struct merging {
 
 /* ---- check ---- */
 
-/* The names of Go's types, as in Kubernetes' messages; each number counts as a float64. */
+/* The names of Go's types, as in Kubernetes' messages; also 1.0 counts as an int64. */
 static const char *type_name(const struct hf__json *json) {
         int64_t number;
 
@@ -306,7 +306,7 @@ static void split_elements(struct merging *m, const struct hfd_merge_keys *by_or
         }
 }
 
-/* Sorts target by the order list, or by the patch. 0 or -ENOMEM. */
+/* Sorts target by the order list or, without one, by the patch. 0 or -ENOMEM. */
 static int order_elements(struct merging *m) {
         size_t n = hf__json_count(m->target), n_named = 0, n_rest = 0;
         /* Each half has room for all elements. + 1: calloc(0) may return NULL. */

@@ -27,7 +27,7 @@
 #define HFD_PATCH_STEPS_MAX ((size_t)10 << 20) /* of one patch; at most about a second */
 /* Limit of `repeats`: less than 0.1 s. */
 #define HFD_PATCH_REPEATS_MAX ((size_t)2 << 20)
-#define HFD_PATCH_STEP_BYTES  64  /* so many bytes of a key or an identity are a step, too */
+#define HFD_PATCH_STEP_BYTES  64  /* so many bytes of a key or a merge key's value are a step */
 #define HFD_PATCH_WHY         240 /* size of the buffer `why`, in bytes */
 
 enum hfd_patch {

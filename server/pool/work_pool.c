@@ -9,8 +9,8 @@
  *
  * There are two lanes with such queues: for tasks with short steps, and for those with long ones.
  * The first thread takes from both in turn, the others only short steps. So a large value is made
- * and freed on one thread, and what it leaves in the allocator is in the heap of that thread, where
- * base/json_blocks.c merges it piece by piece.
+ * and freed on one thread, and its freed blocks are in the heap of that thread, where
+ * base/json_blocks.c merges them piece by piece.
  *
  * Invariants: a task is in a queue exactly if its state is QUEUED. `pending` counts the tasks that
  * are queued or running; the threads end when the pool is stopping and it is 0, so every submitted
@@ -157,8 +157,8 @@ struct scheduling {
  * Lets the calling thread give way to those that serve connections. The nice value is about the
  * share of a processor. But since Linux 6.6 a thread that wakes may still have to wait until the
  * running one has used up its slice, 3 ms, whatever the nice values are. So the slice is made short
- * too; Linux before 6.12 ignores that. On Linux both belong to the thread. Where they cannot be
- * set, the pool works anyway.
+ * too; Linux before 6.12 ignores that. Linux keeps a nice value and a slice for each thread. Where
+ * they cannot be set, the pool works anyway.
  */
 static void give_way(int nice) {
         const struct scheduling scheduling = {.size = sizeof scheduling,

@@ -23,11 +23,10 @@
 struct hfd_memory_trim {
         hf_nsec next; /* boot time of the next check */
         size_t waste; /* bytes at the previous check; 0 = too little for a trim, or no check yet */
-        /* Bytes of waste after the last trim that was due, or the least waste since then. 0 before
-         * such a trim. */
+        /* Bytes: the least waste since the last trim that was due. 0 before such a trim. */
         size_t tolerated;
-        /* The two trims after the peak of the start. They are left out while the process is large;
-         * then only hfd_memory_trim_is_due decides, as it does in each phase. */
+        /* The two trims after the peak of the start. They are left out while the process is large.
+         * In each phase, hfd_memory_trim_is_due may cause further trims. */
         enum {
                 HFD_MEMORY_TRIM_STARTING,   /* wait for an interval */
                 HFD_MEMORY_TRIM_STARTED,    /* trim at the next check */

@@ -64,7 +64,7 @@ void hfd_quota_change_done(struct hfd_quota_change *change) {
 }
 
 /* Whether the change may use the resource with this name. Objects that are only counted have one or
- * two names; the second may be "". */
+ * two names; if there is one, the second is "". */
 static bool tracks_resource(const struct hfd_quota_change *change, const char *name) {
         if (change->kind != HFD_QUOTA_OBJECTS)
                 return hfd_quota_kind_tracks(change->kind, name);

@@ -30,7 +30,7 @@ static bool is_native(const char *name) {
         return !strchr(name, '/') || strstr(name, "kubernetes.io/");
 }
 
-/* Whether a quota with this name counts pods, or what they use. */
+/* Whether this name in a quota counts pods, or what they use. */
 static bool is_of_pods(const char *name) {
         static const char *const names[] = {"pods",
                                             "count/pods",
@@ -65,8 +65,7 @@ static const char *of_class(const char *name, size_t *ret_n) {
         return end + strlen(STORAGE_CLASS);
 }
 
-/* Whether a quota with this name counts volume claims or their storage: of all classes, or of one.
- */
+/* Whether this name in a quota counts volume claims or their storage, of all classes or of one. */
 static bool is_of_claims(const char *name) {
         static const char *const names[] = {CLAIMS, STORAGE, NULL};
         size_t n;

@@ -346,7 +346,7 @@ static void check_parts(struct check *check, const struct hf__json *rule) {
                                     &(struct numbers){0});
 }
 
-/* Whether one rule of the user grants everything: every verb for all URLs, or for all resources. */
+/* Whether one rule of the user grants every verb for all URLs or, if not `urls`, all resources. */
 static bool holds_all(const struct check *check, bool urls) {
         for (size_t i = 0; i < check->n_held; i++) {
                 const struct hfd_rbac_rule *held = check->held[i];

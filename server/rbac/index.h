@@ -37,8 +37,7 @@ int hfd_rbac_builder_add(struct hfd_rbac_builder *builder, enum hfd_rbac_kind ki
 /* Makes the index, which the caller owns, and frees the builder. Cannot fail. */
 struct hfd_rbac_index *hfd_rbac_builder_finish(struct hfd_rbac_builder *builder);
 
-/* Accepts NULL. Returns index. The caller has a reference already, or holds the lock of the owner
- * of one. */
+/* Accepts NULL. Returns index. The caller has a reference, or the lock of an object with one. */
 struct hfd_rbac_index *hfd_rbac_index_ref(struct hfd_rbac_index *index);
 /* Accepts NULL, returns NULL. */
 struct hfd_rbac_index *hfd_rbac_index_unref(struct hfd_rbac_index *index);

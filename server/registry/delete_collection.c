@@ -14,8 +14,8 @@
  *
  * The response lists the deleted objects. The cacher may no longer have them, so the sweep keeps
  * them. If the selected objects have more than LIST_MAX_BYTES, or a webhook would have to convert
- * them, each one is dropped once it is deleted, and the response is a Status. So no delete depends
- * on a webhook of conversion for its response, but it does if admission must see the objects.
+ * them, each one is dropped once it is deleted, and the response is a Status. So the response never
+ * depends on a conversion webhook. A delete depends on one only if admission must see its object.
  * Kubernetes' OpenAPI declares a Status, and its clients accept both.
  *
  * Invariants: only listed objects are deleted. If another client has replaced an object by a new
@@ -92,7 +92,7 @@ struct sweep {
         size_t n_running;            /* running deletes */
         bool starting_deletes;       /* a thread is in the loop that starts deletes, or `task` is */
         bool failed;
-        bool may_have_written; /* a delete ended, but not as not found or unavailable */
+        bool may_have_written; /* a delete ended in another way than not found or unavailable */
         /* A transaction has compared the fence, with either result, or a replacement of the store
          * is pending (compare_fence). */
         bool fence_compared;

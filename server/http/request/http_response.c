@@ -5,14 +5,14 @@
  * States, all guarded by the response's mu: not started; started (code and headers are set and
  * immutable, pieces may follow); ended (no more pieces follow). Two flags are independent of these
  * states. `cut`: the worker will cut the response, because the queue overflowed, memory ran out,
- * the code that responds wants it, or its reader has stalled (hfd_http_request_cut_stalled).
+ * the code that responds wants it, or the client has stalled (hfd_http_request_cut_stalled).
  * `gone`: the request is detached from its connection, and everything is dropped.
  *
  * The queue holds references to pieces and grows from 2 to HFD_RESPONSE_MAX_PIECES. A response of
  * known length has at most one piece and is `ended` from the start.
  *
  * Waking. Each change posts the request's message to the worker, unless the previous one has not
- * been handled yet (`posted`). So many pushes need one message only.
+ * been handled yet (`posted`). So one message is enough for many pushes.
  *
  * Invariants. Every piece of a stream is checked against the limits of the queue, because only they
  * bound the memory between a fast producer and a slow reader; push_locked names the one exception.
@@ -469,7 +469,7 @@ bool hfd_http_response_next_header(const struct hfd_http_request *request, size_
         const struct hfd_http_response *response = &request->response;
         size_t at = *cursor, n = response->n_headers_bytes;
 
-        /* First its own, then those that it shares. */
+        /* First the response's own headers, then those that requests share. */
         if (at >= n) {
                 if (at - n >= request->n_shared_headers)
                         return false;

@@ -4,8 +4,8 @@
  * Then each byte is copied once.
  *
  * Invariant: the work is at most in proportion to the bytes times the number of different names,
- * which HFD_HEADERS_MAX limits. A header that is joined where it was found would move all that
- * follows it, once for each repetition.
+ * which HFD_HEADERS_MAX limits. Joining a header in place would move all that follows it, once for
+ * each repetition.
  */
 #include "server/http/request/joined_headers.h"
 

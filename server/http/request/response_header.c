@@ -15,9 +15,9 @@
 #define HIGH (0x80 * ONES)
 
 /*
- * Returns a word with the high bit of each byte set that is less than low, more than 0x7e, or equal
- * to except; 0 if there is none. The carry of a subtraction or an addition may also set bits in the
- * bytes above a bad byte. That does no harm, because the result is not 0 by then.
+ * Sets the high bit of a byte of the result if that byte of word is less than low, more than 0x7e,
+ * or equal to except. 0: there is no such byte. The carry of a subtraction or an addition may also
+ * set bits in the bytes above a bad byte. That does no harm, because the result is not 0 by then.
  */
 static uint64_t bad_bytes(uint64_t word, unsigned char low, unsigned char except) {
         uint64_t same = word ^ (except * ONES);

@@ -36,7 +36,7 @@ void hfd_worker_mailbox_post(struct hfd_worker_mailbox *mailbox,
                              struct hfd_worker_message *message) {
         assert(mailbox && message);
         if (mailbox != current) {
-                /* A thread of the store has many replies to pass on at once. */
+                /* Lazily: a thread of the store passes on many replies in one go. */
                 hf__mailbox_post_lazily(&mailbox->shared, &message->message);
                 return;
         }

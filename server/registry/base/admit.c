@@ -7,9 +7,9 @@
  * own. Until the configuration of admission is known, no write of a client is accepted,
  * except writes of Leases: a policy that is not known yet might refuse it. The server's own writes
  * go on, and so do those of Leases, because elections and controllers must not wait for clients'
- * configuration. Apart from those of the elector and of the bootstrap, they are asked about all the
- * same: plug-ins in C have no configuration and are loaded before the server serves, so no other
- * write escapes them. A plug-in whose configuration is not known yet wants nothing.
+ * configuration. Admission is still asked about them, except those of the elector and of the
+ * bootstrap: plug-ins in C have no configuration and are loaded before the server serves, so no
+ * other write escapes them. A plug-in whose configuration is not known yet wants nothing.
  */
 #include "server/registry/base/admit.h"
 

@@ -69,7 +69,7 @@ enum hfd_convert_enter hfd_convert_turns_enter(struct hfd_convert_turns *turns,
         return result;
 }
 
-/* The flag stays for a job that another thread is about to enter: that thread gets CANCELED. */
+/* The flag stays, so that a thread that is about to enter with this turn gets CANCELED. */
 bool hfd_convert_turns_cancel(struct hfd_convert_turns *turns, struct hfd_convert_turn *turn) {
         pthread_mutex_lock(&turns->mu);
         bool waited = turn->link != NULL;

@@ -34,7 +34,7 @@ struct hfd_quota_decision {
         struct hf__strbuf why;            /* the message of that quota; the caller frees it */
 };
 
-/* The row of the kind ResourceQuota. */
+/* The struct hfd_resource of the kind ResourceQuota. */
 const struct hfd_resource *hfd_quota_resource(void);
 void hfd_quota_charges_clear(struct hfd_quota_charges *charges);
 /* Takes over n references to quotas, but not the array. charges must be empty. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * A table of conversions that a webhook has made or is making. The key of a conversion is its
- * source, which is one state of an object and is known by its address, and the row (struct
- * hfd_resource) of the API version to which it is converted. Watches share them
+ * A table of conversions that a webhook has made or is making. The key of a conversion has two
+ * parts. The source is one state of an object, known by its address. The row (struct hfd_resource)
+ * is that of the API version to which the source is converted. Watches share conversions
  * (shared_conversions.h), and so do requests that read the params of policies (convert_params.h).
  *
  * Memory: a conversion stays in the table until it is done. One that has succeeded stays longer:

@@ -3,7 +3,8 @@
  * The cells of custom resources in a Table.
  *
  * Invariant: a cell is what kube-apiserver shows. A column of type string shows every value, as Go
- * prints it. A column of another type shows null if the value has a different type.
+ * prints it. A column of another type shows null if the value has a different type, or is a number
+ * that is too large for a column of integers.
  */
 #include "server/registry/list/cells/custom_cells.h"
 

@@ -3,7 +3,7 @@
  * The targets of HorizontalPodAutoscalers, as kube-apiserver shows them.
  *
  * Invariant: a metric of the spec is shown with the metric of the status at the same position, as
- * in Kubernetes. The status may have fewer: the controller has not measured those yet.
+ * in Kubernetes. The status may have fewer: the controller has not measured the others yet.
  */
 #include "server/registry/list/cells/target_cells.h"
 
