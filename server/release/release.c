@@ -5,16 +5,17 @@
  * it by hand.
  *
  * Invariants:
- * - The instance is dead. Proof: this process holds the lock of its run file. An instance frees
- *   that lock at the end of its shutdown, or the kernel frees it when the instance dies. While the
+ * - The instance is dead. Proof: this process has got the lock of the instance's run file, which
+ *   the instance frees at the end of its shutdown, or the kernel when the instance dies. While the
  *   instance hangs or is paused, the release fails. The lock is held until the end, so that the
  *   instance cannot start during the release.
  * - Only what the run file names is released: this Lease, this identity, this term. One transaction
  *   compares the term record and the Lease. The Lease of another process or of a later term does
  *   not change.
  *
- * During a migration the run file also names the old Lease, but without its term. The old Lease is
- * released in any term of the same identity: an identity belongs to one process, which is dead.
+ * During a migration from one Lease to another, the run file also names the old one, but without
+ * its term. The old Lease is released in any term of the same identity: an identity belongs to one
+ * process, which is dead.
  *
  * The command uses the instance's store directly, because the instance's API server is dead too.
  */
@@ -165,11 +166,9 @@ static int release_in_store(struct release *release, struct hf_fence *fence) {
         return r == HF_E_CONFLICT ? HF_E_STALE_TERM : r;
 }
 
-/*
- * Releases one Lease. fence->term 0 = the current term, which is then stored there. Returns 0 or
+/* Releases one Lease. fence->term 0 = the current term, which is then stored there. Returns 0 or
  * HF_E_STALE_TERM: the Lease no longer has this identity and term. Otherwise memory ran out, a name
- * is too long or the store failed, and *reterr_status has the reason if the store gave one.
- */
+ * is too long or the store failed, and *reterr_status has the reason if the store gave one. */
 static int run_release(struct hfd_store *store, const char *prefix, struct hf_fence *fence,
                        struct hf_status *reterr_status) {
         const struct hf_clock *clock = hf_host_clock(store->host);

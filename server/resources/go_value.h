@@ -12,8 +12,8 @@ struct hfd_schema;
 void hfd_go_value_print(struct hf__strbuf *s, const struct hf__json *value);
 /* Appends the value as encoding/json does for Kubernetes' internal types, whose fields have no
  * names in JSON: `{"Key":"a","Value":"","Effect":"NoExecute","TimeAdded":null}`. Fields have the
- * order of their numbers in protobuf, so that this fits types whose fields are declared in this
- * order, and whose names differ from those of the schema in the first letter only. value: NULL = a
+ * order of their numbers in protobuf. So this fits only types that declare their fields in this
+ * order, with names that differ from those of the schema in the first letter only. value: NULL = a
  * pointer that is nil. Members of maps are printed in their order; Go sorts them. */
 void hfd_go_fields_print(struct hf__strbuf *s, const struct hfd_schema *schema,
                          const struct hf__json *value);

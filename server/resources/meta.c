@@ -6,8 +6,8 @@
  *    deletionTimestamp, generation, ...). A create removes or replaces them. An update computes the
  *    generation, and removes what is not stored. It copies creationTimestamp and deletionTimestamp
  *    from the stored object if that has them, and the other fields if the client has left them out.
- *    Whatever the client has sent in their place, validation refuses unless it is the stored value
- *    (validation/meta_validation.c).
+ *    Where nothing is copied, the client's value stays, and validation refuses it unless it is the
+ *    stored one (validation/meta_validation.c).
  *  - The checks stop at the first failure, and clients parse its text. So neither the order of the
  *    checks nor the texts may change.
  */

@@ -102,7 +102,7 @@ int hfd_write_fence_compare(struct hfd_write *w, char epoch_key[HFD_KEY_MAX],
         for (size_t i = 0; i < fence->n_leases; i++)
                 reads[(*n_reads)++] = fence->key[i];
         r = compare_epoch(w, epoch_key, &compares[*n_compares]);
-        /* Without an epoch the cacher has not read it yet, so there is nothing to compare with. */
+        /* epoch NULL: the cacher has not read it yet, so there is nothing to compare with. */
         if (r == 0 && w->epoch) {
                 ++*n_compares;
                 reads[(*n_reads)++] = epoch_key;
@@ -152,7 +152,7 @@ static bool report_other_epoch(struct hfd_write *w, const struct hfd_store_reply
         if (found && w->epoch_exists && found->n == w->epoch->n &&
             memcmp(found->data, w->epoch->data, found->n) == 0)
                 return false;
-        /* If it cannot be recorded, the reflector reads it again: a replacement ends its watch. */
+        /* If recording the epoch fails, the reflector reads it again: its watch ends below. */
         (void)hfd_store_identity_epoch_read(w->registry->cacher, found, &changed);
         if (changed)
                 hfd_store_identity_replaced(w->registry->cacher, "the epoch key changed");

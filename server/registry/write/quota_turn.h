@@ -22,9 +22,9 @@ struct hfd_write_quota {
         struct hfd_write *w;
         enum hfd_write_quota_turn_state turn_state;
         struct hfd_quota_charges charges;
-        /* Continues w once its turn has come; of hfd_write_quota_turn_take. */
+        /* Set by hfd_write_quota_turn_take: continues w once its turn has come. */
         void (*on_turn)(struct hfd_write *w);
-        /* Commits w once its quotas accept it; of hfd_write_quota_admit. */
+        /* Set by hfd_write_quota_admit: commits w once its quotas accept it. */
         void (*commit)(struct hfd_write *w);
         struct hfd_write *waiting; /* the next write that this thread resumes */
 };

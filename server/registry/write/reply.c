@@ -64,7 +64,7 @@ void hfd_write_reply_no_memory(struct hfd_write *w) {
         hfd_write_reply(w, &response);
 }
 
-/* The value is not packed. */
+/* value: not packed (packed.h). */
 static void reply_unreadable(struct hfd_write *w, const char *key, const struct hf__buf *value) {
         struct hfd_response response = {0};
 

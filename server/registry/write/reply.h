@@ -23,6 +23,6 @@ void hfd_write_reply_forbidden(struct hfd_write *w, const char *why);
 void hfd_write_reply_stale_term(struct hfd_write *w);
 /*
  * Responds with success. revision is the revision of the commit; for a dry run, that of the current
- * object, or 0.
+ * object, or 0 if there is none.
  */
 void hfd_write_reply_committed(struct hfd_write *w, uint64_t revision);

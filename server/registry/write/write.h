@@ -110,8 +110,8 @@ struct hfd_write {
         struct hfd_strict_mark strict_of_body;
         bool unknown_reported; /* the unknown fields are before the mark, too (strict.h) */
         bool accepts_config;   /* the body that is read is the configuration of an apply */
-        /* The object in the body has a resourceVersion other than "0". A create refuses it, except
-         * in a dry run. */
+        /* The object in the body has a resourceVersion other than "" and "0". A create refuses it,
+         * except in a dry run. */
         bool names_revision;
 
         /* The parsed JSON. commit.c frees it before it sends the transaction. */

@@ -4,7 +4,7 @@
  *
  *  - A kind is freed with its last reference, on any thread. Its strings are its own or in its two
  *    JSON values, so nothing of the parsed definition is used after hfd_custom_kind_new.
- *    Only group, plural and storage are those of the slot.
+ *    Only group, plural and storage are those of the slot's permanent row (custom_table.h).
  *  - Names except the plural are those that the controller has accepted (status.acceptedNames),
  *    and not those of spec.names.
  *  - Group, version, plural, singular and the kinds of objects and of lists have the syntax that
@@ -392,9 +392,9 @@ static struct hf__json *copy_without(const struct hf__json *object, const char *
 }
 
 /*
- * A copy of the spec without the schemas, which are compiled, and which the definition has. They
- * are left out while the rest is copied: if they were removed later, what remains of the large copy
- * would keep the allocator from giving its pages back. NULL = out of memory.
+ * A copy of the spec without the schemas: the kind has them compiled, and `bytes` has their JSON.
+ * They are left out while the rest is copied: if they were removed later, what remains of the large
+ * copy would keep the allocator from giving its pages back. NULL = out of memory.
  */
 static struct hf__json *copy_spec(const struct hf__json *spec) {
         struct hf__json *copy = copy_without(spec, "versions"), *versions = hf__json_array();

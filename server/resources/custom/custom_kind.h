@@ -2,9 +2,9 @@
 #pragma once
 /*
  * A kind of custom resources: what one stored CustomResourceDefinition makes, while it is
- * Established. It has a struct hfd_custom_version, with a row for the rest of the server, for each
- * version of the definition that is served, and for the one in which objects are stored. If a
- * webhook converts the objects, the kind has one for every version.
+ * Established. For each version of the definition that is served, and for the one in which objects
+ * are stored, it has a struct hfd_custom_version, with a row (resource.h) for the rest of the
+ * server. If a webhook converts the objects, the kind has one for every version.
  *
  * A kind has a reference count. It is immutable except for its two marks, its counters of
  * conversions, and the bytes and the revision of its definition. A reference to a row is one to its

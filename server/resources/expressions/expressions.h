@@ -39,7 +39,7 @@ enum hfd_expression_slot {
 enum {
         HFD_EXPRESSION_PARAMS = 1,     /* the variable params */
         HFD_EXPRESSION_AUTHORIZER = 2, /* the variables authorizer... */
-        HFD_EXPRESSION_VARIABLES = 4,  /* `variables`: its fields are the policy's */
+        HFD_EXPRESSION_VARIABLES = 4,  /* `variables`: spec.variables of the policy */
         HFD_EXPRESSION_PATCH = 8       /* Object{...}, JSONPatch{...} */
 };
 

@@ -100,7 +100,7 @@ struct hfd_object *hfd_custom_object_reform(const struct hfd_resource *row,
         struct hf__buf *origin = hfd_object_origin(object), *bytes = form_bytes(&row, origin);
         struct hfd_object *formed = NULL;
 
-        /* Without an origin of its own, `origin` is the served bytes. If these have the new form
+        /* If the object keeps no origin, `origin` is its served bytes. If these have the new form
          * already, apart from the resourceVersion, the copy needs no origin either. */
         if (bytes && !object->has_origin && hfd_object_has_bytes(object, bytes))
                 formed = hfd_object_new(row, object->path, object->revision, bytes);

@@ -48,7 +48,7 @@ struct hfd_object_frames {
         struct hf__buf *of[2 * N_FRAMES];
 };
 
-/* Whether it is the permanent row of a slot, whose objects have any kind. */
+/* Whether resource is the permanent row of a slot, whose objects may have any kind. */
 static bool has_any_kind(const struct hfd_resource *resource) { return !*resource->kind; }
 
 /* The names of a row need no escapes, and fit: those of a custom resource are checked when its kind

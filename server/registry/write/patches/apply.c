@@ -185,9 +185,9 @@ static int keep_times(struct hf__json *object, struct hf__json *old) {
 }
 
 /*
- * Tracks the fields of a new object. Nobody owns the fields of the status, if the kind has the
- * subresource status; nor, unless the kind is a custom resource, the fields that an object of Go's
- * type has when nothing is set. 0 or -ENOMEM.
+ * Records who owns the fields of a new object. If the kind has the subresource status, nobody owns
+ * the status. Unless the kind is a custom resource, nobody owns the fields that an object of its Go
+ * type has even if nothing is set. 0 or -ENOMEM.
  */
 static int track_new(struct hfd_write *w, struct writer *writer) {
         const struct hfd_resource *resource = w->request->resource;

@@ -16,10 +16,10 @@ bool hfd_write_patch_reads_managers(const struct hfd_write *w);
  */
 bool hfd_write_patch_apply(struct hfd_write *w, const struct hf__json *old);
 
-/* For parts/, which make a struct hfd_write as for body.h, with the member object. */
+/* For registry/parts/, which makes a struct hfd_write as for body.h, and sets w->object too. */
 
-/* Applies the patch in w->body, no apply, to w->object. 0, or an error of server/patch/patch.h;
- * then w->object may be a part of the result. */
+/* Applies the patch in w->body, which is not an apply, to w->object. 0, or an error of
+ * server/patch/patch.h; then w->object may contain some of the changes. */
 int hfd_write_patch_object(struct hfd_write *w, struct hfd_patch_outcome *outcome);
 /* Fills response for a patch that could not be applied. r: the error. */
 void hfd_write_patch_refuse(int r, const struct hfd_patch_outcome *outcome,

@@ -29,7 +29,7 @@
 bool hfd_write_quota_admit(struct hfd_write *w, void (*commit)(struct hfd_write *w));
 /*
  * Appends the quotas to the transaction: compares, writes, and keys to read if a compare fails.
- * Their keys and values live as long as w.
+ * These keys and values live until the transaction has ended.
  */
 void hfd_write_quota_compare(const struct hfd_write *w, struct hfd_compare *compares,
                              size_t *n_compares, struct hfd_op *ops, size_t *n_ops,

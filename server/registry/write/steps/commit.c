@@ -2,8 +2,8 @@
 /*
  * The transaction of a write.
  *
- *      compares  the object's version; the fence with the epoch; the namespace and the definition
- *                of a create; the quotas that count the write
+ *      compares  the object's version; the fence with the epoch; for a create its namespace and
+ *                the CustomResourceDefinition of its kind; the quotas that count the write
  *      writes    the object; the term record of a Lease; the quotas that count the write
  *
  * Invariant: nothing is written unless all compares hold. If one does not, the same transaction
@@ -51,8 +51,8 @@ static const struct hfd_kv *find_object(const struct hfd_write *w,
 /*
  * Handles a failed compare. Responds with an error if the write is fenced and its term is over or
  * the store was replaced, or if a value that the store returned is unreadable. Otherwise another
- * write has changed the object, the namespace, the definition or a quota, and another attempt
- * follows.
+ * write has changed the object, the namespace, the CustomResourceDefinition or a quota, and another
+ * attempt follows.
  */
 static void retry_after_conflict(struct hfd_write *w, const struct hfd_store_reply *reply) {
         struct hfd_object *found = NULL;

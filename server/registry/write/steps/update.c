@@ -13,8 +13,9 @@
  * Invariants: if the kind has a subresource for status or spec.finalizers, an update of the object
  * itself does not change that part, and a create keeps the client's status only for a Node. A
  * request to a subresource changes only its part, and in some kinds metadata (enum
- * hfd_subresource). A uid that the client names, except in a patch that keeps metadata, and a
- * resourceVersion other than "" or "0" must be those of the object that the update replaces.
+ * hfd_subresource). A uid that the client names must be that of the object that the update
+ * replaces, except in a patch of a subresource that keeps metadata. So must a resourceVersion,
+ * except "" and "0".
  */
 #include "server/registry/write/steps/update.h"
 
@@ -280,7 +281,7 @@ static void commit_create(struct hfd_write *w) {
         hfd_write_commit(w);
 }
 
-/* Names the new object's key, converts it and commits it. */
+/* Sets the path and the key of the new object, converts the object and commits it. */
 static void finish_create(struct hfd_write *w) {
         const struct hfd_request *request = w->request;
         int r;
@@ -397,9 +398,7 @@ static void handle_missing_object(struct hfd_write *w, const char *uid, const ch
         } else if (uid && *uid && request->patch == HFD_PATCH_APPLY) {
                 reply_uid_without_object(w, uid);
         } else if (requires_version(revision)) {
-                /*
-                 * The client refers to a deleted object, so the update must not create a new one.
-                 */
+                /* The client refers to a deleted object: the update must not create a new one. */
                 hfd_response_conflict(&response, request->resource, request->name, NULL);
                 hfd_write_reply(w, &response);
         } else {

@@ -25,8 +25,8 @@ void hfd_custom_props_check(const struct hf__json *props, const char *path,
         hfd_structural_validate(props, path, effort, causes);
         if (causes->n > n_before || causes->n == HFD_CAUSES_MAX)
                 return;
-        /* A definition with wrong rules must not be stored: each would refuse every object that has
-         * its part. */
+        /* A definition with wrong rules must not be stored: a wrong rule refuses every object that
+         * has the part for which the rule is written. */
         if (hfd_custom_rules_new(props, path, effort, causes, &rules) != 0)
                 hfd_causes_no_memory(causes);
         hfd_custom_rules_free(rules);

@@ -3,10 +3,10 @@
  * Makes the rules of a custom resource's schema (x-kubernetes-validations): a tree of nodes, with a
  * node for each part of the schema that has rules in it or below it.
  *
- * Invariants: each walk visits a part of the schema once, and a declaration is made at the
- * outermost part that has a rule and that expressions can see, for all below it; so the work is in
- * proportion to the schema. The recursion follows the schema, whose depth the parser of JSON
- * limits, and its frames are small.
+ * Invariants: each walk visits a part of the schema once. A declaration (what expressions see of a
+ * part: declared.h) is made at the outermost part that has a rule and that expressions can see, for
+ * all parts below it. So the work is in proportion to the schema. The recursion follows the schema,
+ * whose depth the parser of JSON limits, and its frames are small.
  */
 #include "server/resources/custom/rules/custom_rules.h"
 

@@ -26,23 +26,22 @@ struct hfd_schema_effort;
  *
  * causes gets what is wrong with the rules, their estimated cost included. causes NULL = mistakes
  * are not reported (a stored definition): a rule that does not compile then refuses every object
- * that has its part, and a rule of a part that expressions cannot see is left out.
+ * that has the rule's part, and a rule of a part that expressions cannot see is left out.
  *
  * effort: of a definition that is validated (schema/compile/effort.h); NULL = there is no limit.
  * What compiling takes is added. Once that is too much, no rule is compiled any more, and causes
  * gets a cause that says so.
  *
- * *ret NULL = there are no rules outside of allOf, or the limit was exceeded. 0 or -ENOMEM.
+ * *ret NULL = the limit was exceeded, or there are no rules outside of allOf, or none that
+ * expressions can see. 0 or -ENOMEM.
  */
 int hfd_custom_rules_new(const struct hf__json *props, const char *path,
                          struct hfd_schema_effort *effort, struct hfd_causes *causes,
                          struct hfd_custom_rules **ret);
 struct hfd_custom_rules *hfd_custom_rules_free(struct hfd_custom_rules *rules); /* accepts NULL */
 
-/*
- * Checks an object against the rules. rules NULL = there are none; old NULL = create. Call it after
+/* Checks an object against the rules. rules NULL = there are none; old NULL = create. Call it after
  * all other checks of the object, with the same causes: if one of these is a missing field, a wrong
- * type or the like, the rules are not evaluated, and a cause says so. 0 or -ENOMEM.
- */
+ * type or the like, the rules are not evaluated, and a cause says so. 0 or -ENOMEM. */
 int hfd_custom_rules_check(const struct hfd_custom_rules *rules, const struct hf__json *object,
                            const struct hf__json *old, struct hfd_causes *causes);

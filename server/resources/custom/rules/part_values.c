@@ -2,8 +2,8 @@
 /*
  * Finds the value of a part in that of the part above it.
  *
- * Invariant: a value is passed on with the declaration by which it was made. If the rules of a part
- * have another declaration, the part makes a value of its own (hfd_rule_run_node).
+ * Invariant: a value is passed on with the declaration (declared.h) by which it was made. If the
+ * rules of a part have another declaration, the part makes a value of its own (hfd_rule_run_node).
  */
 #include "server/resources/custom/rules/part_values.h"
 
@@ -12,7 +12,8 @@
 
 #include "server/resources/custom/rules/values/declared.h"
 
-/* The member of an object. A field that is null, or that a closed object leaves out, is missing. */
+/* The member of an object. A field that is null, or that a closed object (struct hfd_declared)
+ * leaves out, is missing. */
 static bool find_field(const struct hfd_declared_field *field, struct hf__cel_value object,
                        struct hf__cel_value *ret_value) {
         const char *key = field->escaped ? field->escaped : field->name;

@@ -3,8 +3,8 @@
 /*
  * The values of one part of an object, as expressions see them. The value of a part contains the
  * values of all parts below it. So if several parts have rules, and one is within the other, the
- * inner one takes its values from the outer one, unless its declaration is another one. Thread:
- * owner only.
+ * inner one takes its values from the outer one, unless their declarations (values/declared.h)
+ * differ. Thread: owner only.
  */
 #include <stdbool.h>
 #include <stddef.h>

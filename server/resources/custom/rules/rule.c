@@ -4,8 +4,8 @@
  *
  * Invariant: making a rule of a stored definition fails only when memory runs out. An expression
  * that does not compile is kept as an error of the rule, which then refuses every object that has
- * its part. Other faults cost less: a blank rule is passed over, and a wrong messageExpression or
- * fieldPath is left out.
+ * the part of the rule. Other faults cost less: a blank rule is passed over, and a wrong
+ * messageExpression or fieldPath is left out.
  */
 #include "server/resources/custom/rules/rule.h"
 

@@ -16,8 +16,8 @@
 #include "server/resources/custom/rules/rule.h"
 #include "server/resources/custom/rules/rule_schema.h"
 
-/* Bytes of the largest request, as in kube-apiserver: how often a part occurs below a list or map
- * without a largest size is estimated by how many of the smallest fit into it. */
+/* Bytes of the largest request, as in kube-apiserver. A part below a list or map without a largest
+ * size is estimated to occur as often as its shortest JSON fits into such a request. */
 #define REQUEST_MAX ((int64_t)3 * 1024 * 1024)
 
 void hfd_rule_place_enter(struct hfd_rule_place *place, const struct hf__json *props, size_t n_path,

@@ -160,8 +160,8 @@ static bool is_unchanged(struct hfd_rule_run *run, struct hfd_rule_correlation c
 
 /* ---- evaluation ---- */
 
-/* Evaluates, and takes what was used from the budgets. 0, HF_E_INVALID, HF_E_TOO_LARGE or -ENOMEM,
- * as hf__cel_eval; *ret_over: a budget does not suffice. */
+/* Evaluates the program, and reduces the budgets by what it has used. 0, HF_E_INVALID,
+ * HF_E_TOO_LARGE or -ENOMEM, as hf__cel_eval; *ret_over: a budget does not suffice. */
 static int evaluate_program(struct subject *s, const struct hf__cel_program *program,
                             struct hf__cel_value *ret_value, bool *ret_over) {
         const struct hf__cel_limits limits = {.cost = CALL_COST_MAX, .work = CALL_WORK_MAX};

@@ -25,9 +25,9 @@
 /* kube-apiserver's limit for all rules of one object together. The estimates that limit the rules
  * of a definition do not know the object, and may be too low. */
 #define OBJECT_COST_MAX 10000000
-/* The same for steps of work, which have no cost: about half a second. A rule may be evaluated for
- * each of thousands of elements, each time with much work and little cost. It is enough to search a
- * whole object of 3 MiB for some ten patterns. */
+/* The same for steps of work, which costs do not count: about half a second. A rule may be
+ * evaluated for each of thousands of elements, each time with much work and little cost. The limit
+ * is enough to search a whole object of 3 MiB for some ten patterns. */
 #define OBJECT_WORK_MAX 30000000
 
 /* The members of an object, or the elements of a list that is a map, in the order of their keys. */
@@ -87,7 +87,7 @@ static char *key_of(const struct hfd_rule_node *list, const struct hf__json *ele
         return HF__TAKE(text.data);
 }
 
-/* An index of old; of elements with the same keys the first counts. list NULL: of an object. */
+/* An index of old; of elements with the same keys the first counts. list NULL: old is an object. */
 static void index_init(struct index *index, struct hfd_rule_run *run,
                        const struct hfd_rule_node *list, const struct hf__json *old) {
         size_t place = 0;

@@ -157,9 +157,9 @@ static void check_status(const struct hfd_custom_schema *schema, const struct hf
  * stored when there was no limit of work. If such an update were refused, nobody could remove its
  * finalizers, and so nobody could delete it.
  *
- * What the root of the schema demands of the whole object is not checked again. Limits such as
- * `required` may depend on whether there is a status, so the status must not appear or disappear.
- * anyOf, oneOf, allOf and not may depend on anything in the status, so it must not change at all.
+ * What the root of the schema demands of the whole object is not checked again. If the root has
+ * limits such as `required`, the status must not appear or disappear. If it has an anyOf, oneOf,
+ * allOf or not, the status must not change at all, because these may depend on anything in it.
  */
 static bool is_accepted_but_for_status(const struct hfd_custom_schema *schema,
                                        const struct hf__json *object, const struct hf__json *old,

@@ -26,7 +26,7 @@ struct hfd_strict;
 /* Values that the defaults of one object may add. Without a limit, a long list of empty objects
  * would grow by the product of its length and the size of the default. */
 #define HFD_CUSTOM_DEFAULTS_MAX 500000
-/* Bytes of their texts and keys: more than the largest body of a request (3 MiB) has. */
+/* Bytes of the texts and keys of these values: more than the largest body (3 MiB) has. */
 #define HFD_CUSTOM_DEFAULT_BYTES_MAX ((size_t)4 << 20)
 
 /*
@@ -42,7 +42,7 @@ int hfd_custom_schema_new(const struct hf__json *props, struct hfd_custom_schema
  * effort is then beyond a limit (compile/effort.h). */
 int hfd_custom_schema_new_limited(const struct hf__json *props, struct hfd_schema_effort *effort,
                                   struct hfd_custom_schema **ret_schema);
-/* hfd_custom_schema_new; definition, which is copied, is the name of the root in OpenAPI
+/* As hfd_custom_schema_new. definition, which is copied, is the name of the root in OpenAPI
  * ("com.example.v1.Foo"). NULL = none. */
 int hfd_custom_schema_new_named(const struct hf__json *props, const char *definition,
                                 struct hfd_custom_schema **ret_schema);

@@ -54,8 +54,8 @@ static bool take_word(struct scan *scan, const char *word) {
 }
 
 /* Takes a string in which each escape is one that hf__strbuf_json writes, such as \n. An escape
- * with digits (\u0001) is refused, as in doubt. The test for a NUL is needed because strchr would
- * find it. */
+ * with digits (\u0001) is refused: it counts as a case of doubt. The test for a NUL is needed
+ * because strchr would find it. */
 static bool take_string(struct scan *scan) {
         if (!take_char(scan, '"'))
                 return false;

@@ -3,8 +3,8 @@
 /*
  * Decimal numbers of any length with nine digits after the point, as quantities of CEL have them:
  * Go's inf.Dec at this scale. A number is immutable; its digits are in the memory of the run that
- * makes it. Each function counts work in proportion to the groups of its numbers in the run, except
- * the comparison, which gets no run. Thread: that of the run.
+ * makes it. Each function charges the run with work in proportion to the groups of its numbers,
+ * except the comparison, which gets no run. Thread: that of the run.
  */
 #include <stdbool.h>
 #include <stddef.h>

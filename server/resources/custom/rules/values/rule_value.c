@@ -5,10 +5,11 @@
  * checks arena->failed once, at the end.
  *
  * Invariants: an object has its fields under their escaped names, or under their own if they cannot
- * be escaped. A field that is null is absent, as in Kubernetes. A field without a declaration is
- * there as well, so that comparisons see it; the checker lets no expression name it. Only a closed
- * object (declared.h) leaves it out. Lists that are sets or maps (x-kubernetes-list-type) compare
- * without regard to order, for which they have a function that makes the key of an element.
+ * be escaped; a declared field with a reserved name is there under both. A field that is null is
+ * absent, as in Kubernetes. A field without a declaration is there as well, so that comparisons see
+ * it; the checker lets no expression name it. Only a closed object (declared.h) leaves it out.
+ * Lists that are sets or maps (x-kubernetes-list-type) compare without regard to order, for which
+ * they have a function that makes the key of an element.
  */
 #include "server/resources/custom/rules/values/rule_value.h"
 

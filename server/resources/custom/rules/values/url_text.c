@@ -50,7 +50,7 @@ size_t hfd_url_part_find(struct hfd_url_part part, char c) {
         return found ? (size_t)(found - part.at) : part.n;
 }
 
-/* The same for the last c. */
+/* As hfd_url_part_find, but for the last c. */
 static size_t find_last(struct hfd_url_part part, char c) {
         const char *found = part.n > 0 ? memrchr(part.at, c, part.n) : NULL;
 

@@ -108,7 +108,7 @@ static bool is_multiple(const struct number *number, double factor, bool exact) 
         double nearest = nearest_whole(quotient), gap = fabs(quotient - nearest);
         double size = fabs(quotient) > 1 ? fabs(quotient) : 1;
 
-        /* Every double above this is whole, so Kubernetes takes none for a multiple. */
+        /* Above this, every double is whole. Kubernetes takes none of these for a multiple. */
         if (!(size <= 0x1p53 - 1))
                 return false;
         return gap == 0 || gap < 1e-9 * size;

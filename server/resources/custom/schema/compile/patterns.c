@@ -2,8 +2,8 @@
 /*
  * Compiles the patterns of a schema, each text once.
  *
- * Invariant: a program is kept without what only its compilation needed. What compiles a pattern
- * has large variables, so it is not inlined into the functions that recurse.
+ * Invariant: a compiled pattern (a program) is kept without what only its compilation needed. The
+ * function that compiles it has large variables, so it is not inlined into those that recurse.
  */
 #include <errno.h>
 #include <search.h>

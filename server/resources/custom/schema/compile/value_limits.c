@@ -212,7 +212,7 @@ static void add_enum(struct limits *limits) {
                 add_many(limits, values);
 }
 
-/* Adds a limit with one pointer, which `make` returns, for each element of the array. An empty or
+/* Adds one limit with the pointers that `make` returns for the elements of the array. An empty or
  * absent array adds none. */
 static void add_list(struct limits *limits, const struct hf__json *array,
                      enum hfd_custom_limit_kind kind,
@@ -232,7 +232,7 @@ static void add_list(struct limits *limits, const struct hf__json *array,
         if (limits->compiler->error == 0) {
                 struct hfd_custom_limit *limit = add_limit(limits, kind);
                 limit->n = (uint32_t)n;
-                /* Of REQUIRED these are names: both are arrays of pointers. */
+                /* For REQUIRED, the pointers are read as as.names, which shares the union. */
                 limit->as.nodes = hfd_compile_keep(limits->compiler, list, n * sizeof *list);
         }
         free(list);

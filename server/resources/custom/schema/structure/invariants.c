@@ -47,7 +47,7 @@ static void check_list(struct hfd_structure *structure, const struct hf__json *p
 }
 
 /* Checks the value validations that props contain. skips_any_of: the anyOf is left out, because it
- * has the form of is_int_or_string. skips_first_any_of: so is that in the first schema of allOf. */
+ * has the form of is_int_or_string. skips_first_any_of: the same for the first schema of allOf. */
 static void check_validations(struct hfd_structure *structure, const struct hf__json *props,
                               bool skips_any_of, bool skips_first_any_of,
                               const struct hfd_structure_path *path) {
