@@ -94,8 +94,8 @@ static const struct hfd_schema_field requirement_fields[] = {
 static const struct hfd_schema requirement = {HFD_STRUCT(HFD_META "FieldSelectorRequirement",
                                                          requirement_fields),
                                               .description = "One part of a selector."};
-/* In Kubernetes an authorizer may look at the selectors of a list or watch. No mode of this server
- * does, so they change no answer. */
+/* In Kubernetes an authorizer may look at the selectors of a list or watch. No authorization mode
+ * of this server does, so selectors change no answer. */
 static const struct hfd_schema_field selector_fields[] = {
         {"rawSelector", &hfd_schema_text, "The selector as text.", .protobuf_tag = 1},
         {"requirements", HFD_LIST_OF(&requirement), "Its parts.", .protobuf_tag = 2},

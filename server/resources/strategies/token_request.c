@@ -62,7 +62,7 @@ static const struct hfd_schema schema =
         {HFD_STRUCT(IDENTITY "TokenRequest", fields),
          .description = "TokenRequest asks for a service account's token."};
 
-/* In no table: it has no path of its own. */
+/* No table of rows has this one, because the kind has no path of its own. */
 static const struct hfd_resource row = {.group = "authentication.k8s.io",
                                         .version = "v1",
                                         .plural = "tokenrequests",

@@ -88,8 +88,8 @@ void hfd_config_key_validate(const char *key, const char *field, struct hfd_caus
                 hfd_cause_invalid_text(causes, field, key, "must not start with '..'");
 }
 
-/* The most bytes of a name. A resource without a plural is that of an object in another one, whose
- * name is no part of a key; Kubernetes has no limit for it. */
+/* The most bytes of a name. A resource without a plural is for objects that are embedded in others.
+ * Their names are no part of a key, and Kubernetes has no limit for them. */
 static size_t max_name(const struct hfd_resource *resource) {
         if (resource->name_is_label)
                 return HFD_DNS_LABEL_MAX - (size_t)resource->n_name_reserved;

@@ -48,6 +48,6 @@ extern const char hfd_config_key_rule[];
 
 #define HFD_LABEL_FAULTS_MAX 2
 /* What is wrong with a text that should be a DNS label that begins with a letter, in Kubernetes'
- * words: it may be too long, and have wrong characters. The texts have static storage. Returns how
- * many they are; 0: it is one. */
+ * words: it may be too long, and have wrong characters. The texts have static storage. Returns
+ * their number; 0: the text is such a label. */
 size_t hfd_dns1035_label_faults(const char *text, const char **ret_faults);

@@ -133,8 +133,8 @@ const struct hfd_schema hfd_gce_persistent_disk_volume_schema = {
         HFD_STRUCT(HFD_CORE "GCEPersistentDiskVolumeSource",
                    gce_persistent_disk_volume_source_fields)};
 
-/* Kubelets refuse it by default since Kubernetes 1.33: git would run as root on the node, on files
- * that a user has chosen. */
+/* Kubelets refuse a gitRepo by default since Kubernetes 1.33: git would run as root on the node, on
+ * files that a user has chosen. */
 static const struct hfd_schema_field git_repo_volume_source_fields[] = {
         {"directory", &hfd_schema_text, "The directory for the files.", .protobuf_tag = 3},
         {"repository", &hfd_schema_text, "The URL of the repository.", .protobuf_tag = 1,

@@ -112,8 +112,8 @@ static int set_references(struct hf__json *source) {
  * Whether the image that the name refers to may change, because its tag is "latest": written out,
  * or implied if the name has neither a tag nor a digest. The name has the form
  * [HOST[:PORT]/]PATH[:TAG][@DIGEST], so only a colon after the last slash begins a tag. As in
- * Kubernetes, the tag "latest" counts even if a digest follows. An empty name is not "latest"; only
- * the validation of a template's volumes allows it.
+ * Kubernetes, the tag "latest" counts even if a digest follows. An empty name, which only an image
+ * volume of a template may have, is not "latest".
  */
 static bool is_latest(const char *image) {
         const char *digest = strchr(image, '@'), *slash = strrchr(image, '/');

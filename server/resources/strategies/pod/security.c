@@ -128,8 +128,8 @@ static const struct hfd_schema_field sysctl_fields[] = {
 };
 static const struct hfd_schema sysctl = {HFD_STRUCT(HFD_CORE "Sysctl", sysctl_fields)};
 
-/* A field that both structs have is a default for all containers. fsGroup and sysctls exist only
- * here, because the containers share the volumes and the namespaces of the pod. */
+/* A field that SecurityContext has too is a default for all containers. fsGroup and sysctls exist
+ * only here, because the containers share the volumes and the namespaces of the pod. */
 static const struct hfd_schema_field pod_security_context_fields[] = {
         {"appArmorProfile", &app_armor_profile, "The AppArmor profile of the processes.",
          .protobuf_tag = 11, .flags = HFD_FIELD_POINTER},

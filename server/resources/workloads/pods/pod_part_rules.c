@@ -46,9 +46,9 @@ static bool have_same_names(const struct hf__json *a, const struct hf__json *b) 
         return !x && !y;
 }
 
-/* Copies the members that a resize may change from each container of `from`. If the names of the
- * containers or their order differ, the whole list is copied, so that the validation sees and
- * refuses the difference (pod_resize.c). to, from: specs. 0 or -ENOMEM. */
+/* Copies resources and resizePolicy from each container of `from`. If the names of the containers
+ * or their order differ, the whole list is copied. The validation (pod_resize.c) then sees and
+ * refuses differences that a resize may not make. to, from: specs. 0 or -ENOMEM. */
 static int merge_containers(struct hf__json *to, const struct hf__json *from, const char *key) {
         struct hf__json *list = hf__json_get(to, key), *m = hf__json_first(list);
         const struct hf__json *wanted = hf__json_get(from, key);

@@ -233,8 +233,8 @@ static int validate_containers(struct hf__json *masked, const struct hf__json *o
 
 /* ---- the whole pod ---- */
 
-/* Whether the node's kubelet can resize. One that can reports the resources of running containers
- * in the status. A pod that does not run yet gets the new amounts at its start, so any node will
+/* Whether the node's kubelet can resize. If so, it reports the resources of running containers in
+ * the status. A pod that does not run yet gets the new amounts at its start, so any node will
  * do. */
 static bool is_supported(const struct hf__json *pod) {
         for (const struct hf__json *m =

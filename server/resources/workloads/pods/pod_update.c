@@ -157,8 +157,8 @@ static bool validate_deadline(const struct hf__json *spec, const struct hf__json
         return false;
 }
 
-/* Whether the update sets a negative terminationGracePeriodSeconds to 1. Old servers accepted
- * negative values, and this is the one change that mends such a pod. */
+/* Whether the update sets a negative terminationGracePeriodSeconds to 1, as kube-apiserver allows.
+ * Old servers stored negative values. hfd_pod_prepare usually sets both to 1 before this check. */
 static bool mends_grace(const struct hf__json *spec, const struct hf__json *old) {
         static const char key[] = "terminationGracePeriodSeconds";
         int64_t seconds, old_seconds;

@@ -221,7 +221,7 @@ int hfd_node_prepare(struct hf__json *object, const struct hf__json *old) {
         return r == 0 ? hfd_node_set_cidrs(object) : r;
 }
 
-/* Kubernetes shows the spec and the status of these kinds even if they are empty. */
+/* For ServiceCIDRs. Kubernetes shows their spec and their status even if these are empty. */
 int hfd_workload_prepare(struct hf__json *object, const struct hf__json *old) {
         static const struct hfd_preset presets[] = {{"", "spec", "{}", NULL},
                                                     {"", "status", "{}", NULL}};

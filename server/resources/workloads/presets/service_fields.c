@@ -264,7 +264,7 @@ static int set_families(struct hf__json *spec, const struct hf__json *old) {
                 if (r == 0)
                         r = hf__json_append_string(families, family_of(hf__json_text_or_empty(ip)));
         }
-        /* Another program may have stored no list. */
+        /* Another program may have stored a value that is no list. */
         if (r != 0 || is_single(spec) || !hf__json_is_array(families))
                 return r;
         /* old may be spec itself, so its list may be the one that was made above. */

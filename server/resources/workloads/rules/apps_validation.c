@@ -75,8 +75,8 @@ static void validate_immutable(const struct hf__json *object, const struct hf__j
 /* ---- templates ---- */
 
 /* The kinds of this file keep their pods running, so the pods must be restarted always and must not
- * have a deadline. old: the old object; NULL = a create. kind: its name in Kubernetes' text for the
- * deadline. */
+ * have a deadline. old: the old object; NULL = a create. kind: the word for the kind in Kubernetes'
+ * text for the deadline, which is "ReplicaSet" for a Deployment, too. */
 static void validate_template(const struct hf__json *template, const struct hf__json *old,
                               const char *kind, struct hfd_causes *causes) {
         char why[64];

@@ -86,8 +86,8 @@ static void validate_metric_target(const struct hf__json *target, const char *fi
 /* ---- the sources of metrics ---- */
 
 /* Which amounts the target of a source may have. ANY_VALUE and ONE_VALUE differ in that the latter
- * refuses both at once; RAW_OR_SHARE is for resources, whose share is a percentage of what the pods
- * request. */
+ * refuses a value together with an averageValue; RAW_OR_SHARE is for resources, whose share is a
+ * percentage of what the pods request. */
 enum amounts { ANY_VALUE, ONE_VALUE, AVERAGE, RAW_OR_SHARE };
 
 static void validate_target_of(const struct hf__json *target, const char *field,

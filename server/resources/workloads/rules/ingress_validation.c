@@ -116,8 +116,8 @@ static void validate_path(const struct hf__json *path, const char *field,
 
 /* ---- rules ---- */
 
-/* The host is a DNS name, whose first label may be "*". The rest of a host that is too long may be
- * too long by itself; then only the length is looked at. */
+/* The host is a DNS name, whose first label may be "*". If what follows "*." is too long by itself,
+ * only the length is looked at. */
 static void validate_host(const char *host, const char *field, struct hfd_causes *causes) {
         if (!strchr(host, '*')) {
                 hfd_subdomain_validate(host, field, causes);

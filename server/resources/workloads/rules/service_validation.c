@@ -255,7 +255,7 @@ static void validate_affinity(const struct hf__json *spec, struct hfd_causes *ca
 
 /* ---- addresses outside the cluster ---- */
 
-/* As in Kubernetes, these follow the rules for addresses of endpoints. old: the old spec. */
+/* As in Kubernetes, externalIPs follow the rules for addresses of endpoints. old: the old spec. */
 static void validate_external_ips(const struct hf__json *spec, const struct hf__json *old,
                                   struct hfd_causes *causes) {
         static const char member[] = "externalIPs";
@@ -380,8 +380,8 @@ void hfd_service_validate(const struct hf__json *object, const struct hf__json *
                 }
                 return;
         }
-        /* As in Kubernetes, which allocates before it validates, a mistake here is the only one
-         * that is reported. */
+        /* As in Kubernetes, which allocates before it validates, mistakes here are the only ones
+         * that are reported. */
         if (!hfd_cluster_addresses_validate_first(spec, was, causes))
                 return;
         if (old) {

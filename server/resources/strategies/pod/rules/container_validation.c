@@ -132,8 +132,8 @@ static void validate_init_container(const struct pod *pod, const struct hf__json
                        hfd_field_path(path, field, "resizePolicy"), pod->causes);
 }
 
-/* Whether another container before this one has its name. As in kube-apiserver, an init container
- * without a name repeats one without a name only among the containers. */
+/* Whether another container before this one has its name. As in kube-apiserver, the name "" of an
+ * init container is repeated if a container has it, but not if only another init container has. */
 static bool is_name_repeated(const struct pod *pod, const char *name, size_t position, bool init) {
         if (!init)
                 return hfd_is_repeated(&pod->containers, name, position);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The rule that the containers of a pod use no port of the node twice: only one of them could
- * listen on it. An init container is looked at alone, because it runs before the others; as in
- * Kubernetes, also a sidecar, which does not end before them. In a pod with hostNetwork every
- * containerPort is such a port (presets.c).
+ * listen on it. An init container is looked at alone, because it runs before the others. As in
+ * Kubernetes, so is a sidecar, although it does not end before them. In a pod with hostNetwork
+ * every containerPort is a port of the node (presets.c).
  *
  * Invariant: the time grows with n log n, because a client chooses the number of ports.
  */
@@ -40,8 +40,8 @@ static int append_ports(struct hf__json *all, const struct hf__json *container) 
         return r;
 }
 
-/* A cause for each port of the container that repeats an earlier one. next: the item of the index's
- * array that belongs to its first port. Returns the item after its last port. */
+/* A cause for each port of the container that repeats an earlier one. next: the text that
+ * append_ports made of the container's first port. Returns the text after that of its last port. */
 static const struct hf__json *refuse_repeated(const struct hf__json *container, const char *field,
                                               const struct hf__json *next,
                                               const struct hf__json_index *index,

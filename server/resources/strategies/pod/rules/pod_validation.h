@@ -60,7 +60,7 @@ bool hfd_has_backsteps(const char *path);
 /* A path in a volume, which is a member of the object. An absent one, or "", is valid. */
 void hfd_local_path_validate(const struct hf__json *object, const char *field, const char *member,
                              struct hfd_causes *causes);
-/* The same for a path whose file names are not restricted. */
+/* The same for a path that may also begin with a name that kubelets use themselves ("..data"). */
 void hfd_descending_path_validate(const struct hf__json *object, const char *field,
                                   const char *member, struct hfd_causes *causes);
 /* A key of a ConfigMap or Secret that becomes a file. */
@@ -82,8 +82,8 @@ void hfd_trust_bundle_validate(const struct hf__json *source, const char *field,
                                struct hfd_causes *causes);
 void hfd_pod_certificate_validate(const struct hf__json *source, const char *field,
                                   struct hfd_causes *causes);
-/* volumes/mount_validation.c: volumeMounts and volumeDevices of a container. volumes: an index of
- * the names in spec.volumes. field: the path of the container */
+/* volumes/mount_validation.c: volumeMounts and volumeDevices of a container. volumes: of
+ * hfd_volumes_validate. field: the path of the container */
 void hfd_mounts_validate(const struct hf__json *container, const struct hf__json_index *volumes,
                          const char *field, struct hfd_causes *causes);
 /* volumes/vendor_sources.c: the name of a driver of CSI */
@@ -216,9 +216,9 @@ struct hfd_change_rules {
  * field: the path of the value. */
 void hfd_change_validate(const struct hfd_change_rules *rules, const struct hf__json *value,
                          const struct hf__json *was, const char *field, struct hfd_causes *causes);
-/* hfd_pod_template_spec_validate for a template that an update may change as a whole: only the
- * mistakes that Kubernetes allows then do not count if the old template has such ones. was: the old
- * template; NULL = none. */
+/* hfd_pod_template_spec_validate for a template that an update may change as a whole: a mistake
+ * does not count if the old template has one of the same kind, and Kubernetes lets updates keep
+ * this kind. was: the old template; NULL = none. */
 void hfd_template_change_validate(const struct hf__json *template, const struct hf__json *was,
                                   const char *field, struct hfd_causes *causes);
 
@@ -317,7 +317,7 @@ void hfd_containers_visit(const struct hf__json *spec, const char *field,
 struct hfd_internal_member {
         const char *go_name, *name;
         const struct hfd_internal_member
-                *members; /* of a struct, or a list of them; NULL: others */
+                *members; /* of a struct, or a list of structs; NULL: it is neither */
         bool is_text;     /* no pointer: an absent member is "" */
 };
 

@@ -105,7 +105,7 @@ static void validate_variables(const struct hf__json *variables, const char *fie
         }
 }
 
-/* The name of a ConfigMap or Secret with many keys. As in kube-apiserver, it counts as the
+/* The name of a ConfigMap or Secret in envFrom. As in kube-apiserver, it counts as the
  * beginning of a name: it may end with '-', and then an `a` stands for its last two characters. */
 static void validate_source_name(const char *name, const char *field, struct hfd_causes *causes) {
         struct hf__strbuf masked = {0};

@@ -6,8 +6,8 @@
  * Invariants: the texts of the causes and their order are those of kube-apiserver, because clients
  * show them and tests compare them. A range that the old field had is accepted, and so is an
  * annotation that has not changed, because they may have been stored before these rules existed; so
- * are its class and the port of its health check, because an update cannot change them. This port
- * is not required: nothing here allocates one.
+ * are the class and the health check's port of the old Service, because an update cannot change
+ * them. This port is not required: nothing here allocates one.
  */
 #include <errno.h>
 #include <inttypes.h>

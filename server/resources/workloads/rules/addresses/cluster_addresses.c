@@ -147,7 +147,7 @@ static bool validate_ips(const struct hf__json *list, const struct hf__json *old
 
 /* ---- the lists together ---- */
 
-/* Whether there is an address of each family. An old text that is no address counts as either. */
+/* Whether there is an address of each family. An old text that is no address counts as both. */
 static bool are_of_both_families(const struct hf__json *list) {
         bool has_ipv4 = false, has_ipv6 = false;
         struct in6_addr address;

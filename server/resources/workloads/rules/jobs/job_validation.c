@@ -25,7 +25,7 @@
 /* The controller of CronJobs appends 11 characters to the name for each Job, whose name may have 63
  * characters because it becomes a label of its pods. */
 #define CRON_JOB_NAME_MAX 52
-#define INDEXES_MAX       100000 /* of a Job: that run at the same time, or that may fail in all */
+#define INDEXES_MAX       100000 /* indexes that a Job may run at once; or that may fail in total */
 #define MANAGED_BY_MAX    63     /* bytes */
 
 static const char not_negative[] = "must be greater than or equal to 0";

@@ -67,9 +67,9 @@ static void done_keys(struct keys *keys) {
 
 /*
  * Refuses a term of matchExpressions if its key is one of matchLabelKeys, and also occurs in
- * matchLabels or in an earlier term. In a new pod the last terms were made from the keys of both
- * lists (pod_label_keys.c). So the client has written the earlier one, or has listed the key twice.
- * As in kube-apiserver, the path has the index of the key, but not the name of the list:
+ * matchLabels or in an earlier term. In a new pod the last terms were made from matchLabelKeys and
+ * mismatchLabelKeys (pod_label_keys.c). So the client has written the earlier one, or has listed
+ * the key twice. As in kube-apiserver, the path has the index of the key but not the list's name:
  * "...topologySpreadConstraints[0][1]".
  */
 static void refuse_selected(const struct hf__json *match, const struct hf__json *selector,

@@ -154,8 +154,8 @@ void hfd_app_armor_annotations_validate(const struct hf__json *annotations,
 
 /* ---- whether they agree ---- */
 
-/* field: the path of the container. of_pod: the profile of the pod; NULL: there is none. A field of
- * an unknown type is not compared, because it has got a cause of its own. */
+/* field: the path of the container. of_pod: the profile of the pod; NULL: there is none. A profile
+ * that is absent, or of an unknown type (which has got its own cause), is not compared. */
 static void compare_profile(const struct hf__json *container, const char *annotation,
                             const struct hf__json *of_pod, const char *field,
                             struct hfd_causes *causes) {

@@ -162,7 +162,7 @@ void hfd_volume_source_validate(const struct hf__json *volume, const char *name,
                                             "may not specify more than 1 volume type");
                 else
                         validate_source(s, volume, name, field, kind, causes);
-                /* In a pod also if the source is refused. */
+                /* In a pod this rule also holds for a source that is refused. */
                 if (!persistent && strcmp(s->name, "iscsi") == 0)
                         validate_initiator(source, name, field, false, causes);
                 found = true;
@@ -196,8 +196,8 @@ void hfd_volumes_validate(const struct hf__json *spec, const char *field, bool o
                 if (first && first->item)
                         hfd_cause_duplicate_text(causes, hfd_field_path(name_path, path, "name"),
                                                  name);
-                /* If no more causes fit, the number stays for a volume with mistakes, too; then
-                 * none that depends on it fits either. */
+                /* If no more causes fit, a volume with mistakes does not raise their number and is
+                 * found, too. But then no cause that depends on this fits either. */
                 if (first && causes->n == n)
                         first->item = m;
         }
