@@ -92,9 +92,9 @@ struct hf__http_request {
         /* Boot time before which the request is not sent. It can reach its deadline or be canceled
          * earlier. 0 = send at once. */
         hf_nsec not_before;
-        /* How long the request may wait for a connection, from its start or not_before. When this
-         * has passed, the outcome is HF_E_UNAVAILABLE. 0 = no limit, but opening one connection
-         * takes 30 s at most. */
+        /* How long the request may wait for a connection, from its start, or from not_before if
+         * it is delayed until then. When this time has passed, the outcome is HF_E_UNAVAILABLE. 0 =
+         * no limit, but opening one connection takes 30 s at most. */
         hf_nsec connect_timeout;
         hf_nsec head_timeout; /* limit from submission to the complete header block; 0 = none */
         size_t max_body;      /* limit of the body if on_data is NULL; 0 = 8 MiB */
