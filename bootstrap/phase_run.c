@@ -5,14 +5,14 @@
  * step's object is created. Steps whose order does not matter are done together (phase_together.c).
  * The file begins with the loop; the functions that the loop calls follow.
  *
- * After any failure it discards all known state and, after a pause that grows, reads it again. So
- * the same code handles a lost response, a conflict with another writer, and a crash of the
+ * After any failure the run discards all known state and, after a pause that grows, reads it again.
+ * So the same code handles a lost response, a conflict with another writer, and a crash of the
  * previous leader.
  *
  * A phase that is settled when the term begins reads the ledger a moment later, so that it does not
  * delay the first writes of the controllers that have work.
  *
- * When the phase is complete, the controllers after it may start, and this one keeps running. If a
+ * When the phase is complete, the controllers after it may start, and its own keeps running. If a
  * user then deletes the ledger, the phase is done once more, because instances that start later
  * need the ledger to become ready. Objects that exist keep their content. If a phase fails but some
  * version has completed it before, the controllers after it may start, too.
