@@ -176,7 +176,8 @@ static struct hf__cel_value not_taken(struct hf__cel_run *run, const char *funct
         char types[300] = "";
         size_t at = 0;
 
-        /* What is no container has no elements, and a list none at what is no number. */
+        /* A value that is no container has no elements, and a list has none at an index that is no
+         * number. */
         if (strcmp(function, "_[_]") == 0 || strcmp(function, "_[?_]") == 0)
                 return hf__cel_index_any(run, args, function[2] == '?');
         if (strchr("_@-!", *function)) /* an operator: _+_, @in, -_, !_ */
@@ -235,8 +236,8 @@ static struct hf__cel_value eval_call(struct hf__cel_run *run, const struct hf__
         return eval_function(run, node);
 }
 
-/* Writes a value for a message: a string, cut if it is long, a number or a bool as cel-go does, of
- * any other value only its type. */
+/* Writes a value for a message. As in cel-go a string (cut if it is long), a number and a bool are
+ * written, and of any other value only its type. */
 static void print_value(struct hf__strbuf *out, struct hf__cel_value value) {
         switch (value.kind) {
         case HF__CEL_STRING:
