@@ -16,8 +16,7 @@ bool hf__json_is_plain(const char *data, size_t n, size_t depth_max);
 const char *hf__json_skip_plain(const char *p, const char *end);
 /*
  * The end of the value that begins at p, before end, if it consists of objects, arrays and strings
- * of characters that stand for themselves, without white space. Then it is valid JSON, except that
- * strings are not checked to be UTF-8. NULL: it has other parts, is nested more than 64 deep, or is
- * no JSON.
+ * without escapes, with no white space between them. Then it is valid JSON, except that strings are
+ * not checked to be UTF-8. NULL: it has other parts, is nested more than 64 deep, or is no JSON.
  */
 const char *hf__json_skip_plain_value(const char *p, const char *end);

@@ -50,14 +50,14 @@ enum hf__http_version { HF__HTTP_ANY, HF__HTTP_1_1 };
 struct hf__http_result {
         uint64_t id;            /* from hf__http_submit; a retry has the same id */
         int outcome;            /* see above */
-        bool not_sent;          /* nothing of it was passed to a connection, so that the server
-                                   certainly has not processed it, whatever the outcome */
+        bool not_sent;          /* nothing of the request was passed to a connection, so that the
+                                   server certainly has not processed it, whatever the outcome */
         int code;               /* HTTP status; 0 = none was received */
         const void *body;       /* the whole body; empty if on_data is set or outcome is not 0 */
         size_t n_body;          /* bytes in body */
         uint32_t retry_after_s; /* 0 = none, or unusable (a date, a huge number) */
         const char *fence_echo; /* the Holdfast-Fence header of the response; NULL = none */
-        const char *error_text; /* why it failed, from libcurl or Holdfast; "" = unknown */
+        const char *error_text; /* why the request failed, from libcurl or Holdfast; "" = unknown */
         /* The outcome is HF_E_UNAUTHORIZED, because no CA that the request trusts has issued the
          * server's certificate. */
         bool other_ca;
