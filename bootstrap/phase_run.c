@@ -71,7 +71,7 @@ int hf__phase_run(struct hf_term *term, void *ctx) {
         struct hf__phase *phase = ctx;
         struct hf__phase_run run = {.phase = phase, .bootstrap = phase->bootstrap, .term = term};
 
-        /* The controllers after this one need not wait for it, so those that have work come first.
+        /* Controllers after this phase's need not wait for it, so those that have work come first.
          * hf_term_started lets them run if the phase has become settled since the term began. */
         if (hf__phase_is_settled(phase)) {
                 hf_term_started(term);

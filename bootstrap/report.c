@@ -48,9 +48,8 @@ static bool check_failing(void *ctx, char *reason, size_t max_reason) {
         return healthy;
 }
 
-/* Whether a phase that readiness depends on is complete. The reason says why the phase fails, if it
- * does; else how many steps are done, if it runs in this process; else that it waits for the
- * leader. */
+/* Whether a phase that readiness depends on is complete. If it fails, the reason says why; else if
+ * it runs in this process, how many steps are done; else that it waits for the leader. */
 static bool check_complete(void *ctx, char *reason, size_t max_reason) {
         struct hf__phase *phase = ctx;
         const struct hf_bootstrap_info *info = &phase->info;
