@@ -2,10 +2,10 @@
 /*
  * Estimates the largest cost of an expression.
  *
- * Invariants: a definition that Kubernetes accepts must be accepted here, so costs and sizes are
- * computed as there, even where that is odd: a field or an element of a value that comes from no
- * variable gets the sizes of the first variable. A macro costs as much as the general loop into
- * which Kubernetes expands it.
+ * Invariants: a CustomResourceDefinition that Kubernetes accepts must be accepted here, so costs
+ * and sizes are computed as there, even where that is odd: a field or an element of a value that
+ * comes from no variable gets the sizes of the first variable. A macro costs as much as the general
+ * loop into which Kubernetes expands it.
  */
 #include "cel/estimate.h"
 
@@ -18,7 +18,7 @@
 #include "cel/values/function.h"
 
 /* The costs and the factor are those of cel-go's cost estimator and of Kubernetes' additions to it.
- * A definition that kube-apiserver accepts must be accepted here, so they must not be refined. */
+ * They must not be refined (see the top of this file). */
 #define COST_OF_LIST   10
 #define COST_OF_MAP    30
 #define COST_OF_OBJECT 40
