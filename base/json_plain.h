@@ -5,9 +5,9 @@
 #include <stddef.h>
 
 /*
- * Whether the text is plain: it has no escape and no control character in a string, outside of
- * strings only lower-case letters, numbers, JSON's punctuation and white space, is nested at most
- * depth_max deep, and its numbers are whole and have at most 15 digits. Most texts are plain. A
+ * Whether the text is plain: its strings have no escape and no control character; outside of them
+ * there are only lower-case letters, numbers, JSON's punctuation and white space; it is nested at
+ * most depth_max deep; its numbers are whole and have at most 15 digits. Most texts are plain. A
  * plain text may still be invalid JSON; but if cJSON accepts it, cJSON reads it correctly.
  */
 bool hf__json_is_plain(const char *data, size_t n, size_t depth_max);
