@@ -5,8 +5,8 @@
  * Health. The check `bootstrap` (healthz) fails while some phase's `info` has `failing` set: its
  * last attempt in this process failed, which can only happen on the leader. The check
  * `bootstrap-<phase>` (healthz, readyz) exists for a phase that readiness depends on: one without
- * hook_patience. It fails until the ledger shows that some version has completed the phase. livez
- * includes neither, because a restart would repair neither.
+ * hook_patience. The check fails until the ledger shows that some version has completed the phase.
+ * livez includes neither, because a restart would repair neither.
  *
  * Invariant: the lock guards `info` only. Copies of it are passed on after the lock is released.
  */

@@ -362,8 +362,8 @@ static uint64_t equality_cost(const struct hf__cel_node *node,
         uint64_t a = hf__cel_size_or_any(&args[0]).max;
         uint64_t b = hf__cel_size_or_any(&args[1]).max;
 
-        /* Kubernetes has these exceptions for == alone. It charges != of two opaque values by their
-         * sizes. */
+        /* Kubernetes has the exceptions of opaque_equality_cost for == alone. It charges != of two
+         * opaque values by their sizes. */
         if (node->op == HF__CEL_OP_EQUAL && args[0].node->type->kind == HF__CEL_OPAQUE &&
             args[1].node->type->kind == HF__CEL_OPAQUE)
                 return opaque_equality_cost(args);
