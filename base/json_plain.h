@@ -5,9 +5,9 @@
 #include <stddef.h>
 
 /*
- * Whether the text is plain: it has no escape and no control character in a string, outside of
- * strings only lower-case letters, numbers, JSON's punctuation and white space, is nested at most
- * depth_max deep, and its numbers are whole and have at most 15 digits. Most texts are plain. A
+ * Whether the text is plain: its strings have no escape and no control character; outside of them
+ * there are only lower-case letters, numbers, JSON's punctuation and white space; it is nested at
+ * most depth_max deep; its numbers are whole and have at most 15 digits. Most texts are plain. A
  * plain text may still be invalid JSON; but if cJSON accepts it, cJSON reads it correctly.
  */
 bool hf__json_is_plain(const char *data, size_t n, size_t depth_max);
@@ -16,7 +16,7 @@ bool hf__json_is_plain(const char *data, size_t n, size_t depth_max);
 const char *hf__json_skip_plain(const char *p, const char *end);
 /*
  * The end of the value that begins at p, before end, if it consists of objects, arrays and strings
- * of such characters, without white space. Then it is valid JSON, except that strings are not
- * checked to be UTF-8. NULL: it has other parts, is nested more than 64 deep, or is no JSON.
+ * without escapes, with no white space between them. Then it is valid JSON, except that strings are
+ * not checked to be UTF-8. NULL: it has other parts, is nested more than 64 deep, or is no JSON.
  */
 const char *hf__json_skip_plain_value(const char *p, const char *end);

@@ -11,7 +11,7 @@
 #include <errno.h>
 #include <string.h>
 
-/* The first member of each such struct. It is copied, because `at` may have any type. */
+/* The size of the struct, its first member. It is copied, because `at` may have any type. */
 static size_t size_of(const void *at) {
         size_t size;
 

@@ -65,8 +65,8 @@ static void *thread_main(void *ctx) {
         return started;
 }
 
-/* Maps the stack, below it a page that cannot be used, so that an overflow ends the process, and
- * above it the struct. The struct, and with it the top of the stack, begins at a cache line. */
+/* Maps the stack, with an unusable page below it, so that an overflow ends the process, and with
+ * the struct above it. The struct, and with it the top of the stack, begins at a cache line. */
 static int map_stack(size_t stack, pthread_attr_t *attr, struct started **ret_started) {
         const size_t page = (size_t)sysconf(_SC_PAGESIZE), alignment = 64;
         const size_t top = (sizeof(struct started) + alignment - 1) / alignment * alignment;

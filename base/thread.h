@@ -48,8 +48,8 @@ int hf__mutex_cond_init(pthread_mutex_t *mutex, pthread_cond_t *cond);
 
 /*
  * Asserts that the calling thread holds mutex. Write it at the top of a function whose name ends in
- * _locked. The mutex must come from hf__mutex_init (not from PTHREAD_MUTEX_INITIALIZER). It costs a
- * function call but no system call if the assertion holds, and nothing in a release build.
+ * _locked. The mutex must come from hf__mutex_init (not from PTHREAD_MUTEX_INITIALIZER). The
+ * assertion costs a function call but no system call if it holds, and nothing in a release build.
  */
 #define hf__mutex_assert_held(mutex) hf__assert_costly(hf__mutex_is_held(mutex))
 

@@ -34,8 +34,8 @@ static int64_t days_from_date(int64_t year, int month, int day) {
 }
 
 /* The inverse of days_from_date. For the year of the era, the quotients take out the leap days: one
- * in four years (1460 days), but none in the last year of a century (36524), except that of the era
- * (146096). */
+ * in four years (1460 days), but none in the last year of a century (36524), except in the last
+ * year of the era (146096). */
 static void date_from_days(int64_t days, int64_t *ret_year, int *ret_month, int *ret_day) {
         days += 719468;
         int64_t era = (days >= 0 ? days : days - 146096) / 146097;

@@ -35,9 +35,9 @@ struct wait {
         bool canceled; /* the hooks shut down; stays true */
 };
 
-/* Whether the ledger, as JSON, shows the phase as complete. Also reports if nothing is left to do.
- * While the phase runs, each record changes the ledger. To save time, the text is parsed only if it
- * contains the phase's key. JSON escapes no character of that key, so a plain search finds it. */
+/* Whether the ledger, as JSON, shows the phase as complete. If nothing is left to do, also reports
+ * that. While the phase runs, each record changes the ledger. To save time, the text is parsed only
+ * if it contains the phase's key. JSON escapes no character of it, so a plain search finds it. */
 static bool shows_completion(struct wait *wait, const char *text, size_t n) {
         struct hf__ledger ledger = {0};
         struct hf__json *object;

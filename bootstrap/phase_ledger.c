@@ -72,8 +72,8 @@ int hf__phase_ledger_read(struct hf__phase_run *run, struct hf_status *why) {
         if (r == 0)
                 r = parse_ledger(run, text, n, why);
         free(text);
-        /* Done even if a record could not be read, because hf__ledger_read reads `completed`
-         * first. */
+        /* Report the completion even if a record could not be read, because hf__ledger_read reads
+         * `completed` first. */
         if (hf__ledger_find_completed(&run->ledger, run->phase->name))
                 hf__report_complete(run->phase);
         return r;
@@ -274,7 +274,7 @@ int hf__phase_ledger_complete(struct hf__phase_run *run, struct hf_status *why) 
         return 0;
 }
 
-/* ---- checking that it still exists ---- */
+/* ---- checking that the ledger still exists ---- */
 
 /* Whether the text is a ledger that does not show the phase as complete. Returns false for a ledger
  * that cannot be read or that a newer program wrote, so that such a ledger is left alone. */

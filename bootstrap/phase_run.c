@@ -5,23 +5,23 @@
  * step's object is created. Steps whose order does not matter are done together (phase_together.c).
  * The file begins with the loop; the functions that the loop calls follow.
  *
- * After any failure it discards all known state and, after a pause that grows, reads it again. So
- * the same code handles a lost response, a conflict with another writer, and a crash of the
+ * After any failure the run discards all known state and, after a pause that grows, reads it again.
+ * So the same code handles a lost response, a conflict with another writer, and a crash of the
  * previous leader.
  *
  * A phase that is settled when the term begins reads the ledger a moment later, so that it does not
  * delay the first writes of the controllers that have work.
  *
- * When the phase is complete, the controllers after it may start, and this one keeps running. If a
+ * When the phase is complete, the controllers after it may start, and its own keeps running. If a
  * user then deletes the ledger, the phase is done once more, because instances that start later
  * need the ledger to become ready. Objects that exist keep their content. If a phase fails but some
  * version has completed it before, the controllers after it may start, too.
  *
  * When the term drains, the run ends between two steps or after a failure. It ends at once when the
- * gate or the fence refuses a write. After failing for give_way_after it releases the Lease, which
- * drains the term, unless it has no elector or is writing a deleted ledger again. That time doubles
- * with each release in a row, so that a fault that all instances share does not keep moving the
- * Lease.
+ * gate or the fence refuses a write. After failing for give_way_after the run releases the Lease,
+ * which drains the term, unless it has no elector or is writing a deleted ledger again. That time
+ * doubles with each release in a row, so that a fault that all instances share does not keep moving
+ * the Lease.
  *
  * Invariants: the ledger is written only at the resourceVersion that was last read or written here,
  * so another process's change is never overwritten. All writes go through the term's client, gated
@@ -71,7 +71,7 @@ int hf__phase_run(struct hf_term *term, void *ctx) {
         struct hf__phase *phase = ctx;
         struct hf__phase_run run = {.phase = phase, .bootstrap = phase->bootstrap, .term = term};
 
-        /* The controllers after this one need not wait for it, so those that have work come first.
+        /* Controllers after this phase's need not wait for it, so those that have work come first.
          * hf_term_started lets them run if the phase has become settled since the term began. */
         if (hf__phase_is_settled(phase)) {
                 hf_term_started(term);

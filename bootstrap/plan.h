@@ -28,7 +28,7 @@
  *    edit made in between still counts as an edit.
  *  - Until some version has completed the phase, steps whose order does not matter may be done
  *    together: their objects are created at the same time, and then one write records all that were
- *    created. A crash before it leaves that many objects without a record.
+ *    created. A crash before that write leaves all of them without a record.
  */
 #include "bootstrap/ledger.h"
 #include "bootstrap/steps.h"

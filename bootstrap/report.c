@@ -5,8 +5,8 @@
  * Health. The check `bootstrap` (healthz) fails while some phase's `info` has `failing` set: its
  * last attempt in this process failed, which can only happen on the leader. The check
  * `bootstrap-<phase>` (healthz, readyz) exists for a phase that readiness depends on: one without
- * hook_patience. It fails until the ledger shows that some version has completed the phase. livez
- * includes neither, because a restart would repair neither.
+ * hook_patience. The check fails until the ledger shows that some version has completed the phase.
+ * livez includes neither, because a restart would repair neither.
  *
  * Invariant: the lock guards `info` only. Copies of it are passed on after the lock is released.
  */
@@ -48,8 +48,8 @@ static bool check_failing(void *ctx, char *reason, size_t max_reason) {
         return healthy;
 }
 
-/* Whether a phase that readiness depends on is complete. The reason says why the phase fails, how
- * many steps are done, or, if it does not run in this process, that it waits for the leader. */
+/* Whether a phase that readiness depends on is complete. If it fails, the reason says why; else if
+ * it runs in this process, how many steps are done; else that it waits for the leader. */
 static bool check_complete(void *ctx, char *reason, size_t max_reason) {
         struct hf__phase *phase = ctx;
         const struct hf_bootstrap_info *info = &phase->info;

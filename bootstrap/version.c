@@ -77,8 +77,8 @@ static int compare_next_number(const char **a, const char **b) {
         return order;
 }
 
-/* Compares one identifier of each, as in Semantic Versioning 2.0.0, section 11.4: numbers by value
- * and before words, words by their bytes. */
+/* Compares two identifiers, as in Semantic Versioning 2.0.0, section 11.4: numbers by value and
+ * before words, words by their bytes. */
 static int compare_identifiers(const char *a, size_t n_a, const char *b, size_t n_b) {
         bool is_number_a = n_digits(a) == n_a, is_number_b = n_digits(b) == n_b;
 

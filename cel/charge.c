@@ -97,7 +97,7 @@ bool hf__cel_overload_charge(const struct hf__cel_overload *overload, struct hf_
         uint64_t first;
         uint64_t second;
 
-        /* A call may read its texts to their ends even if its cost is one, as that of a conversion
+        /* A call may read its texts to their ends even if it costs only one, such as a conversion
          * or a look-up by key. So the length of the texts counts as work. */
         for (unsigned i = 0; i < overload->n_args; i++)
                 if ((args[i].kind == HF__CEL_STRING || args[i].kind == HF__CEL_BYTES) &&

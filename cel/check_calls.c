@@ -130,8 +130,8 @@ static void check_pair(struct hf__cel_checker *c, struct hf__cel_node *node) {
 
 /* A call like sets.contains(a, b) was parsed as a call of a member of `sets`. Turns it into a call
  * of the function with this long name. Returns the number of overloads; 0: there are none, and
- * nothing has changed. This comes before the members, because CEL prefers the longest name that is
- * declared; as in cel-go also if `sets` is a local variable. */
+ * nothing has changed. The long name is tried before the member function, because CEL prefers the
+ * longest declared name, in cel-go even if `sets` is a local variable. */
 static size_t resolve_qualified(struct hf__cel_checker *c, struct hf__cel_node *node,
                                 const struct hf__cel_overload *const **ret_overloads) {
         char name[HF__CEL_NAME_MAX_BYTES];
@@ -179,8 +179,8 @@ void hf__cel_check_call(struct hf__cel_checker *c, struct hf__cel_node *node) {
         }
         node->as.call.function = overloads[0]->name;
         check_function(c, node, overloads, n);
-        /* The overloads of orValue and or have given the type. From here on they are operators, so
-         * that the evaluator can leave the argument out. */
+        /* The overloads of orValue and or have given the type. From here on both calls are
+         * operators, so that the evaluator need not evaluate the argument. */
         if (node->as.call.member && strcmp(node->as.call.function, "orValue") == 0)
                 node->op = HF__CEL_OP_OR_VALUE;
         if (node->as.call.member && strcmp(node->as.call.function, "or") == 0)

@@ -2,10 +2,10 @@
 /*
  * Estimates the largest cost of an expression.
  *
- * Invariants: a definition that Kubernetes accepts must be accepted here, so costs and sizes are
- * computed as there, even where that is odd: a field or an element of a value that comes from no
- * variable gets the sizes of the first variable. A macro costs as much as the general loop into
- * which Kubernetes expands it.
+ * Invariants: a CustomResourceDefinition that Kubernetes accepts must be accepted here, so costs
+ * and sizes are computed as there, even where that is odd: a field or an element of a value that
+ * comes from no variable gets the sizes of the first variable. A macro costs as much as the general
+ * loop into which Kubernetes expands it.
  */
 #include "cel/estimate.h"
 
@@ -18,7 +18,7 @@
 #include "cel/values/function.h"
 
 /* The costs and the factor are those of cel-go's cost estimator and of Kubernetes' additions to it.
- * A definition that kube-apiserver accepts must be accepted here, so they must not be refined. */
+ * They must not be refined (see the top of this file). */
 #define COST_OF_LIST   10
 #define COST_OF_MAP    30
 #define COST_OF_OBJECT 40
@@ -67,9 +67,9 @@ static struct hf__cel_size exact_size(uint64_t n) { return (struct hf__cel_size)
 /* ---- paths ---- */
 
 /* The path of a field or an element of a value that comes from no variable. Kubernetes looks sizes
- * up by the names of a path, after it has cut off the first one as that of the root, its first
- * variable. The path of this part has one name, so Kubernetes finds the root. Its estimates depend
- * on that, so this file does the same. */
+ * up by the names of a path. It cuts off the first name, which it takes for that of the root, the
+ * first variable. The path of this part has no other name, so Kubernetes finds the root. Its
+ * estimates depend on that, so this file does the same. */
 static struct hf__cel_path first_variable(const struct estimator *e) {
         if (e->declarations->n_variables == 0)
                 return (struct hf__cel_path){.state = HF__CEL_PATH_LOST};
@@ -362,8 +362,8 @@ static uint64_t equality_cost(const struct hf__cel_node *node,
         uint64_t a = hf__cel_size_or_any(&args[0]).max;
         uint64_t b = hf__cel_size_or_any(&args[1]).max;
 
-        /* Kubernetes has these exceptions for == alone. It charges != of two opaque values by their
-         * sizes. */
+        /* Kubernetes has the exceptions of opaque_equality_cost for == alone. It charges != of two
+         * opaque values by their sizes. */
         if (node->op == HF__CEL_OP_EQUAL && args[0].node->type->kind == HF__CEL_OPAQUE &&
             args[1].node->type->kind == HF__CEL_OPAQUE)
                 return opaque_equality_cost(args);

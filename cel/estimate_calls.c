@@ -353,8 +353,8 @@ static uint64_t contains_cidr(const struct hf__cel_overload *o, const struct hf_
         return hf__cel_cost_sum(3, contains_ip(o, args, result));
 }
 
-/* 1 and the product of both sizes, or twice the product. An evaluation is charged in the same way.
- */
+/* 1 and the product of both sizes, for sets.equivalent twice the product. An evaluation is charged
+ * in the same way. */
 static uint64_t estimate_sets(const struct hf__cel_overload *o, const struct hf__cel_estimate *args,
                               struct hf__cel_estimate *result) {
         uint64_t product = hf__cel_cost_product(size_of(&args[0]).max, size_of(&args[1]).max);

@@ -176,7 +176,7 @@ static struct hf__cel_value not_taken(struct hf__cel_run *run, const char *funct
         char types[300] = "";
         size_t at = 0;
 
-        /* What is no container has no elements, and a list none at what is no number. */
+        /* Only containers have elements, and a list has them only at numbers. */
         if (strcmp(function, "_[_]") == 0 || strcmp(function, "_[?_]") == 0)
                 return hf__cel_index_any(run, args, function[2] == '?');
         if (strchr("_@-!", *function)) /* an operator: _+_, @in, -_, !_ */
@@ -235,8 +235,8 @@ static struct hf__cel_value eval_call(struct hf__cel_run *run, const struct hf__
         return eval_function(run, node);
 }
 
-/* Writes a value for a message: a string, cut if it is long, a number or a bool as cel-go does, of
- * any other value only its type. */
+/* Writes a value for a message. As in cel-go a string (cut if it is long), a number and a bool are
+ * written, and of any other value only its type. */
 static void print_value(struct hf__strbuf *out, struct hf__cel_value value) {
         switch (value.kind) {
         case HF__CEL_STRING:
@@ -253,8 +253,8 @@ static void print_value(struct hf__strbuf *out, struct hf__cel_value value) {
         }
 }
 
-/* The error that what is marked with ? is not an optional. key: of the entry of a map or object;
- * NULL: it is the element of a list. */
+/* The error about a value that is marked with ? but is not an optional. key: that of its entry in a
+ * map or object; NULL: the value is an element of a list. */
 static struct hf__cel_value not_optional(struct hf__cel_run *run, const struct hf__cel_value *key,
                                          struct hf__cel_value value) {
         struct hf__strbuf text = {.max = 500};

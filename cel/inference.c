@@ -3,9 +3,9 @@
  * Unification of types, gradual: dyn fits everything.
  *
  * Invariants: a variable is never bound to a type that contains it. Every recursion that also goes
- * into what variables stand for counts a step, and STEPS_MAX bounds them all, because a short
- * expression can make types that share parts many times over; the others are bounded by the weight
- * of a type. A binding is undone through the trail if a later part does not fit.
+ * into what variables stand for counts a step, and STEPS_MAX bounds the steps, because a short
+ * expression can make types that share parts many times over. Other recursions are bounded by the
+ * weight of a type. A binding is undone through the trail if a later part does not fit.
  */
 #include "cel/inference.h"
 

@@ -21,10 +21,10 @@
  * with these limits could not make it either. */
 #define WORK_MAX  1000000
 #define BYTES_MAX (16U * 1024 * 1024)
-/* Instructions and memory of all literal patterns of a program. The program of a served definition
- * stays in memory, and a dozen bytes of text are enough for a pattern of 5,000 instructions, or for
- * four classes of hundreds of ranges. The work of compiling all patterns is at most WORK_MAX, plus
- * that of one pattern. */
+/* Instructions and memory of all literal patterns of a program. The program of a served
+ * CustomResourceDefinition stays in memory, and a dozen bytes of text are enough for a pattern of
+ * 5,000 instructions, or for four classes of hundreds of ranges. The work of compiling all patterns
+ * is at most WORK_MAX, plus that of one pattern. */
 #define PATTERNS_MAX       20000U
 #define PATTERNS_BYTES_MAX ((size_t)2 << 20)
 /* Bytes of compiled patterns that count as a step of work. So a caller who limits the work of all

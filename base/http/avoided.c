@@ -85,7 +85,7 @@ void hf__avoided_free(struct hf__avoided *avoided) { free(avoided); }
 
 /* ---- addresses that were silent ---- */
 
-/* Writes the address without its port to `ip`, and with it to `text`. "" = of another family. */
+/* Writes the address to `ip` and, with its port, to `text`. Both are "" if it is no IP address. */
 static void print_address(const struct sockaddr *address, char ip[INET6_ADDRSTRLEN],
                           char text[HF__AVOIDED_ADDRESS_MAX]) {
         const void *number = NULL;

@@ -48,6 +48,6 @@ CURLcode hf__avoided_first_result(struct hf__exchange *x, CURLcode result);
 /* Accepts NULL. */
 void hf__avoided_free(struct hf__avoided *avoided);
 /* CURLOPT_OPENSOCKETFUNCTION; ctx is the exchange. Refuses avoided addresses, so that curl goes to
- * the next one. The host's child processes do not inherit the socket. */
+ * the next one. Child processes of the host program do not inherit the socket. */
 curl_socket_t hf__avoided_open_socket(void *ctx, curlsocktype purpose,
                                       struct curl_sockaddr *address);

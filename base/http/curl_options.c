@@ -74,7 +74,7 @@ static CURLcode set_server_name(struct hf__exchange *x, CURL *easy) {
         HF__CLEANUP(url_cleanup) CURLU *url = curl_url();
         CURLUcode parsed = url ? CURLUE_OK : CURLUE_OUT_OF_MEMORY;
 
-        /* Both are set if the request begins again. */
+        /* If the request begins again, its first attempt has set both members. */
         curl_slist_free_all(x->connect_to);
         curl_free(x->url_override);
         x->connect_to = NULL;
@@ -156,8 +156,8 @@ static CURLcode set_version(struct hf__exchange *x, CURL *easy) {
 
         SET(CURLOPT_HTTP_VERSION,
             (long)(only_1_1 ? CURL_HTTP_VERSION_1_1 : CURL_HTTP_VERSION_2TLS));
-        /* Makes the request wait for a connection that is being opened, because it may be able to
-         * share it. Otherwise curl would open another one. */
+        /* Makes the request wait for a connection that is being opened and that it may be able to
+         * share. Otherwise curl would open another one. */
         SET(CURLOPT_PIPEWAIT, (long)hf__curl_options_may_share(&x->request));
         return code;
 }

@@ -50,14 +50,14 @@ enum hf__http_version { HF__HTTP_ANY, HF__HTTP_1_1 };
 struct hf__http_result {
         uint64_t id;            /* from hf__http_submit; a retry has the same id */
         int outcome;            /* see above */
-        bool not_sent;          /* nothing of it was passed to a connection, so that the server
-                                   certainly has not processed it, whatever the outcome */
+        bool not_sent;          /* nothing of the request was passed to a connection, so that the
+                                   server certainly has not processed it, whatever the outcome */
         int code;               /* HTTP status; 0 = none was received */
         const void *body;       /* the whole body; empty if on_data is set or outcome is not 0 */
         size_t n_body;          /* bytes in body */
         uint32_t retry_after_s; /* 0 = none, or unusable (a date, a huge number) */
         const char *fence_echo; /* the Holdfast-Fence header of the response; NULL = none */
-        const char *error_text; /* why it failed, from libcurl or Holdfast; "" = unknown */
+        const char *error_text; /* why the request failed, from libcurl or Holdfast; "" = unknown */
         /* The outcome is HF_E_UNAUTHORIZED, because no CA that the request trusts has issued the
          * server's certificate. */
         bool other_ca;
@@ -92,9 +92,9 @@ struct hf__http_request {
         /* Boot time before which the request is not sent. It can reach its deadline or be canceled
          * earlier. 0 = send at once. */
         hf_nsec not_before;
-        /* How long the request may wait for a connection, from its start or not_before. When this
-         * has passed, the outcome is HF_E_UNAVAILABLE. 0 = no limit, but opening one connection
-         * takes 30 s at most. */
+        /* How long the request may wait for a connection, from its start, or from not_before if
+         * it is delayed until then. When this time has passed, the outcome is HF_E_UNAVAILABLE. 0 =
+         * no limit, but opening one connection takes 30 s at most. */
         hf_nsec connect_timeout;
         hf_nsec head_timeout; /* limit from submission to the complete header block; 0 = none */
         size_t max_body;      /* limit of the body if on_data is NULL; 0 = 8 MiB */

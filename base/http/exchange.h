@@ -70,8 +70,8 @@ struct hf__exchange {
         /* the response */
         int forced_outcome; /* set when a callback of curl ends the transfer; 0 = curl's result
                                decides */
-        /* as in struct hf__http_result; of the first handshake that was lost, or else of the last
-         * failure */
+        /* As in struct hf__http_result. They describe the first handshake that was lost or, if none
+         * was, the last failure. */
         bool other_ca, no_such_host;
         int os_error, verify_error;
         bool head_done;

@@ -139,8 +139,8 @@ void hf__lanes_socket_opened(struct hf__http_engine *engine, curl_socket_t fd) {
 }
 
 /* curl may close a descriptor before it asks to stop watching it. So this function removes the
- * descriptor from every table before it closes it. It is also called after the engine's thread has
- * ended, by hf__lanes_done; so it must not assert that thread. */
+ * descriptor from every table before it closes it. hf__lanes_done calls this function after the
+ * engine's thread has ended, so do not assert here that the thread is the engine's. */
 int hf__lanes_close_socket(void *ctx, curl_socket_t fd) {
         struct hf__http_engine *engine = ctx;
         struct hf__lanes *lanes = &engine->lanes;
@@ -352,8 +352,8 @@ void hf__lanes_socket_event(struct hf__http_engine *engine, int fd, uint32_t eve
         int n_running;
 
         hf__engine_assert_thread(engine);
-        /* Closed in this iteration, after epoll had reported the event. Another thread may have the
-         * same number for a file of its own already. */
+        /* The descriptor was closed in this iteration, after epoll had reported the event. Another
+         * thread may have the same number for a file of its own already. */
         if ((size_t)fd < lanes->n_sockets && lanes->sockets[fd].closed)
                 return;
         /* The event belongs to an idle connection. If a new connection has the same number already,

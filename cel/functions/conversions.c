@@ -47,8 +47,8 @@ static struct hf__cel_value to_int(struct hf__cel_run *run, const struct hf__cel
         }
 }
 
-/* A double below 0 is refused as well as a negative int, also one between -1 and 0, whose whole
- * part would be 0. */
+/* Like a negative int, a double below 0 is refused, even between -1 and 0, where its whole part
+ * would be 0. */
 static struct hf__cel_value to_uint(struct hf__cel_run *run, const struct hf__cel_value *args,
                                     unsigned n) {
         uint64_t value;

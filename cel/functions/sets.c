@@ -19,7 +19,7 @@ static struct hf__cel_value list_has(struct hf__cel_run *run, const struct hf__c
         return hf__cel_bool(false);
 }
 
-/* Whether `a` has any or all of b's elements. */
+/* If `all`, whether `a` has all of b's elements; otherwise whether it has any of them. */
 static struct hf__cel_value compare_lists(struct hf__cel_run *run, const struct hf__cel_list *a,
                                           const struct hf__cel_list *b, bool all) {
         for (size_t i = 0; i < b->n; i++) {

@@ -195,7 +195,7 @@ static struct hf__cel_value call_substring(struct hf__cel_run *run,
 
         if (!hf__cel_work(run, args[0].n / 8))
                 return hf__cel_failure(run);
-        /* This comes before the limits of the text are checked, as in cel-go, whose message the
+        /* This check comes before those of the limits of the text, as in cel-go, whose message the
          * author sees. */
         if (n > 2 && first > args[2].as.i)
                 return hf__cel_errorf(run, "invalid substring range. start: %lld, end: %lld",
@@ -367,8 +367,8 @@ static struct hf__cel_value call_replace(struct hf__cel_run *run, const struct h
         if (!hf__cel_work(run, args[0].n / 4))
                 return hf__cel_failure(run);
         /* k replacements join k + 1 parts. If the searched text is empty, it also matches before
-         * the first character: `lead` is that empty first part, so divide_text makes the other k.
-         */
+         * the first character. `lead`: there is that empty first part, so divide_text makes the
+         * other k. */
         if (limit < 0 || limit > (int64_t)args[0].n)
                 limit = -1;
         else if (!lead)

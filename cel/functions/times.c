@@ -130,8 +130,8 @@ ACCESSOR(milliseconds, args[0].n / 1000000)
                 return hf__cel_int(expression);                                                    \
         }
 
-/* Each is the whole duration in that unit, as in cel-go. The language definition differs for
- * getMilliseconds: there it is only what is left of the last second. */
+/* Each function returns the whole duration in its unit, as in cel-go. The language definition
+ * differs for getMilliseconds: there it is only what is left of the last second. */
 PART(duration_hours, args[0].as.i / 3600000000000)
 PART(duration_minutes, args[0].as.i / 60000000000)
 PART(duration_seconds, args[0].as.i / 1000000000)
