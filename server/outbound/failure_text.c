@@ -5,8 +5,9 @@
  * Invariant: where the cause is known, the text is that of Go's HTTP client. kube-apiserver shows
  * this text in the message about a failed webhook, so people search for it and programs compare it.
  * Exceptions: the texts lack what is not known here, which is the names and the dates in a
- * certificate and the DNS server; and Go's client has no text for a response that is too large or
- * for lack of memory. An unknown cause is shown in the words of libcurl.
+ * certificate, the DNS server, and the address of a host (the texts show its name instead); each
+ * broken connection is "EOF", even one that was reset; and Go's client has no text for a response
+ * that is too large or for lack of memory. Other unknown causes are in the words of libcurl.
  */
 #include "server/outbound/failure_text.h"
 
