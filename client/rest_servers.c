@@ -11,8 +11,8 @@
  *      after the request was sent, the connection broke or memory  reads
  *      ran out, or a watch got no response head in time
  *      502 or 503                                                  reads
- *      429                                                         requests for Leases, which do
- *                                                                  not wait for Retry-After
+ *      429                                                         requests in HF_LANE_LEASE, as
+ *                                                                  they do not wait for Retry-After
  *
  * Invariant: a write is sent to a second server only if the first certainly did not process it.
  *

@@ -321,9 +321,9 @@ static bool make_value(struct subject *s, const struct hf__json *json,
         return true;
 }
 
-/* Makes oldSelf. old NULL: for rules with optionalOldSelf, oldSelf is an empty optional. Of other
- * rules, a messageExpression that uses oldSelf then fails, and a rule that uses oldSelf itself is
- * not evaluated at all (rule_applies). */
+/* Makes oldSelf. If old is NULL, a rule with optionalOldSelf gets an empty optional. Any other rule
+ * that uses oldSelf is not evaluated (rule_applies); if only the messageExpression of a rule uses
+ * it, the evaluation of the messageExpression fails. */
 static void set_old(struct subject *s, const struct hf__json *old) {
         struct hf__cel_value *held;
 

@@ -47,8 +47,8 @@ struct hfd_rule_run {
 };
 
 /* Evaluates the rules of node. old NULL: the part has no old value. values: those of the part that
- * were found in the part above. The function adds those that it makes; if node has another
- * declaration, they replace the others. */
+ * the value of the part above contains. The function adds those that it makes. If those given were
+ * not made for the declaration of node (part_values.h), it drops them first. */
 void hfd_rule_run_node(struct hfd_rule_run *run, const struct hfd_rule_node *node,
                        const struct hf__json *object, const struct hf__json *old,
                        struct hfd_rule_correlation correlation, struct hfd_part_values *values);

@@ -220,7 +220,7 @@ static void validate_types(const struct hf__json *types, struct hfd_causes *caus
 }
 
 /* As in kube-apiserver, a CIDR that the old policy had anywhere is accepted: it may be older than
- * the rules, and rules and peers have no names by which they could be found again. */
+ * this check, and the policy's rules and peers have no names by which to find them again. */
 static void validate_all_rules(const struct hf__json *spec, const struct hf__json *old_spec,
                                struct hfd_causes *causes) {
         struct hf__json *cidrs = list_cidrs(old_spec);

@@ -431,8 +431,8 @@ void hfd_check_done(struct hfd_check *check, bool accepted) {
         const char *prefix = check->report.prefix;
 
         (void)hfd_causes_check(check->report.causes, check->run.failed);
-        /* Whether the check has found the value valid or not means nothing then: a text that was
-         * not searched may be in a `not`, or in a part that is as it was. */
+        /* If the work has exceeded its limit, the result of the check means nothing: a text that
+         * was not searched may be in a `not`, or in a part that is as it was. */
         if (check->run.failed > 0 && !accepted)
                 hfd_cause_invalid(check->report.causes, *prefix ? prefix : "<nil>", "null",
                                   "the patterns of the schema need too much work for its texts");

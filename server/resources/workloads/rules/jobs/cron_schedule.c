@@ -158,7 +158,7 @@ static void check_range(const char *range, const struct bounds *bounds, struct m
 
 /* ---- schedules ---- */
 
-/* Checks a schedule that begins with "@", which stands for a whole schedule. */
+/* Checks a schedule without fields: a word such as "@daily", or "@every" and a duration. */
 static void check_descriptor(const char *text, struct mistake *mistake) {
         static const char *const known[] = {"@yearly", "@annually", "@monthly", "@weekly",
                                             "@daily",  "@midnight", "@hourly"};
