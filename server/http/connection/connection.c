@@ -22,9 +22,9 @@
  * chooses the connection to close. The sockets of strangers are in an epoll of their own, of which
  * the worker serves one in each iteration, after all known senders. A sender becomes known by a
  * client certificate that verifies, or by the first request that on_head accepts for reading. The
- * sender becomes a stranger again by a request that names nobody, unless accepted requests are still
- * under way or the client certificate verifies: a sender whose token or certificate was revoked must
- * not keep a place for ever.
+ * sender becomes a stranger again by a request that names nobody, unless accepted requests are
+ * still under way or the client certificate verifies: a sender whose token or certificate was
+ * revoked must not keep a place for ever.
  *
  * Output. The protocol fills the worker's output buffer, and TLS writes what the socket accepts.
  * The rest, at most the size of that buffer, is copied to `unsent`. While bytes are unsent, nothing
