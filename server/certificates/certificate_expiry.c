@@ -55,7 +55,8 @@ void hfd_certificate_expiry_note(struct hfd_server *server) {
         int64_t admin = hfd_pki_valid_until(server->pki.admin_cert_pem);
         int64_t generated = hfd_pki_valid_until(server->pki.server_cert_pem);
         int64_t first = admin < generated ? admin : generated;
-        /* Parsing a certificate takes OpenSSL a while, and usually the two are the same. */
+        /* Parsing takes OpenSSL a while, and usually the generated certificate is the one that is
+         * served. */
         bool is_generated = strcmp(server->server_cert_pem, server->pki.server_cert_pem) == 0;
 
         publish_expiry(server, "serving",

@@ -68,11 +68,11 @@ static bool is_from(const char *ca_pem, const char *cert_pem) {
         return hfd_pki_describe(ca_pem, cert_pem, &description) == 0 && description.from_ca;
 }
 
-/* Returns the certificates by which clients can verify `serving`: the CA of this server, if that
- * has issued it, or that of its clients, if that has issued it or the next certificate of its
- * chain. A certificate that was given by flags may come from a CA that this server does not know.
- * Then the result is the rest of its chain or, without one, the certificate itself. chain: the
- * certificates in the text `serving`. Borrowed. */
+/* Returns the certificates by which clients can verify `serving`. If the CA of this server has
+ * issued it, that is this CA. If the CA of the clients has issued it, or the next certificate of
+ * its chain, that is the CA of the clients. A certificate that was given by flags may come from a
+ * CA that this server does not know. Then the result is the rest of its chain or, without one, the
+ * certificate itself. chain: the certificates in the text `serving`. The result is borrowed. */
 static const char *find_root(const struct hfd_pki *own, const char *serving, const char *chain,
                              const char *client_ca) {
         const char *rest = rest_of_chain(chain);

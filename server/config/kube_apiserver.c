@@ -22,7 +22,7 @@
 #define ADDED_MAX 5
 
 /* Excludes controllers that do the work of a kube-controller-manager and would interfere with a
- * test. A test that starts a kube-apiserver alone expects no kube-controller-manager: it may
+ * test. A test that starts a kube-apiserver alone expects no kube-controller-manager: the test may
  * finalize namespaces itself, or use owners that do not exist. */
 #define NO_MANAGER                                                                                 \
         ",-namespace-lifecycle,-garbage-collector,-default-service-account,-root-ca-publisher"

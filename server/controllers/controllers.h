@@ -94,10 +94,10 @@ int hfd_controllers_new(const struct hf_host *host, const struct hfd_controllers
 int hfd_controllers_start(struct hfd_controllers *controllers);
 
 /*
- * Waits until this instance's identity Lease is deleted. Call it in a shutdown, after `stopping`
- * has fired and before the leader's controllers drain. Otherwise the delete could reach the store
- * between the release of the leader's Lease and the first writes of the next leader, and would
- * delay the hand-over. Blocks for half a second at most.
+ * Waits until the controller identity-lease has ended, which deletes this instance's Lease. Call it
+ * in a shutdown, after `stopping` has fired and before the leader's controllers drain. Otherwise
+ * the delete could reach the store between the release of the leader's Lease and the first writes
+ * of the next leader, and would delay the hand-over. Blocks for half a second at most.
  */
 void hfd_controllers_leave(struct hfd_controllers *controllers);
 

@@ -33,8 +33,8 @@ static const struct hfd_encryption_rule *rule_of(const struct hfd_covered *cover
         return kv->value ? hfd_covered_rule(covered, kv->key) : NULL;
 }
 
-/* Replaces the borrowed value of kv by a reference; if a rule covers the key, to the decrypted
- * value, unless that cannot be decrypted. 0, or -ENOMEM: then kv has no value. */
+/* Replaces the borrowed value of kv by a reference. If a rule covers the key and the value can be
+ * decrypted, the reference is to the decrypted value. 0, or -ENOMEM: then kv has no value. */
 static int open_kv(const struct hfd_covered *covered, struct hfd_kv *kv) {
         const struct hfd_encryption_rule *rule = rule_of(covered, kv);
         struct hfd_opened opened = {0};

@@ -49,7 +49,7 @@ int hfd_random_bytes(uint8_t *ret_bytes, size_t n) {
 }
 
 /* The current rules, with a reference that drop_covered drops. Until it is taken, the lock keeps
- * hfd_encrypted_store_set from dropping the store's own. */
+ * hfd_encrypted_store_set from dropping the store's own reference. */
 static struct hfd_covered take_covered(struct encrypted *e) {
         pthread_mutex_lock(&e->mu);
         struct hfd_encryption *encryption = hfd_encryption_ref(e->encryption);
@@ -148,8 +148,8 @@ static bool is_covered(const struct hfd_covered *covered, const struct hfd_txn *
         return false;
 }
 
-/* Whether the transaction compares the value of a key that a rule covers. Such a comparison
- * could fail only because the stored value is encrypted. */
+/* Whether the transaction compares the value of a key that a rule covers. Such a comparison could
+ * fail for the sole reason that the stored value is encrypted. */
 static bool compares_sealed(const struct hfd_covered *covered, const struct hfd_txn *txn) {
         for (size_t i = 0; i < txn->n_compares; i++)
                 if (txn->compares[i].kind != HFD_MOD_EQUALS &&

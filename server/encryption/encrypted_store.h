@@ -9,7 +9,7 @@
  * transactions whose keys no rule covers (Leases, term records) go to the inner store directly.
  *
  * A transaction must not compare the value of a key that a rule covers: -EINVAL. Nothing does: a
- * fenced write compares the values of term records and of the epoch key
+ * fenced write compares the values of term records (storage/term_record.h) and of the epoch key
  * (server/cacher/requests/store_identity.h), which are no objects, so no rule covers them.
  */
 #include "server/encryption/encryption.h"

@@ -88,7 +88,7 @@ static bool is_leases(const char *plural, const char *group) {
         return strcmp(plural, "leases") == 0 && strcmp(group, "coordination.k8s.io") == 0;
 }
 
-/* Whether the group is one of Holdfast's own, but has no such stored resource. The name is misspelt
+/* Whether Holdfast has the group built in, but without such a stored resource. The name is misspelt
  * then, or Holdfast does not store what is meant: nothing would be encrypted. Another group may
  * come from a definition or a later version, so its resources are accepted. */
 static bool is_misspelt(const char *plural, const char *group) {

@@ -122,8 +122,8 @@ static void leave_level(struct hfd_request_context *context, hf_nsec now) {
 
 /*
  * Called on the request's worker: the response has begun, but not all of it is sent. The request
- * gives back its seats. The bytes of the response are charged to the user's account, but not before
- * the client has had a chance to read them (waits is false then).
+ * gives back its seats. If waits is false, the client has had a chance to read the response, and
+ * the bytes are charged to the user's account. After waits true the function may be called again.
  */
 static void on_unsent(void *ctx, size_t n_bytes, bool waits) {
         struct hfd_request_context *context = ctx;
@@ -131,7 +131,7 @@ static void on_unsent(void *ctx, size_t n_bytes, bool waits) {
         leave_level(context, now_of(context->filters));
         if (waits || context->info.watch) /* the stream of a watch charges it */
                 return;
-        /* A stream has no length. It is charged with the most bytes that may wait of a list. */
+        /* A stream has no length. It is charged with what a list may have waiting to be sent. */
         hfd_unsent_add(context->filters->unsent, &context->unsent, context->user, context->request,
                        n_bytes > 0 ? n_bytes : HFD_UNSENT_STREAM);
 }
@@ -292,8 +292,8 @@ enum hfd_http_verdict hfd_filters_head(void *ctx, struct hfd_http_request *reque
         struct hfd_user user;
         HF__CLEANUP(hf__free_cleanup) struct hfd_credential *credential = NULL;
         int r = hfd_authentication_filter(request, filters->auth, &user, &credential);
-        /* Before impersonation. Of a sender that could not be authenticated for another reason
-         * nothing is known, so the connection stays as it is. */
+        /* Found out before impersonation. After another error than HF_E_UNAUTHORIZED nothing is
+         * known about the sender, so the connection stays as it is. */
         bool is_stranger = r == 0 ? hfd_authentication_is_anonymous(&user) : r == HF_E_UNAUTHORIZED;
 
         if (hfd_request_context_new(filters, request, user.name, &context) != 0) {

@@ -15,7 +15,7 @@
  *                       send-retry-after mode, otherwise 503); counts the request, so that the
  *                       shutdown waits for it
  *
- * They run when the head of the request has arrived. If one of them refuses, no handler is called,
+ * These filters run when the head of the request has arrived. If one refuses, no handler is called,
  * and the body is not kept. The other steps follow when the request is complete:
  *
  *      unsent           limits the responses that the user has not read (429 with Retry-After 1)

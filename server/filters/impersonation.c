@@ -44,7 +44,7 @@ static bool keep_sender(struct hfd_request_context *context, const struct hfd_us
         return context->sender != NULL;
 }
 
-/* Whether the sender, user, may impersonate `requested`; if so, *ret_mode is the mode. n_groups: as
+/* Whether the sender (`user`) may impersonate `requested`; if so, *ret_mode is the mode. n_groups:
  * from hfd_impersonation_parse. False: a response was sent (403, or 503 if memory ran out). */
 static bool check_rights(struct hfd_request_context *context, const struct hfd_user *user,
                          const struct hfd_user *requested, size_t n_groups,

@@ -70,7 +70,7 @@ static void put_fault(struct hf__strbuf *out, const char *text) {
         put_quoted(out, text, strlen(text));
 }
 
-/* A negative one counts as absent. */
+/* Whether the text is a duration, perhaps a negative one, which counts as absent. */
 static bool is_duration(const char *text) {
         hf_nsec timeout;
 

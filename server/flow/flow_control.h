@@ -2,9 +2,9 @@
 #pragma once
 /*
  * Priority and fairness: finds the FlowSchema and the priority level of each request, and has the
- * levels that limit how many requests run (flow_levels.h). It keeps an index of those objects
- * (flow_index.h). After each change a thread builds a new index and replaces the old one, so no
- * request waits for a build. Until the objects are known, only the mandatory ones apply.
+ * levels that limit how many requests run (flow_levels.h). It keeps an index of the FlowSchemas
+ * and levels (flow_index.h). After each change a thread builds a new index and replaces the old
+ * one, so no request waits for a build. Until the objects are known, only the mandatory ones apply.
  *
  * Threads: any, except for new, start, stop and free. Lock: one mutex guards the pointer to the
  * current index. Lock order: none; it is never held together with another lock.

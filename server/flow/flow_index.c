@@ -52,8 +52,8 @@ struct hfd_flow_builder {
         struct hfd_flow_index *index;
 };
 
-/* Also for an index that is not finished. The classes go first: they belong to the levels, to which
- * the references are dropped below. */
+/* Also for an index that is not finished. The classes (flow_level.h) go first: they belong to the
+ * levels, to which the references are dropped below. */
 static void index_free(struct hfd_flow_index *index) {
         for (size_t i = 0; i < index->n_schemas; i++) {
                 const struct hfd_flow_match *match = &index->schemas[i].match;

@@ -188,7 +188,7 @@ static void count_end(struct hfd_flow_place *place, hf_nsec started, hf_nsec now
                               span_since(started, now));
 }
 
-/* Tells the smoothing how many seats the level wants from now on. */
+/* Notes how many seats the level wants from now on. */
 static void measure_demand(struct hfd_flow_level *level, hf_nsec now) {
         hfd_seat_demand_set(&level->demand, hfd_queue_set_demand(&level->set), now);
 }

@@ -10,7 +10,7 @@
  *
  * Lifetime: the index (flow_index.h) holds the level and its classes, and a request that has a
  * place holds the index. While a place waits, its owner must exist. So a waiting owner holds a
- * reference to itself; `decided` drops it, or the caller of a leave that returns true.
+ * reference to itself. `decided` drops it; if hfd_flow_level_leave returns true, its caller does.
  *
  * Lock: one mutex for each level, which a request holds for a few hundred instructions. `decided`
  * runs without a lock, on the thread whose call made the decision; `describe` runs under the lock.

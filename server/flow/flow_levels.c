@@ -290,10 +290,10 @@ static int put_locked(struct hfd_flow_levels *levels, const struct hfd_flow_leve
         return 0;
 }
 
-/* Levels that the new configuration does not have become quiescing: put_locked clears the mark for
- * all others. 0 or -errno. If there is no memory for the list, nothing has changed. If put_locked
- * fails, the levels that it has not finished are quiescing, too, and the nominal limits still fit
- * the shares. */
+/* Levels that are not in the new configuration become quiescing: all are marked, and put_locked
+ * clears the mark of each that it finishes. 0 or -errno. If there is no memory for the list,
+ * nothing has changed. If put_locked fails, the levels that it has not finished are quiescing, too,
+ * and the nominal limits still fit the shares. */
 static int apply_locked(struct hfd_flow_levels *levels, const struct hfd_flow_level_spec *specs,
                         size_t n, struct hfd_flow_reports *reports) {
         hf_nsec now = hf_now(hf_host_clock(levels->host));

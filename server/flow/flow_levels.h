@@ -42,7 +42,7 @@ void hfd_flow_levels_stop(struct hfd_flow_levels *levels);
 struct hfd_flow_levels *hfd_flow_levels_free(struct hfd_flow_levels *levels);
 
 /*
- * These levels, at least one, are the configured ones from now on: makes those that are new, and
+ * The n levels of specs, n > 0, are the configured ones from now on: makes those that are new, and
  * changes the others while requests run and wait in them. Fills in ret_levels with a reference for
  * each spec. 0 or -errno: no reference was made; either nothing has changed, or some levels were
  * changed, and the others count as deleted until a later call reaches them.

@@ -3,9 +3,9 @@
 /*
  * GET /metrics/slis: the results of the health checks as metrics, with Kubernetes' names and
  * labels, from which the availability of a server is computed
- * (https://kubernetes.io/docs/reference/instrumentation/slis/). A result is counted whenever a
- * client asks one of the health endpoints for all its checks, and does not exclude this check. The
- * path is separate from /metrics, so that it can be scraped more often.
+ * (https://kubernetes.io/docs/reference/instrumentation/slis/). The result of a check is counted
+ * whenever a client asks one of the health endpoints for all its checks, and does not exclude that
+ * check. The path is separate from /metrics, so that it can be scraped more often.
  *
  * Thread: any, once it is created. Never blocks.
  */

@@ -2,8 +2,8 @@
 /*
  * Decodes protobuf by the schema of the kind. The result means the same as the JSON that the same
  * client would have sent: a zero, an empty string or an empty message becomes an absent member,
- * except where the two differ in meaning (HFD_FIELD_POINTER). Fields that the schema does not have
- * are ignored, so that newer clients can send them. The decoder refuses:
+ * except where an absent member has another meaning (HFD_FIELD_POINTER). Fields that the schema
+ * does not have are ignored, so that newer clients can send them. The decoder refuses:
  *
  *  - a text with a NUL, or one that is not UTF-8 (is_no_text);
  *  - times before the year 1 or after 9999, or with nanoseconds outside 0 to 999999999;

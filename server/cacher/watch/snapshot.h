@@ -37,7 +37,7 @@ bool hfd_snapshot_take(struct hfd_cacher *cacher, const struct hfd_resource *res
                        struct hfd_snapshot *ret_snapshot);
 /*
  * Takes a snapshot of the current state. 0, -ENOMEM, or -EAGAIN: the cache was not filled when this
- * was called. When it is filled, its observers are notified.
+ * was called, or was emptied meanwhile. When it is filled, its observers are notified.
  */
 int hfd_snapshot_take_now(struct hfd_cacher *cacher, const struct hfd_resource *resource,
                           struct hfd_snapshot *ret_snapshot);

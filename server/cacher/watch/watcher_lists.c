@@ -4,8 +4,8 @@
  *
  * Each resource has one list of the watches of all its objects. That list also has the watches that
  * are told of terms (watcher_private.h), whatever they select. All other watches are narrow: they
- * are in lists by a hash of what they watch. If a watch has no name and selects a value of the
- * resource's trigger (hfd_selectable_trigger), that is this value. Otherwise it is the path: a
+ * are in lists by a hash. If a watch has no name and selects a value of the resource's trigger
+ * (hfd_selectable_trigger), the hash is that of this value. Otherwise it is that of the path: a
  * namespace, a name or both.
  * The trigger of pods is spec.nodeName, because each kubelet watches the pods of its node; the
  * watch cache of Kubernetes has the same trigger. A pod that gets a node concerns the watches of
@@ -41,7 +41,7 @@ static struct hfd_watcher **list_by_path(struct hfd_watchers *watchers, size_t r
 }
 
 /* The list of the watches with this hash of the trigger's value. Bit 48, which no key of a path
- * has, tells it from those. */
+ * has, tells the two kinds of keys apart. */
 static struct hfd_watcher **list_by_trigger(struct hfd_watchers *watchers, size_t resource,
                                             uint16_t tag) {
         return list_at(watchers, UINT64_C(1) << 48 | (uint64_t)resource << 32 | tag);

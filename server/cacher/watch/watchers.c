@@ -84,7 +84,8 @@ static void mark_dirty_locked(struct hfd_watcher *watcher, struct hfd_watcher **
 
 /* Queues the change for the watchers of a list that watch its object. resource: the index of the
  * change's resource, if the list may have watchers of others, which are passed over; SIZE_MAX = it
- * has none. Returns the number of these watchers, as hfd_watchers_queue_change_locked counts. */
+ * has none. Returns the number of watchers of the object, as hfd_watchers_queue_change_locked
+ * counts them. */
 static size_t queue_change_in_locked(struct hfd_watcher *first, enum hfd_watcher_list list,
                                      const struct hfd_change *change, size_t resource,
                                      struct hfd_watcher **dirty) {

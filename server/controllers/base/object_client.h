@@ -49,10 +49,10 @@ int hfd_object_client_update(struct hf_term *term, const struct hf_resource *res
                              const struct hf__json *object);
 
 /*
- * Changes the members at the given paths, if the stored object still has the resourceVersion
- * `revision`; that saves sending the whole of a large object. For cluster-scoped objects only. The
- * caller frees *ret_object, the object after the change. HF_E_CONFLICT and HF_E_NOT_FOUND as for an
- * update.
+ * hfd_object_client_patch changes the members at the given paths, if the stored object still has
+ * the resourceVersion `revision`; that saves sending the whole of a large object. For
+ * cluster-scoped objects only. The caller frees *ret_object, the object after the change.
+ * HF_E_CONFLICT and HF_E_NOT_FOUND as for an update.
  */
 struct hfd_object_client_change {
         const char *pointer;          /* a JSON pointer: "/status/conditions" */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Signs approved CertificateSigningRequests of the signer kubernetes.io/kube-apiserver-client, with
- * the CA in --cert-dir, or with the one that this server has made in memory. request_core.h decides
- * which requests are signed.
+ * the CA in --cert-dir or, with --storage=memory, the one that this server has made in memory.
+ * request_core.h decides which requests are signed.
  *
  * Invariants. The result is written at the resourceVersion for which it was decided, so a request
  * that is denied meanwhile gets no certificate. If this server has no key of the CA, the controller

@@ -28,8 +28,9 @@ int hfd_reconcile_loop_run(const struct hfd_reconcile_loop *loop, struct hf_term
 /* The map of a kind's events; NULL = the loop does not use the kind. */
 typedef hf_reconciler_map_fn (*hfd_kind_map_fn)(void *ctx, const struct hfd_kind *kind);
 /*
- * The same, with the informers of the set's kinds in place of loop->sources, until `until` fires,
- * which must be the term's drain or a child of it. The set is borrowed. May also return -ENOMEM.
+ * Like hfd_reconcile_loop_run, with the informers of the set's kinds in place of loop->sources,
+ * until `until` fires, which must be the term's drain token or a child of it. The set is borrowed.
+ * May also return -ENOMEM.
  */
 int hfd_reconcile_loop_run_set(const struct hfd_reconcile_loop *loop, struct hf_term *term,
                                const struct hfd_kind_set *set, hfd_kind_map_fn map_of,

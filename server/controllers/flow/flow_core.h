@@ -8,11 +8,11 @@ struct hf__json;
 
 /*
  * Updates the stored form of one of the server's own objects. wanted: the object as the server
- * makes it. mandatory: changes of users are undone. Otherwise a user's change stays if the
- * annotation apf.kubernetes.io/autoupdate-spec is false, or if that annotation is absent or not a
- * boolean and the spec was changed. If wanted has spec.exempt, the value that a user has set there
- * always stays. Sets the annotation to whether changes are undone. *ret_changed: the object must be
- * written. 0 or -ENOMEM.
+ * makes it. mandatory: changes of users are undone. Otherwise the annotation
+ * apf.kubernetes.io/autoupdate-spec decides. If it is true, a user's change of the spec is undone.
+ * If it is false, not a boolean or absent, the change stays. If wanted has spec.exempt, the value
+ * that a user has set there always stays. Sets the annotation to whether changes are undone.
+ * *ret_changed: the object must be written. 0 or -ENOMEM.
  */
 int hfd_flow_revise(struct hf__json *object, const struct hf__json *wanted, bool mandatory,
                     bool *ret_changed);

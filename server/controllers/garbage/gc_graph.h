@@ -73,8 +73,8 @@ void hfd_gc_graph_each(const struct hfd_gc_graph *graph, const char *uid, hfd_gc
  * kind, not only by uid. */
 void hfd_gc_graph_find_dependents(const struct hfd_gc_graph *graph, const struct hfd_gc_node *owner,
                                   struct hfd_gc_dependents *ret_dependents);
-/* Whether such a dependent has blockOwnerDeletion set in its reference to owner. The first one that
- * has it ends the search, because the owner is checked again and again while it waits. */
+/* Whether one of these dependents has blockOwnerDeletion set in its reference to owner. The first
+ * one that has it ends the search, because the owner is checked again and again while it waits. */
 bool hfd_gc_graph_is_blocked(const struct hfd_gc_graph *graph, const struct hfd_gc_node *owner);
 
 /* Adds the keys of all objects that name uid as an owner. 0 or -ENOMEM: some are missing. */

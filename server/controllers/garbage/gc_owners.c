@@ -228,8 +228,8 @@ static int compare_uids(const void *a, const void *b) {
         return strcmp((*x)->uid, (*y)->uid);
 }
 
-/* Whether one of the references has the uid of this object. Only the uid is read, because this runs
- * under an informer's lock. */
+/* Sets search->found if one of the references has the uid of this object. Only the uid is read,
+ * because this runs under an informer's lock. */
 static void check_uid(void *ctx, const char *ns, const char *name, const char *object, size_t n) {
         struct search *search = ctx;
         struct hf__span text = {object, n};

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Remembers which objects are being deleted in the foreground, so that the dependents of one are
- * enqueued when its deletion begins, and not again with each of its later events. Thread: any; `mu`
- * guards the index.
+ * Remembers which objects wait for their dependents, because they are being deleted in the
+ * foreground. So the dependents of one are enqueued when its deletion begins, and not again with
+ * each of its later events. Thread: any; `mu` guards the index.
  */
 #include <pthread.h>
 #include <stdbool.h>

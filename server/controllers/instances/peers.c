@@ -8,8 +8,8 @@
  * not call it.
  *
  * Instances that crashed leave Leases behind, which must not take the places of live instances. A
- * Lease is live while its renewals are seen on this machine's boot clock; clocks of two machines
- * are never compared.
+ * Lease is live while this process sees it renewed in time, by this machine's boot clock; clocks of
+ * two machines are never compared.
  *
  *      FOUND --renewTime changes--> LIVE
  *      FOUND, LIVE --no change for its duration--> EXPIRED --renewTime changes--> LIVE
@@ -28,8 +28,8 @@
 #include "base/thread.h"
 #include "server/controllers/instances/identity.h"
 
-/* A further Lease takes the place of an expired one. If there is none, it is ignored until its next
- * change. */
+/* A further Lease takes the place of an expired one. If none has expired, the further one is
+ * ignored until its next change. */
 #define ENTRIES_MAX 128
 #define ENTRIES_MIN 4
 
@@ -192,7 +192,7 @@ static struct entry *find_entry_locked(struct hfd_peers *peers, const char *name
         return NULL;
 }
 
-/* Makes room for another entry, up to the limit. Without memory there is no more than before. */
+/* Makes room for another entry, up to the limit. If memory runs out, the room stays as it is. */
 static void grow_locked(struct hfd_peers *peers) {
         size_t space = peers->space == 0 ? ENTRIES_MIN : peers->space * 2;
 

@@ -302,7 +302,7 @@ struct next_set {
         size_t n;
         bool is_listing;     /* a kind has waited for its first list for less than LIST_MAX */
         bool has_unlisted;   /* a kind waits for its first list, however long */
-        hf_nsec listing_for; /* how long the newest of these has waited; HF_NSEC_NEVER = none */
+        hf_nsec listing_for; /* how long the newest waiting kind has waited; HF_NSEC_NEVER = none */
 };
 
 static int compare_ids(const void *a, const void *b) {

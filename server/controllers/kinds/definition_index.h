@@ -9,7 +9,7 @@
 struct hf_informer;
 struct hf_workqueue;
 
-/* Sets the transform and adds the index; before the informer is started. 0 or -errno. */
+/* Sets the transform and adds the index. Call it before the informer is started. 0 or -errno. */
 int hfd_definition_prepare_informer(struct hf_informer *informer);
 
 /* Whether the name was accepted for a definition of the group. The first function looks for

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Most objects have no owner. To find owners, the informers parse only objects that pass this
- * search. The garbage collector does the same, but always parses the object of a DELETED event.
+ * Most objects have no owner. To find owners, the informers parse only objects that pass the search
+ * below. The garbage collector does the same, but always parses the object of a DELETED event.
  *
  * Invariant: the search is for the names as this server prints them, without escapes.
  */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The informer of a kind. Those of namespaces, workspaces, clusterroles, apiservices,
+ * The informer of a kind. Informers of namespaces, workspaces, clusterroles, apiservices,
  * certificatesigningrequests, validatingadmissionpolicies, flowschemas and
  * prioritylevelconfigurations cache whole objects, and that of customresourcedefinitions leaves out
  * the schemas. The informers of all other kinds cache metadata only. (Some custom kinds are cached
@@ -11,7 +11,7 @@
  * If sources.metadata_client is set, the informers of the other kinds miss some changes: they get
  * no event of a change that leaves the metadata as they are, if the object has neither owners nor
  * finalizers and is not being deleted. So the cached resourceVersion of such an object may be
- * outdated. (needs_all_changes in the .c file has exceptions.)
+ * outdated. (needs_all_changes in the .c file lists the exceptions.)
  */
 #include "server/controllers/kinds/kind_set.h"
 

@@ -15,8 +15,8 @@
 #include <holdfast/client.h>
 #include <holdfast/informer.h>
 
-/* The names of a kind: a row of the server's table of resources, or from a definition. In a
- * struct hfd_kind, the strings live as long as the kind; those of built-in kinds are static. */
+/* The names of a kind, from the server's table of resources or from a definition. In a struct
+ * hfd_kind, the strings live as long as the kind; those of built-in kinds are static. */
 struct hfd_kind_row {
         struct hf_resource resource;
         const char *kind;

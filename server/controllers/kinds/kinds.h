@@ -20,7 +20,7 @@ struct hfd_custom_kinds;
 struct hfd_kinds {
         struct hfd_kind kinds[HFD_KINDS_MAX]; /* the built-in ones */
         size_t n;
-        struct hfd_kind_set *built_in;   /* a reference; the first set, or the only one */
+        struct hfd_kind_set *built_in;   /* a reference; the first or (without custom) only set */
         struct hfd_custom_kinds *custom; /* owned; NULL = custom kinds are not followed */
 };
 
@@ -51,8 +51,8 @@ struct hfd_kind_set *hfd_kinds_get(struct hfd_kinds *kinds);
 
 /*
  * Whether the set has all kinds that may have objects: it is the current one, and has every kind
- * that is Established according to the informer of definitions. A decision that must not miss an
- * object that was created before some revision first waits until that informer has reached it. A
+ * that is Established according to the informer of definitions. If a decision must not miss any
+ * object that is older than a revision, wait first until that informer has reached the revision. A
  * kind that cannot be listed for a minute does not count any more, because a broken definition must
  * not block such decisions for ever. Never blocks.
  */

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The quota controller: recounts the quotas of a namespace after objects were created or deleted in
- * it, after a pod, a claim or a service has changed, and after a quota has changed. The server
- * itself adds what a create or an update needs to status.used
+ * it, after a pod, a PersistentVolumeClaim ("claim") or a service has changed, and after a quota
+ * has changed. The server itself adds to status.used what a create or an update needs
  * (server/registry/write/quota/quota.h), but subtracts nothing after a delete, or after an update
  * that lowers the use. This controller does that.
  *
  *      1. The quotas of the namespace are listed, by a consistent read.
  *      2. The objects of each kind that a quota names are counted, at the revision of that list or
- *         a later one. Pods, claims and services are read, page by page, if their number does not
- *         say what they use.
+ *         a later one. Pods, claims and services are read, page by page, if a count is not enough,
+ *         for example for requests.cpu.
  *      3. The status is written if it is different, and if the quota still has the version of the
  *         list.
  *

@@ -12,7 +12,7 @@
 
 /*
  * hf_controller.run; ctx is the struct hfd_controller_context, which is borrowed. Thread: the
- * term's thread for this controller. Blocks until the term drains or aborts, or
- * a default that the server itself needs cannot be brought up to date.
+ * term's thread for this controller. Blocks until the term drains or aborts, or a role or binding
+ * that the server itself needs cannot be brought up to date.
  */
 int hfd_role_controller_run(struct hf_term *term, void *ctx);

@@ -4,8 +4,8 @@
  *
  * Invariants:
  *  - executing_seats is at most the limit, except after the limit was lowered or an exempt level
- *    was given one, and for one request that is wider than the limit, which then runs alone. (An
- *    exempt level has no limit.)
+ *    was given a limit, and for one request that is wider than the limit, which then runs alone.
+ *    (An exempt level has no limit.)
  *  - After each function the head of the first queue in `order`, if there is one, cannot start: it
  *    has no room, or the limit is 0.
  *  - A queue is in `order` if and only if requests wait in it. Its key is next_r plus the work of
@@ -184,7 +184,7 @@ static bool has_room(const struct hfd_queue_set *set, unsigned width) {
         return set->executing_seats + width <= set->limit;
 }
 
-/* The request starts: in no queue, or as the next one of its queue. */
+/* The request starts. It needs no queue, or is the next one of its queue. */
 static void start_seats(struct hfd_queue_set *set, struct hfd_seats *seats, hf_nsec now) {
         struct hfd_seat_queue *queue = seats->queue;
 

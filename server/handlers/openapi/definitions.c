@@ -18,7 +18,7 @@
 #include "server/schema/common.h"
 
 /* Kubernetes also has definitions for other scalars than Quantity and IntOrString, such as Time.
- * Here they are written where they are used, which tells a client the same. */
+ * Here a schema with such a scalar describes it in full, which tells a client the same. */
 bool hfd_openapi_has_reference(const struct hfd_schema *schema) {
         return schema->definition && schema->type != HFD_SCHEMA_TEXT;
 }
@@ -104,7 +104,7 @@ void hfd_definitions_add(struct hfd_definitions *definitions, const struct hfd_r
                 if (part.other)
                         add_definition(definitions, part.other->schema,
                                        (struct hfd_definition){.resource = part.other});
-        /* Such a review can only be created, so it has no list, and needs no body but its own. */
+        /* A review that is no report can only be created: it needs no list, and only its body. */
         if (resource->is_review && !resource->is_report)
                 return;
         if (has_room(definitions))

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Keeps the OpenAPI documents that were made, compressed, because it costs much to make one: those
- * of custom resources are made from the texts of their definitions. A document is found until what
- * it was made from changes. It is kept until a new one of its name replaces it, or newer ones need
- * its room.
+ * Keeps OpenAPI documents in compressed form, because it costs much to make one: those of custom
+ * resources are made from the texts of their definitions. A document is found until what it was
+ * made from changes. It is kept until a new one of its name replaces it, or newer ones need its
+ * room.
  *
  * A text that was unpacked is kept while it is used, because clients that do not accept gzip would
  * otherwise each have a large copy.

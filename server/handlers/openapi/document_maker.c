@@ -46,7 +46,7 @@ int hfd_document_key(const struct hfd_served_rows *rows,
         return r;
 }
 
-/* Declared here because make_json of the index calls it, and because it calls make_json for a
+/* Declared here because make_json calls it for the index, and because it calls make_json for a
  * document that is not cached. The recursion ends there: only the index asks for hashes. */
 static int hash_of(void *ctx, const struct hfd_served_rows *rows,
                    const struct hfd_openapi_document *document,

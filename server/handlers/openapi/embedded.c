@@ -71,8 +71,8 @@ static struct hf__json *find_or_make(struct hf__json *schema, const char *key,
         return hf__json_get(schema, key);
 }
 
-/* Puts the three properties in place of those that the CustomResourceDefinition has, as Kubernetes
- * does, and requires kind and apiVersion. */
+/* Puts apiVersion, kind and metadata in place of those that the CustomResourceDefinition has, as
+ * Kubernetes does, and requires the first two. */
 static int publish_schema(struct hf__json *schema, bool v2) {
         static const char *const names[] = {"kind", "apiVersion"};
         struct hf__json *properties = find_or_make(schema, "properties", hf__json_object),

@@ -154,7 +154,7 @@ static void send_document(struct request *request, const struct hfd_document *do
         }
 }
 
-/* Sends the document if it is in the cache, and then frees request. */
+/* If the document is in the cache, sends it, frees request and returns true. */
 static bool serve_cached(struct request *request) {
         struct hfd_document document;
 

@@ -141,7 +141,7 @@ static void put_members(const struct writer *w, const struct hfd_schema *schema,
         }
 }
 
-/* How a strategic merge patch changes the object in a field; NULL = it merges it. */
+/* How a strategic merge patch changes the object in a field; NULL = by merging. */
 static const char *object_strategy(const struct hfd_schema_field *field) {
         if ((field->flags & HFD_FIELD_REPLACE) != 0)
                 return "replace";
@@ -172,7 +172,7 @@ static void put_own_property(const struct writer *w, const struct hfd_schema *sc
         end_object(w->s);
 }
 
-/* The members of a custom resource's schema, with the three properties that its
+/* The members of a custom resource's schema, with apiVersion, kind and metadata, which its
  * CustomResourceDefinition need not name. If the CustomResourceDefinition names them, the server's
  * own take their place, as in Kubernetes: a CustomResourceDefinition can restrict metadata, but not
  * describe it in another way. */

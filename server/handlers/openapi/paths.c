@@ -24,7 +24,7 @@
 enum body { NO_BODY, OBJECT, OPTIONS, PATCH };
 enum result { ONE, LIST, STATUS }; /* the content of a successful response */
 
-/* Sets of these say which parameters an operation has, and which codes beyond 200 and 401. */
+/* Flags of an operation: which parameters it has, and which codes beyond 200 and 401. */
 enum {
         READS_MANY = 1, /* the parameters of a list */
         WATCHES = 2,
@@ -102,9 +102,9 @@ static const struct hfd_resource *kind_of(const struct place *place) {
 
 /* ---- content ---- */
 
-/* The content types of such a body or, for NO_BODY, of a response, without those of watches; *ret_n
- * of them. The last types of a list are those that not every kind has, so a smaller *ret_n leaves
- * them out. YAML is read but never sent. */
+/* The content types of a body of this kind or, for NO_BODY, of a response that is no watch. *ret_n:
+ * how many there are. The last types of a list are those that not every kind has, so a smaller
+ * *ret_n leaves them out. YAML is read but never sent. */
 static const char *const *media_types(const struct place *place, enum body body, size_t *ret_n) {
         static const char *const responses[] = {"application/json", HFD_PROTOBUF_TYPE},
                                  *const bodies[] = {"application/json", "application/yaml",
@@ -151,7 +151,7 @@ static void put_body_schema(const struct place *place, enum body body) {
 
 /* ---- v3 ---- */
 
-/* Options may be left out by the client; every other body is required. */
+/* The client may leave out DeleteOptions; every other body is required. */
 static void put_request_body(const struct place *place, enum body body) {
         size_t n;
         const char *const *types = media_types(place, body, &n);

@@ -16,8 +16,8 @@
 bool hfd_rest_body_decode(struct hfd_rest_request *rest, bool is_delete,
                           struct hfd_response *response);
 /*
- * The same for the configuration of an apply, which is YAML. A JSON object is left as it is, and
- * request->yaml points to it, because it is YAML, too. Everything else is converted, also YAML that
- * begins with "{".
+ * The same for the configuration of an apply, which is YAML. A JSON object with only spaces and
+ * line feeds before its "{" is left as it is, and request->yaml points to it, because it is YAML,
+ * too. Everything else is converted, also YAML that begins with "{".
  */
 bool hfd_rest_body_decode_apply(struct hfd_rest_request *rest, struct hfd_response *response);

@@ -35,7 +35,7 @@
 #include "server/pool/work_pool.h"
 #include "server/registry/list/list_body.h"
 
-/* Chunks that one step makes, if it only has to copy objects and neither selects nor converts. */
+/* Chunks that one step makes, if it neither selects nor converts objects, nor indents the list. */
 #define STEP_CHUNKS 4
 
 struct hfd_rest_list {

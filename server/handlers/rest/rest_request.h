@@ -23,9 +23,10 @@ struct hfd_unsent;
 #define HFD_REST_PRETTY_MAX ((size_t)4 << 20)
 
 /*
- * One HTTP request for a resource, until its whole response was passed to the HTTP server. The HTTP
- * request frees its memory (hfd_http_request_allocate). It belongs to one thread at a time,
- * like the struct hfd_request in it (registry.h). A watch frees it when its stream opens.
+ * One HTTP request for a resource, until its whole response was passed to the HTTP server. The
+ * struct's memory is freed with the HTTP request (hfd_http_request_allocate), or when the stream of
+ * a watch opens. The struct belongs to one thread at a time, like the struct hfd_request in it
+ * (registry.h).
  */
 struct hfd_rest_request {
         /* must be first: the done callback casts its pointer to this struct */

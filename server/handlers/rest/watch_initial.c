@@ -31,7 +31,7 @@ struct hfd_watch_initial {
                 *rendering; /* owned reference; NULL = a webhook converts the objects */
         struct hfd_rendering_cursor cursor;
         uint64_t revision; /* of the snapshot */
-        /* Of objects that a webhook converts. */
+        /* The members below are only for objects that a webhook converts. */
         struct hfd_snapshot snapshot; /* owned */
         struct hfd_scope scope;       /* of the watched objects */
         /* The last object that was looked at, borrowed from the snapshot; NULL = none yet. */

@@ -14,6 +14,6 @@ int hfd_watch_initial_take(struct hfd_watch_stream *stream, const struct hfd_req
 /* A step of the stream's task, on a thread of the pool: sends some of the initial events. After the
  * last one it starts the watcher. If one cannot be sent, it cancels the watcher. */
 enum hfd_work_result hfd_watch_initial_send(struct hfd_watch_stream *stream);
-/* Frees what is left of them. Only a step of the task calls it, or the end of the stream. Accepts a
- * stream without initial events. */
+/* Frees what is left of the initial events. Only a step of the task calls it, or the end of the
+ * stream. Accepts a stream without initial events. */
 void hfd_watch_initial_done(struct hfd_watch_stream *stream);

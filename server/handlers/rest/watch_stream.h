@@ -62,8 +62,9 @@ struct hfd_watch_stream {
 
 /*
  * Whether the stream has room for more events: fewer than HFD_WATCH_WINDOW bytes wait to be sent,
- * and no object waits for a webhook. False: the task is submitted when fewer than half of these
- * bytes wait, or when the webhook's objects were delivered. Only one thread at a time may ask.
+ * and no object waits for a webhook. False: the task is submitted when fewer than half of
+ * HFD_WATCH_WINDOW bytes wait, or when the webhook's objects were delivered, whichever is first.
+ * Only one thread at a time may ask.
  */
 bool hfd_watch_stream_is_ready(struct hfd_watch_stream *stream);
 /* Queues a piece. Takes ownership of piece, which may be NULL. False: it was not queued, and the

@@ -41,7 +41,7 @@ static int add_extra(struct hf__json *info, const struct hfd_requester *user) {
         return r;
 }
 
-/* Sets the member at path, as "status.user", to a UserInfo of the user. 0 or -ENOMEM. */
+/* Sets the member at path, for example "status.user", to a UserInfo of the user. 0 or -ENOMEM. */
 static int set_user(struct hf__json *object, const char *path, const struct hfd_requester *user) {
         struct hf__json *info = hf__json_object();
         int r = info ? hf__json_put_string(info, "username", user->subject.name) : -ENOMEM;

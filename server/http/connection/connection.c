@@ -19,12 +19,12 @@
  * 45 KiB and the client little. Until its sender is known, a connection is in one of its worker's
  * two sets: `handshakes`, then `strangers`. Each has a maximum, which is a fraction of all
  * connections, so that strangers leave room for known senders. When a set is full, strangers.h
- * chooses the connection to close. Their sockets are in an epoll of their own, of which the worker
- * serves one in each iteration, after all known senders. A sender becomes known by a client
- * certificate that verifies, or by the first request that on_head accepts for reading. The sender
- * becomes a stranger again by a request that names nobody, unless accepted requests are still under
- * way or the client certificate verifies: a sender whose token or certificate was revoked must not
- * keep a place for ever.
+ * chooses the connection to close. The sockets of strangers are in an epoll of their own, of which
+ * the worker serves one in each iteration, after all known senders. A sender becomes known by a
+ * client certificate that verifies, or by the first request that on_head accepts for reading. The
+ * sender becomes a stranger again by a request that names nobody, unless accepted requests are
+ * still under way or the client certificate verifies: a sender whose token or certificate was
+ * revoked must not keep a place for ever.
  *
  * Output. The protocol fills the worker's output buffer, and TLS writes what the socket accepts.
  * The rest, at most the size of that buffer, is copied to `unsent`. While bytes are unsent, nothing
@@ -333,8 +333,8 @@ static void begin_linger(struct hfd_connection *connection) {
                 connection->dead = true;
                 return;
         }
-        /* Otherwise the kernel's buffer would grow to megabytes while input is dropped, and a peer
-         * that ignores the response would keep a processor busy with as much at a time. */
+        /* Otherwise the kernel's buffer would grow while input is dropped, and a peer that ignores
+         * the response could make us drop megabytes at a time, which keeps a processor busy. */
         int n = LINGER_BUFFER;
         (void)setsockopt(connection->fd, SOL_SOCKET, SO_RCVBUF, &n, sizeof n);
         connection->state = HFD_CONNECTION_LINGER;

@@ -89,7 +89,7 @@ void hfd_connection_serve(struct hfd_connection *connection, uint32_t events);
 /* Marks the connection dirty: the worker serves it in this iteration or soon after, without an
  * event of its socket. A dirty connection moves to the other list if it belongs there now. */
 void hfd_connection_mark_dirty(struct hfd_connection *connection);
-/* Undoes that. Idempotent. */
+/* Takes the connection off its list of dirty ones. Idempotent. */
 void hfd_connection_unmark_dirty(struct hfd_connection *connection);
 /* Enforces the time limits; called about once a second. Frees nothing: a connection that must end
  * is only marked dirty, so the caller may walk the list of connections. */

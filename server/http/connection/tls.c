@@ -374,8 +374,8 @@ int hfd_tls_peer(SSL *ssl, bool bad_cert, struct hfd_origin *origin) {
          * read. */
         if (!hfd_readable_name(subject))
                 usable = false;
-        /* As in Kubernetes, the uid counts only where a name makes the certificate one of a user.
-         */
+        /* As in Kubernetes, the uid counts only if the certificate has a common name: without one
+         * it names no user. */
         if (r == 0 && origin->common_name && !read_uid(subject, origin))
                 usable = false;
         origin->kind = usable ? HFD_PEER_VERIFIED : HFD_PEER_BAD;

@@ -48,7 +48,7 @@ struct hfd_worker {
         struct hfd_worker_mailbox mailbox; /* every thread may post */
         _Atomic uint64_t iterations;
 
-        /* Of worker_loop.c; the threads that start and free the server only. */
+        /* For worker_loop.c, on the threads that start and free the server only. */
         pthread_t thread;
         bool running; /* the thread was started and must be joined */
 

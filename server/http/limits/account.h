@@ -2,7 +2,7 @@
 #pragma once
 /*
  * The memory that requests hold on behalf of the peers: heads, complete or not, bodies, and the
- * responses of those that the worker has refused; and the input that an HTTP/1.1 connection has
+ * responses to requests that the worker has refused; and the input that an HTTP/1.1 connection has
  * read after its current request. There are two accounts: one for known senders, and one for
  * strangers. A sender becomes known by a client certificate that verifies, or by a request whose
  * body on_head wants to read (http_request.h); then the connection moves from the second account to

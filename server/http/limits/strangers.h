@@ -52,7 +52,7 @@ void hfd_strangers_done(struct hfd_strangers *set); /* the set must be empty */
 /* Adds the stranger to the set, as the newest of its address. 0 or -ENOMEM. */
 int hfd_strangers_add(struct hfd_strangers *set, struct hfd_stranger *stranger,
                       const struct hfd_stranger_key *key, hf_nsec now);
-/* Does nothing if it is in no set. */
+/* Removes the stranger from its set, if it is in one. */
 void hfd_strangers_remove(struct hfd_stranger *stranger);
 /* Records activity: the stranger becomes the newest of its address. Does nothing if it is in no
  * set. */

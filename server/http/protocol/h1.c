@@ -48,7 +48,7 @@ struct h1 {
         bool head_made;  /* the response's head was written to `head` */
         bool chunked;
         bool closing; /* the connection ends after the current response */
-        bool closed;  /* no response is due, and no request is read any more: it may end now */
+        bool closed;  /* no response is due, and no request is read: the connection may end now */
 };
 
 static struct h1 *h1_of(const struct hfd_connection *connection) {

@@ -12,9 +12,9 @@
  *
  * Invariants:
  * - What handlers read is immutable after the handler was called, so that it needs no lock. There
- *   are two exceptions. The start of a stream: from then on handlers must not read headers and
- *   body, and the worker frees them. And the client certificate's `refused` and `expires`
- *   (origin.h), which are atomic.
+ *   are two exceptions. From the start of a stream on, handlers must not read headers and body, and
+ *   the worker frees them. The client certificate's `refused` and `expires` (origin.h) may change;
+ *   they are atomic.
  * - A request leaves its connection only through hfd_http_request_detach, complete or not. That
  *   sets response.gone, after which no thread posts to the worker. So a worker can be freed while
  *   other threads still hold its requests.
@@ -373,7 +373,7 @@ struct hfd_client_cert hfd_http_request_peer(struct hfd_http_request *request) {
                                                 origin->fingerprint ? origin->fingerprint : ""};
 }
 
-/* ---- what users set, and the end; the headers name the thread of each ---- */
+/* ---- what users set, and the end; the .h files name the thread of each function ---- */
 
 void hfd_http_request_set_response_header(struct hfd_http_request *request, const char *name,
                                           const char *value) {

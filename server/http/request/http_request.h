@@ -34,8 +34,8 @@ typedef void (*hfd_http_handler)(void *ctx, struct hfd_http_request *request);
 /* The server's decision about a request after its head, see hfd_http_on_head. */
 enum hfd_http_verdict {
         HFD_HTTP_READ_BODY,   /* read the body, then call the handler; makes the sender known */
-        HFD_HTTP_IGNORE_BODY, /* call the handler now, without a body; never read that. The sender
-                               * is not known. */
+        HFD_HTTP_IGNORE_BODY, /* call the handler now, and never read the body. The sender is not
+                               * known. */
         HFD_HTTP_REFUSED,     /* on_head has responded: the handler is not called */
         HFD_HTTP_REFUSED_STRANGER /* the same, and the sender is not known */
 };
@@ -138,8 +138,8 @@ void hfd_http_request_set_connection_context(struct hfd_http_request *request, v
  * once at most, in the handler. Thread: worker.
  */
 void *hfd_http_request_allocate(struct hfd_http_request *request, size_t n);
-/* Frees that memory now, for a request that is served for a long time. Thread: any, but the code
- * that responds must not use the memory any more. */
+/* Frees the memory of hfd_http_request_allocate now, for a request that is served for a long time.
+ * Thread: any, but the code that responds must not use the memory any more. */
 void hfd_http_request_free_allocated(struct hfd_http_request *request);
 /* Two pointers for the users of this header: the filters own the context, the handler that the
  * router has chosen owns the handler context. free_fn is called on the thread that drops the last

@@ -4,7 +4,7 @@
  *
  * Invariant: a message is written in two passes, which begin and end the same inner messages in the
  * same order. The first one only measures, and notes the length of each inner message, in the order
- * in which they begin. The second one writes, and takes the lengths from there. So nested messages
+ * in which they begin. The second one writes, with the lengths that were noted. So nested messages
  * need no buffers of their own, except those of fields with `split` (put_object_text).
  */
 #include "server/handlers/openapi/message/message.h"
