@@ -144,7 +144,7 @@ static int work_until_term(const struct hf_host *host, const struct hf_operator_
                 (void)sigwait(mask, &number);
                 r = hf_operator_stop(op, status);
         }
-        if (r == HF_E_STUCK) /* one of our functions still runs and uses all of it */
+        if (r == HF_E_STUCK) /* one of our functions still runs: nothing may be freed */
                 _Exit(70);
         hf_operator_free(op);
         return r;
