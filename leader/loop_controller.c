@@ -4,9 +4,10 @@
  * controller only waits: for the drain and the abort token of the term, each of which makes the
  * thread queue a task in the loop, and for the end of the run.
  *
- * Invariant: the thread returns only after the host has ended the run. So nothing of a term runs in
- * the loop when the next term begins. If the term ends before the loop has dispatched `begin`, the
- * loop still calls `begin`, and then `drain` unless `begin` has ended the run.
+ * Invariant: the thread returns only after the host has ended the run, with hf_loop_run_done. So
+ * nothing of a term runs in the loop when the next term begins. If the term ends before the loop
+ * has dispatched `begin`, the loop still calls `begin`, and then `drain` unless `begin` has ended
+ * the run.
  */
 #include <holdfast/loop_controller.h>
 
