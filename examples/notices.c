@@ -9,7 +9,8 @@
  *      cc notices.c $(pkg-config --cflags --libs libholdfast libcurl libcjson) -o notices
  *      ./notices IDENTITY [--unfenced] [KUBECONFIG]
  *
- * Fenced, it needs holdfastd. With --unfenced it works with any Kubernetes API server.
+ * Its writes are fenced, which needs holdfastd. With --unfenced it works with any Kubernetes API
+ * server.
  */
 #include <cjson/cJSON.h>
 #include <curl/curl.h>
