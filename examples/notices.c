@@ -9,8 +9,7 @@
  *      cc notices.c $(pkg-config --cflags --libs libholdfast libcurl libcjson) -o notices
  *      ./notices IDENTITY [--unfenced] [KUBECONFIG]
  *
- * Its writes are fenced, which needs holdfastd. With --unfenced it works with any Kubernetes API
- * server.
+ * Its fenced writes need holdfastd. With --unfenced it works with any Kubernetes API server.
  */
 #include <cjson/cJSON.h>
 #include <curl/curl.h>

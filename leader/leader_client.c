@@ -7,10 +7,9 @@
  *      under way        Its deadline is no later than the end of the term's validity, as known when
  *                       it was sent. An abort cancels it.
  *      response         Did the server check the fence? If it reports that the term is stale, or
- *                       does not confirm the fence, the term ends. (With config.unfenced, and for
- *                       a dry run, no confirmation is needed.) If the outcome is unknown, the
- *                       write is in doubt, unless it is a dry run: a server without fences may
- *                       apply it later.
+ *                       does not confirm the fence (unless config.unfenced or a dry run permits
+ *                       that), the term ends. If the outcome is unknown, the write is in doubt,
+ *                       unless it is a dry run: a server without fences may apply it later.
  *
  * The gate alone is not enough: the process may be paused between the check and the commit. The
  * fence closes that window. A refused write gets its response through `done` like any other, but on
