@@ -173,8 +173,8 @@ bool hfd_admission_wanted(const struct hfd_admission_chain *chain,
                           const struct hfd_admission_attributes *of);
 /*
  * Run a phase. mutate runs once at most for an admission, and before validate. a->done is called
- * once for each phase, perhaps before this returns; nobody else may touch `a` meanwhile. If a plug-in
- * has called hfd_admission_reinvoke, mutate has a second round.
+ * once for each phase, perhaps before this returns; nobody else may touch `a` meanwhile. If a
+ * plug-in has called hfd_admission_reinvoke, mutate has a second round.
  */
 void hfd_admission_mutate(const struct hfd_admission_chain *chain, struct hfd_admission *a);
 void hfd_admission_validate(const struct hfd_admission_chain *chain, struct hfd_admission *a);

@@ -7,9 +7,9 @@
  * so the evaluation ends. (If it reads an earlier one that has its own name, it finds itself
  * instead, and the limit of the levels ends that.) An expression that reads a variable is suspended
  * on the stack meanwhile, so the levels of all suspended expressions are counted, and limited:
- * beyond the limit the thread would run out of stack. A value may contain the map `variables` itself. Then variables
- * are also evaluated when the caller reads the value, after the expression has ended: so the
- * evaluation of a variable never frees what the expression before has made.
+ * beyond the limit the thread would run out of stack. A value may contain the map `variables`
+ * itself. Then variables are also evaluated when the caller reads the value, after the expression
+ * has ended: so the evaluation of a variable never frees what the expression before has made.
  *
  * Cost is limited as in Kubernetes, where it is an error of the expression to exceed it, for which
  * the policy has a failurePolicy. Work, memory and the levels of variables have limits that
