@@ -24,7 +24,7 @@ struct form {
         struct hf__json *source;              /* owned */
         struct hf__json *result;              /* owned; NULL = not known, or it has failed */
         /* Owned; NULL = not known, or it has not failed. If the result is NULL, too, after the call
-         * of the webhook, there was no memory for the failure. */
+         * of the webhook, memory ran out. */
         struct hfd_response *failure;
 };
 

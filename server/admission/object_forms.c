@@ -26,8 +26,8 @@ struct batch {
          * known. */
         struct hfd_object **sources, **results;
         size_t n;
-        /* Owned; NULL = it has not failed. If the results are NULL, too, after the call, there was
-         * no memory for the failure. */
+        /* Owned; NULL = it has not failed. If the results are NULL, too, after the call, memory
+         * ran out. */
         struct hfd_response *failure;
 };
 
