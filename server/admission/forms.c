@@ -36,7 +36,7 @@ static const struct hfd_response too_many =
 struct hfd_admission_forms {
         struct form *list; /* owned */
         size_t n;
-        bool wanted;                        /* the last of the list */
+        bool wanted;                        /* the last of the list is wanted */
         const struct hfd_response *failure; /* of one of the list, or too_many; NULL = none */
         void (*resume)(void *ctx);
         void *ctx;

@@ -34,7 +34,7 @@ struct batch {
 struct hfd_object_forms {
         struct batch list[HFD_OBJECT_FORMS_MAX];
         size_t n;
-        bool wanted; /* the last of the list */
+        bool wanted; /* the last of the list is wanted */
         void (*resume)(void *ctx);
         void *ctx;
 };

@@ -75,7 +75,7 @@ struct search {
         /* Owned references, HFD_POLICY_PARAMS_MAX at most. */
         struct hfd_object *found[HFD_POLICY_PARAMS_MAX];
         size_t n_found;
-        bool needs_webhook; /* of a found object hfd_conversion_is_pending is true */
+        bool needs_webhook; /* hfd_conversion_is_pending is true for a found object */
 };
 
 /* 0, or HF_E_TOO_LARGE: the allowance is spent. */
