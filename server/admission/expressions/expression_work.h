@@ -24,7 +24,7 @@ struct hfd_expression_input;
 struct hfd_expression_work {
         uint64_t used;
         uint64_t more;     /* what the limit has for the bytes of the objects */
-        bool has_measured; /* `more` is known; the bytes count once used > HFD_EXPRESSION_WORK */
+        bool has_measured; /* `more` is known; it is found once used > HFD_EXPRESSION_WORK */
 };
 
 /*
