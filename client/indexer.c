@@ -165,7 +165,7 @@ static int add_to_nodes(struct hf__informer_entry *entry, const struct hf_inform
         return 0;
 }
 
-/* Adds the entry to its new nodes before it removes it from the old ones. Adding can fail, and is
+/* First adds the entry to its new nodes, then removes it from the old ones. Adding can fail, and is
  * then undone. Removing cannot fail. */
 int hf__indexer_update_locked(struct hf__indexer *indexer, struct hf__informer_entry *entry,
                               const struct hf_informer_values *values) {

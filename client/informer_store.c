@@ -318,9 +318,9 @@ void hf__informer_store_replace_begin(struct hf_informer *informer) {
 
 /*
  * Kubernetes leaves kind and apiVersion out of the items of a list of a built-in kind, because the
- * list names them: a ConfigMapList has ConfigMaps. Handlers, however, get them in every object.
+ * list names them: a ConfigMapList has ConfigMaps. Handlers, however, get both in every object.
  * Appends to `type` the text that replaces the opening brace of such an item, or nothing if the
- * list does not name them.
+ * list does not name both.
  */
 static int read_item_type(struct hf__span list, struct hf__strbuf *type) {
         static const char suffix[] = "List\"";

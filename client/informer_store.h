@@ -47,8 +47,8 @@ struct hf__informer_store {
 int hf__informer_store_transform(const struct hf_informer *informer, const char *object, size_t n,
                                  struct hf__buf **ret_object);
 /* Applies a watch event that is not a bookmark. `object` is already transformed; the store takes
- * its own reference. 0, -ENOMEM or -EPROTO: the new state is not stored, so the caller must list
- * again. */
+ * its own reference. 0; or, if the new state is not stored and the caller must list again, -ENOMEM
+ * or -EPROTO. */
 int hf__informer_store_apply(struct hf_informer *informer, enum hf_event_type type,
                              struct hf__buf *object);
 /* Replaces the contents with those of a list: call begin, then page for each page, then end. `end`

@@ -215,7 +215,7 @@ void hf__informer_thread_await_end(struct hf_informer *informer) {
         struct hf_informer_thread *thread = informer->thread;
 
         assert(!pthread_equal(thread->thread, pthread_self())); /* it would wait for itself */
-        hf__mailbox_call_early(); /* this thread may have delayed a wake of that one */
+        hf__mailbox_call_early(); /* the caller may have delayed a wake of `thread` */
         (void)pthread_mutex_lock(&thread->mu);
         while (informer->turn.is_attached)
                 (void)thread->clock->wait(thread->clock->ctx, &thread->ended, &thread->mu,

@@ -48,7 +48,7 @@ void hf__informer_thread_done(struct hf_informer_thread *thread);
 /* 0 or -errno. */
 int hf__informer_thread_start(struct hf_informer_thread *thread);
 /* Tells the thread to return once no informer is attached, and joins it. Then waits until no other
- * thread delays a wake of it, each at most for an iteration of that other thread's loop. */
+ * thread delays a wake of it. Each does so at most for one iteration of its own loop. */
 void hf__informer_thread_join(struct hf_informer_thread *thread);
 
 /* Gives the informer turns from now on. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * One file of a kubeconfig, parsed but not interpreted. Messages have the name of the file or
- * KUBECONFIG as it is, control characters included, but nothing of the content. Thread: any; a file
- * belongs to its caller.
+ * One file of a kubeconfig, parsed but not interpreted. Messages quote the path of the file or the
+ * value of $KUBECONFIG, control characters included, but nothing of the content. Thread: any; a
+ * file belongs to its caller.
  */
 #include <stddef.h>
 
@@ -11,7 +11,7 @@
 
 struct hf__json;
 
-#define HF__KUBECONFIG_FILES_MAX 32u /* of those in KUBECONFIG that exist */
+#define HF__KUBECONFIG_FILES_MAX 32u /* limit on the files of $KUBECONFIG that exist */
 
 struct hf__kubeconfig_file {
         char *dir;             /* owned; relative paths in the file begin there */

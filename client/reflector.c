@@ -121,7 +121,7 @@ static void watch_ended(struct hf_informer *informer, const struct hf__reflector
         if (stable)
                 reflector->watch_failures = 0;
         if (source->error == 0 && stable)
-                /* The old time may still be in the future: urgent_at starts a watch before it. */
+                /* watch_at may be in the future, if this watch was started at urgent_at. */
                 reflector->watch_at = now;
         else
                 watch_failed(informer, source->error, &source->status);

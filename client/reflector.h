@@ -32,9 +32,9 @@ struct hf__reflector {
         hf_nsec list_at;      /* boot time when that list is due */
         char *continue_token; /* owned; token of the next page; NULL = no further page is due */
         char list_version[HF__RESOURCE_VERSION_MAX]; /* the first page's version */
-        /* The number of the current list among the informer's consistent lists, so that waiters
-         * know whether the list began after their call. 0 = the list is not consistent: its objects
-         * may be older than their call. */
+        /* The number of the current list among the informer's consistent lists. It shows a thread
+         * at the barrier (informer_barrier.h) whether the list began after the thread's call. 0 =
+         * the list is not consistent: its objects may be older than that call. */
         uint64_t list_number;
         /* Request the next list without paging, because the version of the previous one expired
          * between two pages. */
@@ -49,8 +49,7 @@ struct hf__reflector {
         uint64_t watch_floor;
         unsigned watch_failures; /* consecutive */
 
-        /* boot time; replaces a later list_at or watch_at while a thread waits at the barrier
-         * (informer_barrier.h) */
+        /* boot time; replaces a later list_at or watch_at while a thread waits at the barrier */
         hf_nsec urgent_at;
 };
 

@@ -6,7 +6,7 @@
  * Pages. A list is requested in pages of HF__REFLECTOR_PAGE objects, to limit the size of a
  * response. Each page is added to the store when it arrives. After the last page, objects that were
  * in none of them are removed. A list that fails is restarted from the first page. If it failed
- * because its version expired between two pages, the next one is requested without paging.
+ * because its version expired between two pages, the next list is requested without paging.
  *
  * Probes. If a probe's revision R is higher than the last one seen, the probe is newer than the
  * store. It replaces the store's content, and later watch events up to R are skipped (watch_floor).
@@ -96,8 +96,9 @@ static void list_failed(struct hf_informer *informer, int error, const struct hf
  * Appends the query of the next list, or of its next page.
  *
  * If the server has one revision counter for all collections (one_revision), the first probe after
- * a new waiter only has to be as new as the revision that the threads wait for. Every other list is
- * consistent and gets a number, which shows waiting threads whether it began after their call.
+ * a thread has begun to wait only has to be as new as the revision that the threads wait for. Every
+ * other list is consistent and gets a number, which shows waiting threads whether it began after
+ * their call.
  */
 static void append_query(struct hf_informer *informer, struct hf__strbuf *out) {
         struct hf__reflector *reflector = &informer->reflector;

@@ -219,9 +219,9 @@ static bool retry_with_new_token(struct rest_watch *watch, const struct hf__http
 
 /* Called after a try, unless `error` is set or the watch was sent again with a new token. If the
  * try failed in a way that allows it (rest_servers.c), sends the watch to a server that it has not
- * tried. Not if a stream has begun: then the watch ends, and the user must watch again from the
- * last version seen. If the new try cannot be submitted, the route and the messages of the watch
- * still name the failed server. */
+ * tried. Does not do so if a stream has begun: then the watch ends, and the user must watch again
+ * from the last version seen. If the new try cannot be submitted, the route and the messages of the
+ * watch still name the failed server. */
 static bool retry_at_next_server(struct rest_watch *watch, const struct hf__http_result *result) {
         struct hf__rest_servers *servers = &watch->rest->servers;
         const struct hf__rest_route failed = watch->route;

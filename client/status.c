@@ -33,7 +33,7 @@ static int conflict_error(const char *reason, const struct hf__json *body) {
 
 /* A proxy sends 503 when it has no server for a request, but also when the server's connection
  * broke after the request was forwarded. So for a write, only the cause NotApplied proves that
- * nothing was applied; and not for a write in parts, because the cause may concern one part. */
+ * nothing was applied. For a write in parts that cause proves nothing: it may concern one part. */
 static int server_error(int code, const struct hf__json *body,
                         const struct hf__status_context *context) {
         bool is_refusal = code == 503 && !context->in_parts && has_cause(body, "NotApplied");

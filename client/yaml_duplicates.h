@@ -12,9 +12,8 @@ struct hf__strbuf;
 
 /*
  * Appends "yaml: unmarshal errors:" and a line for each repeated key to out, at most n_max of them,
- * in go-yaml's order. Appends nothing if there are none. If libyaml rejects the text at some place,
- * or the text is nested too deeply there or has too many values before it, only the part before
- * that place is searched. 0, -ENOMEM or HF_E_UNAVAILABLE (libyaml cannot be loaded). The caller
- * also checks out->error.
+ * in go-yaml's order. Appends nothing if there are none. The search ends early where libyaml
+ * rejects the text, where the text is nested too deeply, and after too many values. 0, -ENOMEM or
+ * HF_E_UNAVAILABLE (libyaml cannot be loaded). The caller also checks out->error.
  */
 int hf__yaml_duplicates(const char *text, size_t n, size_t n_max, struct hf__strbuf *out);

@@ -23,7 +23,7 @@
 
 static const char *name; /* of the Lease, and of the ConfigMap that the controller writes */
 
-/* The controller: counts in a ConfigMap while this process leads, in each term from 1. */
+/* The controller: counts in a ConfigMap while this process leads, from 1 in each term. */
 static int count(struct hf_term *term, void *ctx) {
         const struct hf_clock *clock = hf_host_clock(hf_term_host(term));
         struct hf_request request = {.size = sizeof request,

@@ -9,7 +9,7 @@
  *      cc notices.c $(pkg-config --cflags --libs libholdfast libcurl libcjson) -o notices
  *      ./notices IDENTITY [--unfenced] [KUBECONFIG]
  *
- * Fenced, it needs holdfastd. With --unfenced it works with any Kubernetes API server.
+ * Its fenced writes need holdfastd. With --unfenced it works with any Kubernetes API server.
  */
 #include <cjson/cJSON.h>
 #include <curl/curl.h>
@@ -144,7 +144,7 @@ static int work_until_term(const struct hf_host *host, const struct hf_operator_
                 (void)sigwait(mask, &number);
                 r = hf_operator_stop(op, status);
         }
-        if (r == HF_E_STUCK) /* one of our functions still runs and uses all of it */
+        if (r == HF_E_STUCK) /* one of our functions still runs: nothing may be freed */
                 _Exit(70);
         hf_operator_free(op);
         return r;

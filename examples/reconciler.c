@@ -81,7 +81,7 @@ static int write_copy(struct copies *copies, struct hf_term *term, const char *n
         return r == HF_E_EXISTS ? 0 : r;
 }
 
-/* Brings one copy to its desired state. It reads the current state, because several changes of an
+/* Brings one copy to its desired state. Reads the current state, because several changes of an
  * object are merged into one key. After an error the key comes again, after a growing delay. */
 static int reconcile(void *ctx, struct hf_term *term, const char *key, hf_nsec *ret_again) {
         char ns[HF_NAME_MAX + 1], name[HF_NAME_MAX + 1], copy[HF_NAME_MAX + 16], *original = NULL;

@@ -287,8 +287,8 @@ struct hf_client *hf_hook_client(struct hf_hook_context *context) {
 void hf_hook_set_stop_deadline(struct hf_hook_context *context, hf_nsec deadline) {
         assert(deadline > 0);
         pthread_mutex_lock(&context->hooks->mu);
-        /* Not once the stop has begun: if its deadline began anew (base/deadline.h), the new value
-         * would count. */
+        /* Ignored once the stop has begun. Otherwise the stop's deadline would get this length if
+         * it began anew (base/deadline.h). */
         if (!context->stop_begun)
                 context->hook.stop_deadline = deadline;
         pthread_mutex_unlock(&context->hooks->mu);

@@ -117,8 +117,8 @@ static void join_hook_threads_locked(struct hf_hooks *hooks, struct hf_hook_cont
         set_stop_state_locked(hook, HF__STOP_DONE);
 }
 
-/* Whether the start function has missed its deadline. At the first look the deadline does not begin
- * anew: perhaps nobody has waited for it, because hf_hooks_start returned long ago. */
+/* Whether the start function has missed its deadline, which in the first call does not begin anew
+ * (base/deadline.h): perhaps nobody has waited for it, because hf_hooks_start returned long ago. */
 static bool is_start_late_locked(struct hf_hook_context *hook, hf_nsec now) {
         bool awaited = hook->start_awaited;
 
@@ -242,8 +242,8 @@ static void add_stuck_to_report_locked(struct report *report, const struct hf_ho
 }
 
 /* Lists all failures in reterr_status. Returns HF_E_STUCK if any hook is stuck or a stop function
- * returned that, because then the caller must not free anything; otherwise the first error found.
- */
+ * returned that, because then the caller must not free anything; otherwise the first error found,
+ * or 0. */
 static int collect_result_locked(struct hf_hooks *hooks, struct hf_status *reterr_status) {
         struct report report = {0};
         int error = 0;

@@ -70,9 +70,9 @@ static void on_watch_lost(struct hf__core *core, hf_nsec now) {
                                   hf__core_jittered(core, hf__core_timing(core)->retry_period));
 }
 
-/* Whether this process may hold the Lease without knowing it: the known record may be outdated, or
- * one of two Leases is held without the other. While the very first read is under way the answer is
- * no, because this process has written nothing yet. */
+/* Whether this process may hold the Lease without knowing it: the known record may be outdated, or,
+ * in a lock of two Leases (two_lease_lock.h), one is held without the other. While the very first
+ * read is under way the answer is no, because this process has written nothing yet. */
 static bool is_holder_uncertain(const struct hf__core *core) {
         return core->observed.unsettled || core->must_read ||
                (core->op_kind == HF__OP_READ && core->op_is_required && core->observed_once);

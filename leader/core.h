@@ -12,7 +12,7 @@
  * States
  *
  *      FOLLOWING   another process holds the Lease, or nobody does. This process contends for it.
- *      LEADING     a term: the gate is open and the controllers run.
+ *      LEADING     a term: the gate (gate.h) is open and the controllers run.
  *      DRAINING    a planned end of the term: the controllers finish their current work. The
  *                  gate stays open and the Lease is still renewed (rule 12 has the exception).
  *      ABORTING    the term is over: the gate is shut and the controllers must return at once.
@@ -78,8 +78,8 @@
  *  8. The Lease is released only after all controllers of the term have returned, and only while
  *     the record is still ours (rule 11 has the exception). A controller that has not returned
  *     stop_grace after the abort leads to STUCK, and nothing is released. If the grace has passed
- *     while the process did not run, it begins anew, because the controllers had no time either,
- *     and so do the drain deadline and the time limit of the release. Each of the three does so
+ *     while the process did not run, it begins anew, because the controllers had no time either.
+ *     So do the drain deadline and the time limit of the release. Each of the three does so
  *     HF__DEADLINE_ANEW_MAX times at most (base/deadline.h): a process that is always woken late
  *     reports a stuck controller in the end.
  *

@@ -78,7 +78,7 @@ struct hf_elector {
         struct hf_elector *next_stepped; /* in electors->stepped */
         struct hf__term *term;           /* owned; NULL = no controllers of a term exist */
         struct hf__term *next_term;      /* owned; see next_term.h. NULL = none is prepared */
-        bool cannot_prepare;             /* next_term could not be made; until a term begins */
+        bool cannot_prepare;             /* next_term was not made; cleared by the next term */
         uint32_t write_id;          /* op_id of the last write: a reply with another id counts as a
                                        read's */
         hf_nsec write_sent_at;      /* time of the step that sent the last write: not later than the

@@ -7,9 +7,9 @@
  *      under way        Its deadline is no later than the end of the term's validity, as known when
  *                       it was sent. An abort cancels it.
  *      response         Did the server check the fence? If it reports that the term is stale, or
- *                       does not confirm the fence (which config.unfenced allows, and a dry run),
- *                       the term ends. If the outcome is unknown, the write is in doubt, unless it
- *                       is a dry run: a server without fences may apply it later.
+ *                       does not confirm the fence (unless config.unfenced or a dry run permits
+ *                       that), the term ends. If the outcome is unknown, the write is in doubt,
+ *                       unless it is a dry run: a server without fences may apply it later.
  *
  * The gate alone is not enough: the process may be paused between the check and the commit. The
  * fence closes that window. A refused write gets its response through `done` like any other, but on
@@ -22,7 +22,7 @@
  *    called under the lock, so that neither is called after hf__leader_client_release has returned.
  *
  * Reads and watches change nothing, so they go to the inner client unchanged until the term is
- * aborted or ended. All ids are the inner client's; id 0 = the request was refused.
+ * aborted or ended. All ids are the inner client's; id 0 = the request was refused or has ended.
  */
 #include "leader/leader_client.h"
 
@@ -290,7 +290,7 @@ static int leader_request(struct hf_client *self, const struct hf_request *reque
         return 0;
 }
 
-/* id 0: the request was refused, and its response has already been delivered. */
+/* id 0: the request was refused or has ended, so its response has already been delivered. */
 static void leader_cancel(struct hf_client *self, uint64_t id) {
         if (id)
                 hf_client_cancel(((struct leader_client *)self)->config.inner, id);

@@ -2,7 +2,7 @@
 /*
  * A controller whose functions run in the host's event loop. The thread that a term has for such a
  * controller only waits: for the drain and the abort token of the term, each of which makes the
- * thread queue a task in the loop, and for the end of the run.
+ * thread queue a task in the loop, and for the end of the run (hf_loop_run_done).
  *
  * Invariant: the thread returns only after the host has ended the run. So nothing of a term runs in
  * the loop when the next term begins. If the term ends before the loop has dispatched `begin`, the

@@ -6,7 +6,7 @@
  * process has acquired the Lease.
  *
  * A set of electors keeps at most HF__NEXT_TERM_THREADS_MAX such threads, for the electors that
- * asked first. The other electors start their threads when they have acquired their Lease.
+ * prepared theirs first. The others start their threads when they have acquired their Lease.
  *
  * Thread: the loop's only, unless a comment says otherwise.
  */

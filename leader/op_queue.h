@@ -34,7 +34,7 @@ struct hf_elector;
 struct hf__op_queue {
         struct hf__keyed keyed;          /* in hf__op_queues.by_client; its key is `client` */
         char client[24];                 /* the pointer to the client, as text */
-        struct hf__op_queue *next;       /* of the set */
+        struct hf__op_queue *next;       /* the set's next queue */
         struct hf_elector *first, *last; /* waiting, linked by ticket.next */
         struct hf_elector *turn;         /* the elector whose turn it is; NULL = none */
         unsigned n_under_way;            /* operations of this round */

@@ -194,8 +194,8 @@ int hf_operator_report(struct hf_operator_work *work, const char *status,
         return r;
 }
 
-/* The recorder takes a format, too, but no va_list, so the message is made here. A longer one is
- * cut, as the recorder would do. */
+/* The recorder takes a format, too, but no va_list, so the message is made here. It is cut after
+ * MESSAGE_MAX bytes, as the recorder would do. */
 void hf_operator_event(struct hf_operator_work *work, enum hf_recorder_type type,
                        const char *reason, const char *format, ...) {
         char message[MESSAGE_MAX + 1];

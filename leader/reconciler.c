@@ -3,8 +3,8 @@
  * The reconcile loop of one controller in one term.
  *
  * Threads: an informer's thread adds keys to the queue. If there is no memory for a key, the thread
- * waits and tries again: it is the only one that has the event, and for a deleted object there is
- * no other. Later events wait meanwhile, also those of other informers on the same thread. Workers
+ * waits and tries again: it is the only one that has the event, and a deleted object has no later
+ * event. Other events wait meanwhile, also those of other informers on the same thread. Workers
  * remove keys and reconcile them. The wakers of drain and abort only close the queue.
  *
  * The number of workers depends on the load. Without keys there is none: the calling thread waits
@@ -49,8 +49,8 @@ struct run {
         struct hf_reconciler reconciler; /* a copy, with all members of this version */
         struct hf_term *term;            /* borrowed */
         struct hf_workqueue *queue;      /* owned */
-        struct hf_cancel *end;           /* owned; fires at the drain or with `until`, or when the
-                                            run ends before both */
+        struct hf_cancel *end;           /* owned; fires with the `until` of run_until (NULL: at the
+                                            drain), or when the run ends before that */
         struct feed *feeds;              /* owned, one per source */
         struct worker *workers;          /* owned; all but the first; mu guards their states */
         unsigned n_more;                 /* number of `workers` */

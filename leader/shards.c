@@ -234,7 +234,7 @@ static int delete_lease(struct balance *balance, struct hf_term *term,
         return r;
 }
 
-/* Deletes the Leases of instances that ended long ago, for a retry period at most, because the
+/* Deletes the Leases of instances that ended long ago. Takes a retry period at most, because the
  * balancer decides nothing meanwhile. After a failure a later balance tries again. The core forgets
  * a member when the watch reports that its Lease is gone. */
 static void delete_garbage(struct balance *balance, struct hf_term *term) {

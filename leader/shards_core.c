@@ -185,8 +185,8 @@ static struct hf__shards_member *find_owner(const struct hf__shards_core *core,
         return member && member->live && strcmp(member->identity, owner) == 0 ? member : NULL;
 }
 
-/* Gives one more to members of one kind, in the order of their keys: those that hold more than
- * `least`, or the others. Returns how many are left to give. */
+/* Gives one more to members of one kind, in the order of their keys: if holds_more, to those that
+ * hold more than `least`, else to the others. Returns how many are left to give. */
 static size_t give_extras(struct hf__shards_core *core, size_t least, bool holds_more,
                           size_t n_extras) {
         for (size_t i = 0; i < core->n_live && n_extras > 0; i++) {

@@ -96,7 +96,7 @@ struct hf__term {
 
         /* immutable once the term has begun, except that hf__term_take_client clears client */
         struct hf_client *client; /* owned if there is a gate, else borrowed */
-        struct hf__gate *gate;    /* borrowed; NULL = every instance, or no controllers */
+        struct hf__gate *gate;    /* borrowed; NULL = HF_EVERY_INSTANCE, or no controllers */
         char acquired_at[40];     /* a resourceVersion: HF__REVISION_MAX of record.h */
 
         pthread_mutex_t mu; /* initialised if there are controllers, like `changed` */

@@ -17,7 +17,7 @@ struct hf__term_writes {
         atomic_bool settled; /* the last unanswered write has ended */
         /* only the loop's thread */
         struct hf_client *client; /* owned; NULL = no write is waited for */
-        bool is_fenced;           /* the server has confirmed a fence of some term */
+        bool is_fenced;           /* the server has confirmed a fence, of that term or before */
 };
 
 /* Thread: the loop's, or the owner's once the loop has ended, for each function. */

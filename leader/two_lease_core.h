@@ -101,7 +101,7 @@ struct hf__two_lease {
         /* the state of the pair */
         uint64_t version; /* changes with either Lease's revision: the pair's resourceVersion */
         uint64_t change_count;   /* increases when either Lease changes in a field that
-                                    hf__record_same_fields compares: a holder is alive */
+                                    hf__record_same_fields compares; then a holder is alive */
         hf_nsec half_held_since; /* boot time since which the pair is known to be half-held: the old
                                     Lease is ours, the new one is not; 0 = it is not half-held */
 

@@ -18,7 +18,7 @@
 /* Adding a range is a step of work. So is reading STEP_READS entries of a table one after the
  * other, or moving STEP_READS ranges in a sort. */
 #define STEP_READS 8
-#define FIND_WORK  2 /* of a bisection of the folds */
+#define FIND_WORK  2 /* steps of work for a bisection of the folds */
 
 /* Appends a range. The memory doubles, so n ranges cost time in proportion to n; the arena keeps
  * the old memory until it is freed. False: out of memory. */

@@ -374,8 +374,8 @@ static bool set_flag(struct flags *flags, uint32_t letter, bool on) {
 
 /* Reads the flags of a group after "(?", up to the colon or the parenthesis that ends them. With a
  * colon they open a group and last to its end; otherwise they last to the end of the group that
- * encloses them. A minus clears those after it, at least one. RE2 has no look-around, because it
- * could not be matched in linear time. false: p->r is set. */
+ * encloses them. A minus clears the flags after it, and one must follow. RE2 has no look-around,
+ * because it could not be matched in linear time. false: p->r is set. */
 static bool parse_flags(struct parser *p, struct flags *flags) {
         const char *start = p->at - 2;
         bool on = true;
@@ -405,7 +405,7 @@ static bool skip_group_name(struct parser *p) {
         const char *name;
         const char *close;
 
-        /* Without anything after the bracket, Go takes the text for flags. */
+        /* If the text ends at the "<", Go takes it for flags. */
         if (p->end - p->at < (peek_text(p, "P") ? 3 : 2) ||
             (!take_text(p, "P<") && !take_text(p, "<")))
                 return false;

@@ -21,7 +21,7 @@
 #include "cel/syntax/macro.h"
 #include "cel/values/issues.h"
 
-/* Messages list the tokens that could follow in the order and the words of the parser that cel-go
+/* Messages list the tokens that could follow, in the order and words of the parser that cel-go
  * generates with ANTLR. People compare them with those of kube-apiserver, and tests of policies
  * contain them. */
 #define OPERAND                                                                                    \

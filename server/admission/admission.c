@@ -36,8 +36,8 @@ bool hfd_admission_wanted(const struct hfd_admission_chain *chain,
 
 /* ---- the walk ---- */
 
-/* Calls the first plug-in from a->at on that wants the request; after the last one the phase ends,
- * or begins again. */
+/* Calls the first plug-in from a->at on that wants the request. After the last one the phase ends,
+ * or the second round of mutate begins, if a plug-in has asked for it. */
 static void walk_chain(struct hfd_admission *a) {
         for (; a->at < a->chain->n_plugins; a->at++) {
                 const struct hfd_admission_plugin *plugin = &a->chain->plugins[a->at];
@@ -106,8 +106,8 @@ static bool is_missing(const struct hfd_admission *a, struct hfd_cacher *cacher)
 
 /*
  * True: the caller goes on. False: the walk begins later, on a thread of the store, or the
- * admission has been refused; the caller must not touch it. The store is asked once for each
- * admission.
+ * admission has been refused; the caller must not touch it. The store is asked at most once for
+ * each admission.
  */
 static bool knows_namespace(struct hfd_admission *a) {
         struct hfd_cacher *cacher = a->chain->cacher;

@@ -64,7 +64,7 @@ struct hfd_admission_attributes {
         /* The namespace; in a request for a Namespace, that Namespace's own name. "" = cluster
          * scope. */
         const char *ns;
-        const char *name;           /* "" = not known yet (generateName), or of a collection */
+        const char *name;           /* "" = unknown yet (generateName), or a collection */
         const struct hf__json *old; /* the stored object; NULL = a create */
         /* CreateOptions, UpdateOptions or DeleteOptions; NULL = not made yet (hfd_admission_options
          * makes them). */
@@ -173,8 +173,8 @@ bool hfd_admission_wanted(const struct hfd_admission_chain *chain,
                           const struct hfd_admission_attributes *of);
 /*
  * Run a phase. mutate runs once at most for an admission, and before validate. a->done is called
- * once for each phase, perhaps before this returns; nobody else may touch a meanwhile. If a plug-in
- * has called hfd_admission_reinvoke, mutate has a second round.
+ * once for each phase, perhaps before this returns; nobody else may touch `a` meanwhile. If a
+ * plug-in has called hfd_admission_reinvoke, mutate has a second round.
  */
 void hfd_admission_mutate(const struct hfd_admission_chain *chain, struct hfd_admission *a);
 void hfd_admission_validate(const struct hfd_admission_chain *chain, struct hfd_admission *a);
@@ -183,28 +183,28 @@ void hfd_admission_done(struct hfd_admission *a);
 
 /* ---- for plug-ins ---- */
 
-/* The plug-in allows the request. The caller must not touch a afterwards. */
+/* The plug-in allows the request. The caller must not touch `a` afterwards. */
 void hfd_admission_next(struct hfd_admission *a);
-/* The request ends with this response, which is consumed. The caller must not touch a
+/* The request ends with this response, which is consumed. The caller must not touch `a`
  * afterwards. */
 void hfd_admission_refuse(struct hfd_admission *a, struct hfd_response *response);
 /* A plug-in calls it after it has changed a->object in mutate. False: the object is no longer valid
  * for its kind. response is the error, and the plug-in must refuse the request with it. */
 bool hfd_admission_settle(struct hfd_admission *a, struct hfd_response *response);
 /*
- * The object in the form of another row of the same objects; the caller owns the result. 0,
- * -ENOMEM, or HF_E_INVALID: it cannot be converted (hfd_forms_failure). -EAGAIN: the webhook of the
- * kind must be asked. The plug-in then calls hfd_admission_fetch_form, and calls this again after
- * it.
+ * Converts the object from the row `from` to the row `to` (a row is one version of a kind); the
+ * caller owns the result. 0, -ENOMEM, or HF_E_INVALID: it cannot be converted (hfd_forms_failure).
+ * -EAGAIN: the webhook of the kind must be asked. The plug-in then calls hfd_admission_fetch_form,
+ * and calls this again after it.
  */
 int hfd_admission_form(struct hfd_admission *a, const struct hfd_resource *from,
                        const struct hfd_resource *to, const struct hf__json *object,
                        struct hf__json **ret_object);
 /*
- * Has the conversion made that is wanted. True: its result, or its failure, is known already. The
+ * Starts the conversion that is wanted. True: its result, or its failure, is known already. The
  * caller starts over, and resume is not called; a plug-in that needs many such conversions does so
  * in a loop and not in a recursion. False: resume is called, perhaps before this returns, and on
- * another thread; the caller must not touch a afterwards.
+ * another thread; the caller must not touch `a` afterwards.
  */
 bool hfd_admission_fetch_form(struct hfd_admission *a, void (*resume)(void *ctx), void *ctx);
 /* Whether a conversion is wanted, of an object (forms.h) or of stored objects (object_forms.h).

@@ -3,7 +3,7 @@
  * The feed that makes the plug-ins of admission read their configuration again.
  *
  * Invariant: chain->ready becomes true after the first refresh of all plug-ins that succeeds, and
- * stays: a later refresh that fails leaves the index that was there, which is better than none.
+ * stays true: a plug-in whose later refresh fails keeps its old index, which is better than none.
  */
 #include "server/admission/admission_feed.h"
 

@@ -17,8 +17,8 @@
 #include "server/resources/forms/conversion.h"
 
 /* Converts through the form in which the objects are stored. The stored form has no
- * resourceVersion, so the revision is passed beside it, and the result has one in any case. An
- * object that had none loses it again. "x" stands for the path, which is not needed here. */
+ * resourceVersion, so the revision is passed beside it. The result always has a resourceVersion,
+ * which is removed if the object had none. "x" stands for the path, which is not needed here. */
 static int convert_built_in(const struct hfd_resource *from, const struct hfd_resource *to,
                             const struct hf__json *object, struct hf__json **ret_object) {
         const char *text = hf__json_string(object, "metadata.resourceVersion");

@@ -12,7 +12,7 @@ struct hfd_resource;
 /* Whether only the webhook of the kind can convert between the rows, see forms.h. */
 bool hfd_form_is_elsewhere(const struct hfd_resource *from, const struct hfd_resource *to);
 /*
- * Converts the object from the form of one row to that of another row of the same objects. The
+ * Converts the object from the row `from` to the row `to` (a row is one version of a kind). The
  * result is a new object, which the caller owns, even if the rows are the same. 0, -ENOMEM, or
  * HF_E_INVALID: only a webhook converts between the rows.
  */

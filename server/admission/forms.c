@@ -24,7 +24,7 @@ struct form {
         struct hf__json *source;              /* owned */
         struct hf__json *result;              /* owned; NULL = not known, or it has failed */
         /* Owned; NULL = not known, or it has not failed. If the result is NULL, too, after the call
-         * of the webhook, there was no memory for the failure. */
+         * of the webhook, memory ran out. */
         struct hfd_response *failure;
 };
 
@@ -36,7 +36,7 @@ static const struct hfd_response too_many =
 struct hfd_admission_forms {
         struct form *list; /* owned */
         size_t n;
-        bool wanted;                        /* the last of the list */
+        bool wanted;                        /* the last of the list is wanted */
         const struct hfd_response *failure; /* of one of the list, or too_many; NULL = none */
         void (*resume)(void *ctx);
         void *ctx;

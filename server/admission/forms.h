@@ -23,9 +23,9 @@ struct hfd_resource;
 struct hfd_response;
 
 /* Conversions by the webhook that one admission may need; more are a failure. Each other version
- * that rules name needs one of the old object, and one of the new object, again after each change
- * of that. A change that is made in another version needs one more, back to the version of the
- * request. */
+ * that rules name needs one of the old object, and one of the new object, which is made again after
+ * each change of the new object. A change that is made in another version needs one more, back to
+ * the version of the request. */
 #define HFD_FORMS_MAX 64
 
 /* result: the converted object, which the callee owns. NULL: failure is why, borrowed; if failure

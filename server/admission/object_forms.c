@@ -26,15 +26,15 @@ struct batch {
          * known. */
         struct hfd_object **sources, **results;
         size_t n;
-        /* Owned; NULL = it has not failed. If the results are NULL, too, after the call, there was
-         * no memory for the failure. */
+        /* Owned; NULL = it has not failed. If the results are NULL, too, after the call, memory
+         * ran out. */
         struct hfd_response *failure;
 };
 
 struct hfd_object_forms {
         struct batch list[HFD_OBJECT_FORMS_MAX];
         size_t n;
-        bool wanted; /* the last of the list */
+        bool wanted; /* the last of the list is wanted */
         void (*resume)(void *ctx);
         void *ctx;
 };

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Stored objects in the version that somebody names: the params of policies. As in forms.h, if only
- * a webhook can convert them, the caller drops its unfinished work and starts over when the webhook
- * has responded. Here the objects of one search are one batch, which is converted as a whole.
+ * Stored objects, the params of policies, in the version that a policy names. As in forms.h, if
+ * only a webhook can convert them, the caller drops its unfinished work and starts over when
+ * the webhook has responded. Here the objects of one search are one batch, converted as a whole.
  *
  * A batch is found by the addresses of its objects. If one of them has changed meanwhile, it is
  * another batch. Memory: at most HFD_OBJECT_FORMS_MAX batches are kept.

@@ -4,12 +4,12 @@
  *
  * Invariants: in a run, each variable of the policy is evaluated once at most, when it is first
  * read, and costs nothing afterwards, as in Kubernetes. A variable may only read those before it,
- * so the evaluation ends. (If an earlier one has its name, it reads itself instead, and the limit
- * of the levels ends that.) An expression that reads a variable is suspended on the stack
- * meanwhile, so the levels of all suspended expressions are counted, and limited: beyond the limit
- * the thread would run out of stack. A value may contain the map `variables` itself. Then variables
- * are also evaluated when the caller reads the value, after the expression has ended: so the
- * evaluation of a variable never frees what the expression before has made.
+ * so the evaluation ends. (If it reads an earlier one that has its own name, it finds itself
+ * instead, and the limit of the levels ends that.) An expression that reads a variable is suspended
+ * on the stack meanwhile, so the levels of all suspended expressions are counted, and limited:
+ * beyond the limit the thread would run out of stack. A value may contain the map `variables`
+ * itself. Then variables are also evaluated when the caller reads the value, after the expression
+ * has ended: so the evaluation of a variable never frees what the expression before has made.
  *
  * Cost is limited as in Kubernetes, where it is an error of the expression to exceed it, for which
  * the policy has a failurePolicy. Work, memory and the levels of variables have limits that
@@ -19,7 +19,7 @@
  * the callers refuse the request. The limit of work is shared, and in proportion to the objects. So
  * the work of a request is in proportion to the sizes of its objects, times the policies, bindings
  * and params that apply to it. An evaluation charges what it uses every few thousand steps: so the
- * limits hold for suspended expressions, too, and an evaluation ends with the time of its request.
+ * limits hold for suspended expressions, too, and it ends at the deadline of its request.
  */
 #include "server/admission/expressions/expression_run.h"
 
@@ -236,8 +236,8 @@ struct evaluation {
 
 static uint64_t larger(uint64_t a, uint64_t b) { return a > b ? a : b; }
 
-/* Charges what the evaluation has used since the last call. Allowances and turns are about time, so
- * work counts as much as cost does. 0, or why the run has ended. */
+/* Charges what the evaluation has used since the last call. Allowances limit time, as do the turns
+ * of a request (turn.h), so work counts as much as cost does. 0, or why the run has ended. */
 static int charge_usage(void *ctx, uint64_t cost, uint64_t work) {
         struct evaluation *evaluation = ctx;
         uint64_t used = larger(cost, work) - larger(evaluation->cost, evaluation->work);

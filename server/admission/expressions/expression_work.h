@@ -13,8 +13,8 @@ struct hfd_expression_input;
  * such limit. Its cost of a search does not depend on how many characters a repetition has, so
  * within its limits an expression may take minutes for an object of a few megabytes. A search for
  * [0-9a-f]{128} takes 33 steps a byte; for {1000}, the longest repetition, 251, which is too much
- * for texts of more than some 50,000 bytes. A step of work takes less than 20 ns. Meanwhile the
- * tasks of other requests that have a long step on the pool of threads wait (pool/work_pool.h).
+ * for texts of more than some 50,000 bytes. A step of work takes less than 20 ns. Meanwhile all
+ * other tasks with a long step wait on the pool of threads (pool/work_pool.h).
  */
 #define HFD_EXPRESSION_WORK      UINT64_C(10000000)
 #define HFD_EXPRESSION_BYTE_WORK 64
@@ -24,7 +24,7 @@ struct hfd_expression_input;
 struct hfd_expression_work {
         uint64_t used;
         uint64_t more;     /* what the limit has for the bytes of the objects */
-        bool has_measured; /* `more` is known; nobody counts the bytes before HFD_EXPRESSION_WORK */
+        bool has_measured; /* `more` is known; it is found once used > HFD_EXPRESSION_WORK */
 };
 
 /*

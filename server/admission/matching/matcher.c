@@ -3,7 +3,7 @@
  * Decides whether a webhook or a policy applies to a request.
  *
  * Invariant: the namespaceSelector is checked last. The check may fail, for example because the
- * Namespace does not exist, and the failure refuses the request. As in Kubernetes, a webhook whose
+ * Namespace does not exist, and the request may then be refused. As in Kubernetes, a webhook whose
  * rules or objectSelector do not match a request must not make that request fail.
  */
 #include "server/admission/matching/matcher.h"

@@ -5,8 +5,8 @@
  * Invariants: a policy that an older or a newer server has stored may have mistakes that today's
  * validation refuses. In an expression, such a mistake becomes an error of the evaluation, for
  * which the policy has a failurePolicy. No such mistake makes the policy disappear, because then
- * everything that the policy forbids would be allowed. A text without a copy points into the JSON
- * of the policy or the binding, which therefore lives as long.
+ * everything that the policy forbids would be allowed. A text that is not copied points into the
+ * JSON of the policy or the binding, which therefore lives as long.
  */
 #include "server/admission/policy/compiled_policy.h"
 

@@ -3,7 +3,7 @@
 /*
  * A ValidatingAdmissionPolicy or a MutatingAdmissionPolicy, compiled once from the stored object,
  * and a binding of one. Both are immutable and have a reference count, so that a new index of
- * policies can share those that have not changed with the old one. Thread: any. Nothing blocks.
+ * policies can share with the old index what has not changed. Thread: any. Nothing blocks.
  *
  * Stack of the functions that make one: as for expressions (expressions.h).
  */

@@ -39,7 +39,7 @@ const struct hfd_resource *hfd_policy_params_kind_in(struct hfd_custom_table *ta
                         if (v->served && is_kind(&v->row, api_version, n_group, version, kind))
                                 found = &v->row;
                 }
-        found = hfd_resource_ref(found); /* first: the set keeps the rows of its kinds alive */
+        found = hfd_resource_ref(found); /* before the unref: the set keeps its rows alive */
         hfd_custom_set_unref(set);
         return found;
 }

@@ -163,7 +163,7 @@ int hfd_policy_case_match(struct hfd_policy_case *c, const struct hfd_matcher *m
         assert(c->a && ret_as);
         *ret_result = HFD_MATCHER_NO;
         *ret_as = c->a->of.resource;
-        /* Most policies are for other resources. This check compares neither names nor labels. */
+        /* Most policies are for other resources. This check compares no labels or object names. */
         if (!hfd_matcher_may_match(matcher, &c->a->of))
                 return 0;
         *ret_result = hfd_matcher_match(matcher, &c->a->of, object, c->cacher, &c->labels, ret_as,

@@ -28,7 +28,7 @@ struct hfd_policy_case {
         /* Owned; the Namespace of the request; NULL: it has none, it is a request for a Namespace,
          * or the Namespace does not exist. */
         struct hf__json *ns;
-        bool ns_known;                   /* ns was looked up */
+        bool ns_known;                   /* ns was looked up, if need be */
         struct hfd_expression_work work; /* of the evaluation of a policy that is under way */
         /* The row that the rules of the last policy have matched. */
         const struct hfd_resource *as;

@@ -75,7 +75,7 @@ struct search {
         /* Owned references, HFD_POLICY_PARAMS_MAX at most. */
         struct hfd_object *found[HFD_POLICY_PARAMS_MAX];
         size_t n_found;
-        bool needs_webhook; /* of a found object hfd_conversion_is_pending is true */
+        bool needs_webhook; /* hfd_conversion_is_pending is true for a found object */
 };
 
 /* 0, or HF_E_TOO_LARGE: the allowance is spent. */
@@ -205,7 +205,7 @@ static int find_objects(struct search *search, const struct hfd_policy_binding *
 
 /* ---- versions ---- */
 
-/* Has the conversion webhook of the kind convert the found objects, if they need it. *ret_objects:
+/* Lets the conversion webhook of the kind convert the found objects, if need be. *ret_objects:
  * the objects, converted or not; borrowed. 0, or an error of hfd_policy_params_find. */
 static int convert_objects(struct search *search, struct hfd_admission *a,
                            struct hfd_object *const **ret_objects) {

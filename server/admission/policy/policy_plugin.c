@@ -172,8 +172,8 @@ static enum hfd_work_result run_turn(struct hfd_work_task *task) {
         return HFD_WORK_DONE;
 }
 
-/* The conversion webhook has responded. Any thread may call this, also one that serves others, so
- * the next attempt has an allowance again. */
+/* The conversion webhook has responded. Any thread may call this, also one that serves other
+ * requests, so the next attempt has an allowance again. */
 static void resume_request(void *ctx) {
         struct turn turn = *(struct turn *)ctx;
 
@@ -182,7 +182,7 @@ static void resume_request(void *ctx) {
 }
 
 /* Starts over later, as the attempt needs it, or refuses the request; consumes the reference to the
- * index in both cases. True: nothing of this, the caller starts over now. long_step: a turn
+ * index in both cases. True: neither, and the caller starts over now. long_step: a turn
  * evaluates all policies, and ends early only with its request. */
 static bool restart_request(struct hfd_policy_plugin *plugin, struct hfd_policy_index *index,
                             struct hfd_admission *a, enum attempt needs) {

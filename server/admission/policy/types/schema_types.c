@@ -2,8 +2,8 @@
 /*
  * Makes types of schemas.
  *
- * Invariants: the types are a tree whose depth and number of fields are limited, and a schema that
- * contains itself ends there. An uncertain type becomes dyn, so that a type check warns only of
+ * Invariants: the types are a tree whose depth and number of fields are limited, and which ends
+ * where a schema contains itself. An uncertain type becomes dyn, so that a type check warns only of
  * real mistakes: a warning about a correct policy would make users ignore all of them.
  */
 #include "server/admission/policy/types/schema_types.h"

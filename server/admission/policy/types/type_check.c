@@ -4,8 +4,8 @@
  *
  * Invariant: a check never changes what the policy does; its result is only text in the status.
  * Kinds that are not served, rules with a wildcard as group or version, and resources with a
- * wildcard are left out, as in Kubernetes. The kinds have a limit here and the expressions one in
- * the validation of policies, because whoever may write a policy chooses how many it has.
+ * wildcard are left out, as in Kubernetes. The number of kinds is limited here, and that of
+ * expressions in the validation of policies, because whoever may write a policy chooses both.
  */
 #include "server/admission/policy/types/type_check.h"
 
@@ -36,7 +36,7 @@ struct checking {
         struct hfd_expressions *sets[KINDS_MAX];    /* with the variables */
         size_t n_rows, n_lookups;
         bool has_params;
-        const struct hfd_resource *params_row;  /* a reference; its texts are in params_type */
+        const struct hfd_resource *params_row;  /* a reference; params_type borrows its texts */
         const struct hf__cel_type *params_type; /* NULL: dyn */
         struct hf__json *warnings;
         int r;
