@@ -52,7 +52,7 @@ struct hfd_webhook_call {
         struct hfd_webhooks *webhooks;
         const struct hfd_webhook *hook;
         struct hfd_admission *a;       /* calls that run at the same time do not change it */
-        const struct hfd_resource *as; /* the row that the webhook's rules have matched */
+        const struct hfd_resource *as; /* the resource, in the version that the rules name */
         const struct hf__json *object; /* in the version of `as`; NULL = none */
         /* The values of the admission's own objects, for the matchConditions. All webhooks of
          * one run of a plug-in share them. The caller forgets them before it begins a call: the
