@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reads metadata.managedFields in one pass over a copy of its text. Strings in the copy get a NUL in place of
- * their closing quote, so they need no further memory.
+ * Reads metadata.managedFields in one pass over a copy of its text. Strings in the copy get a NUL
+ * in place of their closing quote, so they need no further memory.
  *
  * Invariant: if this file accepts a list, managers.c decodes the list to the same managers and
  * sets. In doubt a list is not settled, which costs only time. So the reader knows no white space,
