@@ -78,8 +78,8 @@ struct hfd_cacher_config {
         void (*on_history_replaced)(void *ctx);
         /*
          * Which observers are told when an object of the resource may have changed: a set of bits,
-         * whose meaning the caller chooses; 0 = none. hfd_cacher_new calls it for each row. NULL =
-         * nobody.
+         * whose meaning the caller chooses; 0 = none. hfd_cacher_new calls it for each built-in
+         * resource. NULL = nobody.
          */
         unsigned char (*observers)(const struct hfd_resource *resource);
         /*
