@@ -169,7 +169,7 @@ static int ask_others(const struct hfd_auth *auth, const char *token,
 
         for (size_t i = 0; i < auth->n_others && r == HF_E_UNAUTHORIZED; i++) {
                 const struct hfd_token_authenticator *other = auth->others[i];
-                /* one before may have found a user whose audience is refused */
+                /* an earlier one may have found a user whose audience is refused */
                 ret_user->uid[0] = '\0';
                 ret_user->n_extra = 0;
                 r = other->authenticate(other->ctx, token, use, ret_user);

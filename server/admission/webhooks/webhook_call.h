@@ -87,11 +87,11 @@ int hfd_webhook_call_see(struct hfd_webhook_call *call);
 void hfd_webhook_call_begin(struct hfd_webhook_call *call);
 /* Frees what the call owns, once it has ended or if it never began. Idempotent. */
 void hfd_webhook_call_done(struct hfd_webhook_call *call);
-/* What the matchConditions of a request may use, of cost or of work. All webhooks that are checked
- * in one go share it. */
+/* What the evaluation of matchConditions may still use, in a turn on the pool or on another thread.
+ * All webhooks that are checked in one go share it. */
 struct hfd_webhook_effort {
-        /* On a thread of the pool it limits no condition; `spent` then says that the turn is over
-         * and conditions are left. */
+        /* In a turn it limits no condition; `spent` then says that the turn is over and conditions
+         * are left. */
         struct hfd_expression_allowance allowance;
         const struct hfd_work_task *task; /* the turn on the pool (turn.h); NULL = none */
         uint64_t turn_left;               /* what the turn may still use; at 0 the turn ends */
