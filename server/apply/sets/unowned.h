@@ -7,8 +7,7 @@
 
 #include "server/apply/sets/fields.h"
 
-/* The set of all unowned fields, in memory of scratch. When memory is exhausted, scratch->failed is
- * set. */
+/* All unowned fields, in memory of scratch. When memory is exhausted, scratch->failed is set. */
 const struct hfd_fields *hfd_unowned_fields(struct hf__arena *scratch);
 /* Whether some of the fields may be unowned. False for most updates of a status, for example,
  * which change no metadata. */
