@@ -33,7 +33,7 @@ struct hfd_writer {
  * the two has a list.
  *
  * live's list may be a raw value (json.h). It stays one, and object's list is one too, unless the
- * sets must be made, or the client sent the same list as another text.
+ * managers' sets must be made, or the client sent the same list as another text.
  *
  * 0 or -ENOMEM; after a failure object is valid, but may have lost its managers. *ret_changed:
  * object is known to differ from live by more than its managers and the order of members.

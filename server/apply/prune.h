@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* Removes the fields from an object that a manager does not apply any more. Thread: owner only. */
+/* Removes from an object the fields that a manager does not apply any more. Thread: owner only. */
 #include "server/apply/sets/fields.h"
 
 struct hf__json;

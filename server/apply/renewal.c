@@ -29,7 +29,7 @@
 struct walk {
         const struct hf__json *list; /* of live; not compared */
         struct hfd_settled settled;
-        size_t self;                 /* settled.n: the writer is none of them */
+        size_t self;                 /* the writer's index in settled; settled.n: it has none */
         const char *path[DEPTH_MAX]; /* the keys that lead to the value */
         unsigned depth, n_lookups;
         bool changed, is_renewed;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reads the list in one pass over a copy of its text. Strings in the copy get a NUL in place of
- * their closing quote, so they need no further memory.
+ * Reads metadata.managedFields in one pass over a copy of its text. Strings in the copy get a NUL
+ * in place of their closing quote, so they need no further memory.
  *
  * Invariant: if this file accepts a list, managers.c decodes the list to the same managers and
  * sets. In doubt a list is not settled, which costs only time. So the reader knows no white space,
@@ -56,8 +56,8 @@ static struct hfd_settled_name *add_name(struct reader *r, const char *key) {
         return &r->names[r->n_names++];
 }
 
-/* The entries of a set, after its opening brace; there is at least one. False also if the schema
- * makes a value with fields below atomic now: hfd_reconcile would change the set. The server writes
+/* The entries of a set, after its opening brace; there is at least one. False also if a value with
+ * fields below it is atomic in the schema: hfd_reconcile would change the set. The server writes
  * the entries in the order of their texts. So a text that occurs twice, which managers.c would
  * join and hfd_settled_find would not, is not settled. */
 static bool read_names(struct reader *r, const struct hfd_schema *schema, unsigned depth) {

@@ -98,8 +98,8 @@ static void drop_managed_fields(struct hf__json *object) {
                 hf__json_remove(e, "object.metadata.managedFields");
 }
 
-/* Removes each "token" from each member with this key. Both keys may occur more than once, because
- * this is the body as the client sent it, and any of the tokens may be the one that counted. */
+/* Removes each "token" from each member with this key. The key and "token" may occur more than
+ * once, because this is the body as the client sent it, and any of the tokens may have counted. */
 static void drop_tokens_in(struct hf__json *object, const char *key) {
         for (struct hf__json *m = hf__json_first(object); m; m = hf__json_next(m)) {
                 if (strcmp(hf__json_key(m), key) != 0 || !hf__json_is_object(m))

@@ -20,7 +20,7 @@
 #include "server/audit/audit_policy.h"
 #include "server/audit/policy_private.h"
 
-#define JSON_MAX  ((size_t)4 << 20) /* bytes of JSON for a YAML text, which aliases multiply */
+#define JSON_MAX  ((size_t)4 << 20) /* bytes of the JSON of a YAML text; aliases multiply them */
 #define WHERE_MAX 64 /* bytes for "rules[12]."; "rules[12].resources[3]." gets twice as many */
 
 /* ---- from text to JSON ---- */

@@ -143,8 +143,8 @@ int hfd_audiences_intersect(const struct hf__json *wanted, const struct hf__json
         return r;
 }
 
-/* Checks the audiences that use asks for, for a token that has exactly the audiences of this
- * server. 0, HF_E_UNAUTHORIZED or -ENOMEM. */
+/* Checks the audiences in *use for a token that has exactly the audiences of this server. 0,
+ * HF_E_UNAUTHORIZED or -ENOMEM. */
 static int accept_audiences(const struct hfd_auth *auth, const struct hfd_token_use *use) {
         const struct hf__json *own = auth->audiences;
         struct hf__json *both = NULL;
@@ -162,14 +162,14 @@ static int accept_audiences(const struct hfd_auth *auth, const struct hfd_token_
 }
 
 /* Asks the other authenticators in turn, until the result is not HF_E_UNAUTHORIZED. This is also
- * the result if one accepts the token, but not for the audiences that use asks for. */
+ * the result if one accepts the token, but not for the audiences in *use. */
 static int ask_others(const struct hfd_auth *auth, const char *token,
                       const struct hfd_token_use *use, struct hfd_user *ret_user) {
         int r = HF_E_UNAUTHORIZED;
 
         for (size_t i = 0; i < auth->n_others && r == HF_E_UNAUTHORIZED; i++) {
                 const struct hfd_token_authenticator *other = auth->others[i];
-                /* one before may have found a user whose audience is refused */
+                /* an earlier one may have found a user whose audience is refused */
                 ret_user->uid[0] = '\0';
                 ret_user->n_extra = 0;
                 r = other->authenticate(other->ctx, token, use, ret_user);

@@ -26,9 +26,9 @@ struct hfd_token_use {
         /* The token must be for one of these audiences: an array of texts, borrowed. NULL = for an
          * audience of this server. Not checked if no authenticator has audiences. */
         const struct hf__json *audiences;
-        /* Which of the audiences above the token is for; the caller frees the array. NULL before,
-         * and it stays NULL if no authenticator has audiences, or if the token is not accepted.
-         * NULL = unwanted. */
+        /* Which of the audiences above the token is for; the caller frees the array.
+         * *ret_audiences is NULL before, and stays NULL if no authenticator has audiences, or if
+         * the token is not accepted. ret_audiences NULL = unwanted. */
         struct hf__json **ret_audiences;
         /* The objects and the expiry that the token of a service account depends on; the caller
          * frees it. Stays as it is for all other tokens. NULL = unwanted. */

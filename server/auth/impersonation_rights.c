@@ -55,7 +55,7 @@ bool hfd_is_service_account(const char *name, char ret_ns[HFD_NAMESPACE_MAX],
         return hfd_is_dns_label(ret_ns) && hfd_is_dns_subdomain(*ret_name);
 }
 
-/* The name of the node whose user has that name; NULL = it is no node's. */
+/* The name of the node to which the user name belongs; NULL = it belongs to none. */
 static const char *node_of(const char *name) {
         const char *node = name + strlen(NODE_PREFIX);
 

@@ -11,7 +11,7 @@
 #include "server/auth/user.h"
 
 /* In the order in which they are tried. Kubernetes has one more, for service accounts whose token
- * is bound to the node that they impersonate; no token is, here. */
+ * is bound to the node that they impersonate. Here no token is bound to a node. */
 enum hfd_impersonation_mode {
         HFD_IMPERSONATE_NODE,      /* a node: "impersonate:arbitrary-node" */
         HFD_IMPERSONATE_ACCOUNT,   /* a service account: "impersonate:serviceaccount" */
@@ -38,13 +38,13 @@ struct hfd_missing_right {
 /* Whether the sender has a right. */
 typedef bool hfd_has_right(void *ctx, const struct hfd_attributes *right);
 
-/* Whether a mode allows it. False: *ret_missing is the first right that is missing, or the mode is
- * not for this user, and *ret_missing is unchanged. */
+/* Whether a mode allows the impersonation. False: *ret_missing is the first right that is missing,
+ * or the mode is not for this user, and *ret_missing is unchanged. */
 bool hfd_impersonation_allowed(const struct hfd_impersonation *asked,
                                enum hfd_impersonation_mode mode, hfd_has_right *has, void *ctx,
                                struct hfd_missing_right *ret_missing);
-/* The first mode that allows it. False: none does, and *ret_missing is the right that is missing in
- * the first mode that is for this user. */
+/* The first mode that allows the impersonation. False: none does, and *ret_missing is the right
+ * that is missing in the first mode that is for this user. */
 bool hfd_impersonation_find(const struct hfd_impersonation *asked, hfd_has_right *has, void *ctx,
                             enum hfd_impersonation_mode *ret_mode,
                             struct hfd_missing_right *ret_missing);

@@ -197,9 +197,9 @@ void hfd_authorizer_untrack(struct hfd_watch_right *right) {
         pthread_mutex_unlock(&authorizer->mu);
 }
 
-/* Checks some watches. Moves those that are no longer allowed to revoked, with a reference to their
- * requests. The requests still exist: the owner of a linked right holds its request until untrack,
- * which needs the lock. Returns how many it moved; *ret_done: no watch is left to check. */
+/* Checks some watches. Moves those that are no longer allowed into `revoked`, with a reference to
+ * their requests. The requests still exist: the owner of a linked right holds its request until
+ * untrack, which needs the lock. Returns how many; *ret_done: no watch is left to check. */
 static size_t check_some(struct hfd_authorizer *authorizer, struct hfd_watch_right *revoked[CHECKS],
                          bool *ret_done) {
         size_t n = 0;

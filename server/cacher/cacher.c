@@ -33,7 +33,7 @@
 
 /* ---- create, start, free ---- */
 
-/* A byte for each row, so that an event costs one look-up however many rows there are. */
+/* A byte for each row of resource_table.h, so that an event costs one look-up. */
 static void init_observers(struct hfd_cacher *cacher, const struct hfd_cacher_config *config) {
         for (size_t i = 0; i < hfd_resources_count() && config->observers; i++)
                 cacher->observers[i] = config->observers(hfd_resource_at(i));

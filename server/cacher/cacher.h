@@ -78,8 +78,8 @@ struct hfd_cacher_config {
         void (*on_history_replaced)(void *ctx);
         /*
          * Which observers are told when an object of the resource may have changed: a set of bits,
-         * whose meaning the caller chooses; 0 = none. hfd_cacher_new calls it for each row. NULL =
-         * nobody.
+         * whose meaning the caller chooses; 0 = none. hfd_cacher_new calls it for each built-in
+         * resource. NULL = nobody.
          */
         unsigned char (*observers)(const struct hfd_resource *resource);
         /*
@@ -119,8 +119,8 @@ void hfd_cacher_end_watches(struct hfd_cacher *cacher);
 /*
  * Blocks until every request to the store has ended. No other thread may use the cacher any more,
  * apart from the store's, those that collect metrics, and those that still have to send a delayed
- * probe (sync/consistent_read.h). Every watcher was started, opened or canceled: otherwise its
- * watch does not end. Accepts NULL; returns NULL.
+ * probe (sync/consistent_read.h). Requires that every watcher was started, opened or canceled
+ * (watch/watcher.h): otherwise its watch does not end. Accepts NULL; returns NULL.
  */
 struct hfd_cacher *hfd_cacher_free(struct hfd_cacher *cacher);
 

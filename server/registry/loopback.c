@@ -251,7 +251,7 @@ static const struct hf_client_ops loopback_ops = {.size = sizeof loopback_ops,
                                                   .watch_cancel = hfd_loopback_watch_cancel,
                                                   .free = loopback_free};
 
-/* for_metadata: its watches leave out changes that keep the metadata (loopback.h). */
+/* for_metadata: the client's watches leave out changes that keep the metadata (loopback.h). */
 static int make_client(struct hfd_registry *registry, bool for_metadata,
                        struct hf_client **ret_client) {
         struct hfd_loopback *client = calloc(1, sizeof *client);

@@ -17,7 +17,7 @@
 #include "server/cacher/watch/watcher.h"
 #include "server/resources/custom/custom_table.h"
 
-/* ---- their requests ---- */
+/* ---- the requests of operations ---- */
 
 bool hfd_operation_is_valid_target(const struct hf_resource *resource, const char *ns,
                                    const char *name) {

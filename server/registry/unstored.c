@@ -42,8 +42,8 @@ static bool settle_admission(struct hfd_admission *a, struct hfd_response *respo
         return true;
 }
 
-/* For the params of a policy. What the request writes has a kind of one version, so it needs no
- * such conversion. */
+/* For admission: converts the params of a policy by the webhook of their kind. What the request
+ * writes needs no webhook: its kind has one version. */
 static void convert_params(void *ctx, const struct hfd_resource *to,
                            struct hfd_object *const *sources, size_t n, hfd_objects_converted *done,
                            void *done_ctx) {

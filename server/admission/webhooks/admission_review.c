@@ -86,7 +86,7 @@ static void put_user(struct hf__strbuf *out, const struct hfd_requester *user) {
 }
 
 /* The body of a subresource that has a kind of its own, such as Scale, is not converted: then only
- * the resource is that of the row `as`, and the kind is that of the body. */
+ * the resource is that of `as`, and the kind is that of the body. */
 void hfd_admission_review_print(struct hf__strbuf *out, const char *uid,
                                 const struct hfd_admission_attributes *of,
                                 const struct hfd_resource *as, const struct hf__json *object,

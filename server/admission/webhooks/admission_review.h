@@ -9,16 +9,16 @@
 struct hf__json;
 struct hf__strbuf;
 
-/* Appends the review of a request. as: the row that the webhook's rules have matched. object and
- * old have its version, unless they are bodies of another kind, such as Scale. Each of them, and
- * options, may be NULL. */
+/* Appends the review of a request. as: the resource, in the version that the webhook's rules have
+ * matched. object and old have this version, unless they are bodies of another kind, such as Scale.
+ * object, old and options may be NULL. */
 void hfd_admission_review_print(struct hf__strbuf *out, const char *uid,
                                 const struct hfd_admission_attributes *of,
                                 const struct hfd_resource *as, const struct hf__json *object,
                                 const struct hf__json *old, const struct hf__json *options);
 
-/* The response of a webhook. Everything is borrowed from json, except patch. A member for which
- * NULL = none may also be a JSON null, which means the same. */
+/* The response of a webhook. Everything is borrowed from json, except patch. A borrowed member
+ * may also be a JSON null instead of NULL, which means the same. */
 struct hfd_admission_review_response {
         struct hf__json *json; /* owned */
         bool allowed;

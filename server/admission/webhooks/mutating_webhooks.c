@@ -10,10 +10,10 @@
  *
  * Invariant: calls may end before the function that begins them returns. `step` makes this a loop
  * and not a recursion, which would be as deep as the list is long. If matchConditions turn out to
- * be expensive, the run goes on in turns on the pool, with the same webhook and the progress of its
- * conditions. If the conversion webhook of the kind must first convert an object to the version
- * that an admission webhook sees, or a changed object back, the run goes on after the conversion
- * (hfd_admission_form).
+ * be expensive, the run goes on in turns on a pool of threads (turn.h), with the same webhook and
+ * the progress of its conditions. If the conversion webhook of the kind must first convert an
+ * object to the version that an admission webhook sees, or a changed object back, the run goes on
+ * after the conversion (hfd_admission_form).
  */
 #include <assert.h>
 #include <errno.h>

@@ -6,9 +6,9 @@
  * Invariants: once the webhooks are chosen, the thread that makes `pending` 0 ends the run, and no
  * other thread touches the run after that. The loop that begins the calls counts as one. Which
  * webhooks are called is known before the first call begins, so if their matchConditions turn out
- * to be expensive, the choice goes on in turns on the pool. If the conversion webhook of the kind
- * must convert an object to the version that an admission webhook sees, the choice goes on after
- * the conversion.
+ * to be expensive, the choice goes on in turns on a pool of threads (turn.h). If the conversion
+ * webhook of the kind must convert an object to the version that an admission webhook sees, the
+ * choice goes on after the conversion.
  */
 #include <assert.h>
 #include <errno.h>

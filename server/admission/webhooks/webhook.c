@@ -59,7 +59,7 @@ static int loads_init(struct loads *loads, struct hfd_webhook *const *hooks, siz
 }
 
 /* The load of the same webhook in the old index, or a new load. NULL: out of memory. A webhook that
- * was changed keeps its load, so that calls of the old one still count against max_calls. The
+ * was changed keeps its load, so that calls of the old one still count against its limit. The
  * caller has a reference to the old index, so its loads and webhooks cannot be freed meanwhile. */
 static struct hfd_webhook_load *load_of(const struct loads *old, const char *key) {
         size_t low = 0, high = old->n;

@@ -49,8 +49,8 @@ static void finish_call(struct hfd_webhook_call *call, enum hfd_webhook_outcome 
         call->done(call);
 }
 
-/* The failurePolicy decides about such failures; about those of fail_no_memory it does not, because
- * the webhook has no part in them. */
+/* Ends the call with a failure about which the failurePolicy decides. It does not decide about
+ * those of fail_no_memory, because the webhook has no part in them. */
 static void fail_call(struct hfd_webhook_call *call, int code, const char *why) {
         hfd_refusal_failed(&call->refusal, call->hook->name, why);
         finish_call(call, HFD_WEBHOOK_FAILED, code);

@@ -52,7 +52,7 @@ struct hfd_webhook_call {
         struct hfd_webhooks *webhooks;
         const struct hfd_webhook *hook;
         struct hfd_admission *a;       /* calls that run at the same time do not change it */
-        const struct hfd_resource *as; /* the row that the webhook's rules have matched */
+        const struct hfd_resource *as; /* the resource, in the version that the rules name */
         const struct hf__json *object; /* in the version of `as`; NULL = none */
         /* The values of the admission's own objects, for the matchConditions. All webhooks of
          * one run of a plug-in share them. The caller forgets them before it begins a call: the
@@ -87,11 +87,11 @@ int hfd_webhook_call_see(struct hfd_webhook_call *call);
 void hfd_webhook_call_begin(struct hfd_webhook_call *call);
 /* Frees what the call owns, once it has ended or if it never began. Idempotent. */
 void hfd_webhook_call_done(struct hfd_webhook_call *call);
-/* What the matchConditions of a request may use, of cost or of work. All webhooks that are checked
- * in one go share it. */
+/* What the evaluation of matchConditions may still use, in a turn on the pool or on another thread.
+ * All webhooks that are checked in one go share it. */
 struct hfd_webhook_effort {
-        /* On a thread of the pool it limits no condition; `spent` then says that the turn is over
-         * and conditions are left. */
+        /* In a turn it limits no condition; `spent` then says that the turn is over and conditions
+         * are left. */
         struct hfd_expression_allowance allowance;
         const struct hfd_work_task *task; /* the turn on the pool (turn.h); NULL = none */
         uint64_t turn_left;               /* what the turn may still use; at 0 the turn ends */

@@ -44,7 +44,7 @@ const struct hfd_fields *hfd_unowned_fields(struct hf__arena *scratch) {
                                &(struct hfd_step){.kind = HFD_STEP_FIELD, .name = in_metadata[i]},
                                true, NULL);
         metadata = hfd_fields_close(&builder, 0);
-        /* Only the name "metadata" begins with 'm'. The fields below it are those from above. */
+        /* Only the name "metadata" begins with 'm'. The set made above is below it. */
         for (size_t i = 0; i < N_UNOWNED_AT_TOP; i++)
                 hfd_fields_add(&builder,
                                &(struct hfd_step){.kind = HFD_STEP_FIELD,

@@ -7,10 +7,10 @@
 
 #include "server/apply/sets/fields.h"
 
-/* All of them, a set in memory of scratch. When memory is exhausted, scratch->failed is set. */
+/* All unowned fields, in memory of scratch. When memory is exhausted, scratch->failed is set. */
 const struct hfd_fields *hfd_unowned_fields(struct hf__arena *scratch);
-/* Whether some of the fields may be among them. False for most updates of a status, for example,
+/* Whether some of the fields may be unowned. False for most updates of a status, for example,
  * which change no metadata. */
 bool hfd_unowned_may_have(const struct hfd_fields *fields);
-/* Whether the field to which the n keys lead is one of them. */
+/* Whether the field to which the n keys lead is unowned. */
 bool hfd_unowned_has(const char *const *keys, size_t n);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Follows the CustomResourceDefinitions in the cacher, and serves what they define: a thread makes
- * new kinds for the definitions that have changed, brings the cached objects into the form of these
- * kinds, and replaces the set of served kinds in the table (resources/custom/custom_table.h).
+ * Follows the CustomResourceDefinitions in the cacher: a thread makes new kinds for those that have
+ * changed, brings the cached objects into the form of these kinds (sync/slot_forms.h), and replaces
+ * the set of served kinds in the table (resources/custom/custom_table.h).
  */
 #include <stdbool.h>
 

@@ -10,8 +10,8 @@
  *  - A version of an object is counted once, so that n_bytes is what the history keeps in memory:
  *    as `before` of the change that replaced it, or as the copy that a deletion makes. The version
  *    that a change has stored is not counted, because the tree has it, or a later change counts it.
- *  - Nodes of trees: a write copies the nodes that it shares with a kept state or another snapshot.
- *    They are counted for the newest kept state, if there is one.
+ *  - A write copies the nodes of the tree that a kept state or another snapshot shares. The copies
+ *    are counted for the newest kept state, if there is one.
  *
  * Dropping the oldest change raises the floor to its revision. The changes of one revision may then
  * be dropped one by one: none of them is needed, because no watch from a revision below the floor

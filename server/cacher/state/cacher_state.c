@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Requests that the cache is filled again, or that the store is watched anew. The reflector
+ * Asks for another filling of the cache, or for another watch of the store. The reflector
  * (sync/reflector.h) does the work. These functions are not among its own, because requests/, which
  * must not use sync/, calls them too.
  *

@@ -67,7 +67,7 @@ void hfd_listings_reset_locked(struct hfd_cacher *cacher);
 
 /*
  * Starts a listing; only one may run. When it has ended, done is called once, on the timer thread,
- * and frees the listing. Its `error` is 0 or the reason for the failure; status may be NULL.
+ * and frees the listing. `error` of done is 0 or the reason for the failure; status may be NULL.
  * Returns 0; or, if the listing was not started and done is not called, -ENOMEM or HF_E_CANCELED
  * (the cacher is being freed). Thread: any; never blocks.
  */

@@ -164,7 +164,7 @@ static void on_listed(struct hfd_listing *listing, int error, const struct hf_st
         if (published && cacher->on_observed)
                 cacher->on_observed(cacher->ctx, all_observers(cacher));
         size_t n_keys = listing->n_keys;
-        hfd_listing_free(listing); /* it now contains the replaced trees */
+        hfd_listing_free(listing); /* with the replaced trees, if it was published */
         if (n_keys > TRIM_MIN)
                 (void)malloc_trim(0); /* the memory of the pages and of the replaced trees */
         if (published)

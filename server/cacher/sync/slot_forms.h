@@ -5,9 +5,9 @@
  * of stored bytes. It depends on the storage version and its schema, the selectable fields, and
  * what else hash_form in server/resources/custom/custom_kind.c reads: definitions that agree in all
  * of this have the same form. A custom resource has a slot, its place in the arrays of the cacher
- * (server/resources/custom/custom_table.h). The form of the slot is that of the storage row of the
- * kind that is served there. While no kind is served in a slot, the slot has no form: new objects
- * are as they are stored, and those that are cached already keep their form.
+ * (server/resources/custom/custom_table.h). The form of the slot is that of the struct
+ * hfd_resource (a row) of the storage version of the kind that is served there. While there is no
+ * such kind, the slot has no form: new objects are as stored, and cached ones keep their form.
  *
  * The cacher's lock guards the forms.
  */

@@ -54,8 +54,8 @@ bool hfd_continue_token_parse(const char *token, uint64_t *ret_revision, char *p
                 return false;
         json[n] = '\0';
         /*
-         * Cut off the escaped NUL after the path before parsing, because the parser refuses a NUL
-         * in a string. So it also refuses one elsewhere in the path.
+         * Before parsing, cut off the escaped NUL that follows the path, because the parser refuses
+         * a NUL in a string. So the parser also refuses a NUL elsewhere in the path.
          */
         size_t n_end = sizeof CONTINUE_END - 1;
         if (n < n_end || memcmp(json + n - n_end, CONTINUE_END, n_end) != 0)

@@ -427,9 +427,9 @@ static void finish_whole_list(struct walk *walk) {
 
 /*
  * Whether the limit is ignored. With resourceVersion "0" it is, as in Kubernetes' cache: the first
- * list of an informer has both, and expects all objects in one response, without a token. A list
- * that a webhook converts keeps its limit, because it is in memory as a whole. So does a list from
- * the store.
+ * list of an informer has that and a limit, and expects all objects in one response, without a
+ * token. A list that a webhook converts keeps its limit, because it is in memory as a whole. A list
+ * from the store keeps its limit, too.
  */
 static bool ignores_limit(const struct hfd_request *request) {
         const struct hfd_options *o = &request->options;

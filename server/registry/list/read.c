@@ -16,7 +16,7 @@
  *
  *      N, Exact          exactly the state of N: the cacher if it knows that state, else the store
  *      N, with a limit   likewise, unless there is a resourceVersionMatch
- *      continue          likewise the first page's state; with the token of a 410 as the first case
+ *      continue          likewise, but the first page's state; a 410's token: as the first case
  *
  * Invariant: a read never returns an older state than this table allows. In doubt it waits, reads
  * from the store, or fails.

@@ -364,7 +364,7 @@ static struct hfd_rendering **bucket_of(struct hfd_renderings *all,
 }
 
 /* References are dropped under the lock. So a rendering that hfd_rendering_get finds in a bucket,
- * under the same lock, has one, and another may be taken. */
+ * under the same lock, still has a reference, and another one may be taken. */
 struct hfd_rendering *hfd_rendering_unref(struct hfd_rendering *rendering) {
         if (!rendering)
                 return NULL;

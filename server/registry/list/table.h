@@ -35,8 +35,8 @@ bool hfd_table_put_row(struct hf__strbuf *s, const struct hfd_request *request,
 bool hfd_table_put_event(struct hf__strbuf *s, const struct hfd_request *request,
                          struct hfd_object *object, int64_t now_s);
 /*
- * Appends the Table of a bookmark: its row is that of an object with nothing but a resourceVersion,
- * and the annotation that ends the initial events if initial_end is set.
+ * Appends the Table of a bookmark: its row is that of an object with nothing but a resourceVersion
+ * and, if initial_end is set, the annotation that ends the initial events.
  */
 void hfd_table_put_bookmark(struct hf__strbuf *s, const struct hfd_request *request,
                             uint64_t revision, bool initial_end, int64_t now_s);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Common parts of subresources that have another kind: reading the body, and the requests to the
- * object.
+ * What the subresources with bodies of another kind have in common: reading the body, and the
+ * requests to the object.
  *
- * Invariants: a part is freed once, by hfd_part_finish, which is the last function that touches it.
+ * Invariants: a part (part.h) is freed once, by hfd_part_finish, which touches it last.
  * So a function that sends a request, or passes the part to the pool, does not touch the part
  * afterwards: it may have ended already. The callback of a request does nothing that takes longer
  * for a larger object: it may be called on a thread that delivers the store's replies.
@@ -225,8 +225,8 @@ static void on_mutated(struct hfd_admission *a, const struct hfd_response *refus
                 hfd_part_run(part, part->outer->n_body, validate_part);
 }
 
-/* For the params of a policy. What the request writes has a kind of one version, so it needs no
- * such conversion. */
+/* For admission: converts the params of a policy by the webhook of their kind. What the request
+ * writes needs no webhook: its kind has one version. */
 static void convert_params(void *ctx, const struct hfd_resource *to,
                            struct hfd_object *const *sources, size_t n, hfd_objects_converted *done,
                            void *done_ctx) {
@@ -349,8 +349,8 @@ void hfd_part_serve(struct hfd_registry *registry, struct hfd_request *request,
         part->outer = request;
         part->on_pool = request->on_pool;
         part->n_turns = request->on_pool; /* then the pool has accepted the request already */
-        /* The inner request borrows what the outer one owns. The server makes the body of the inner
-         * request, so that request does not report unknown or duplicate fields. */
+        /* The inner request borrows what the outer one owns. It does not report unknown or
+         * duplicate fields, because the server itself makes its body. */
         part->inner = *request;
         part->inner.resource = part->inner.part_of = request->part_of;
         part->inner.options.strict = (struct hfd_strict){0};

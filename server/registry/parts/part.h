@@ -25,7 +25,7 @@ void hfd_part_serve(struct hfd_registry *registry, struct hfd_request *request,
 
 struct hf__json;
 
-/* A request to a part, and the one to the object that it makes at the moment. */
+/* A part: a request to such a subresource, and the request to the object that it now makes. */
 struct hfd_part {
         struct hfd_request inner; /* first member: its done casts it back to the part */
         struct hfd_registry *registry;

@@ -359,9 +359,9 @@ static bool apply_scale(struct hfd_part *part, struct hf__json **scale) {
 
 /* ---- the new Scale ---- */
 
-/* Whether a patched or applied Scale has a number of replicas. One of a custom resource without
- * such a member may have none: as a Scale shows 0 like an absent number, the write would set it to
- * 0. False: the part has ended. */
+/* For a custom resource that has no number of replicas: whether its patched or applied Scale has
+ * one. Otherwise the write would set the number to 0, because an absent number reads as 0. False:
+ * the part has ended. */
 static bool has_replicas(struct hfd_part *part) {
         struct hfd_response response = {0};
 

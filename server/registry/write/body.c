@@ -418,8 +418,8 @@ const char *hfd_write_body_type_name(const struct hf__json *json) {
         return hf__json_is_bool(json) ? "bool" : "null";
 }
 
-/* Whether the body has the JSON type of such a patch. The messages are those of Kubernetes. False:
- * response is filled. */
+/* Whether the body has the JSON type that a patch of this format needs. The messages are those of
+ * Kubernetes. False: response is filled. */
 static bool check_patch_types(enum hfd_patch patch, const struct hf__json *json,
                               struct hfd_response *response) {
         const char *wanted =

@@ -111,7 +111,7 @@ static int copy_member(struct hf__json *selectable, const struct hf__json *whole
         return copy ? hf__json_set(selectable, key, copy) : -ENOMEM;
 }
 
-/* Events have many fields in few members, and their two versions share them. */
+/* Copies whole members: Events have many fields in few members, which both versions share. */
 static int copy_event(const struct hf__json *whole, struct hf__json *selectable) {
         static const char *const members[] = {"involvedObject", "reason", "type",
                                               "reportingComponent", "source"};

@@ -7,12 +7,12 @@
 struct hf__json;
 struct hfd_resource;
 
-/* Whether these are Events, in either version. Their fields are those of event_fields in
- * selection/selectable_fields.c. */
+/* Whether the resource is that of Events, in either version. The fields of Events are event_fields
+ * in selection/selectable_fields.c. */
 bool hfd_selectable_is_event(const struct hfd_resource *resource);
 /* Whether selectors of this built-in kind may name other fields than name and namespace. */
 bool hfd_selectable_has_own(const struct hfd_resource *resource);
-/* Whether name is such a field. The kind is not Event. */
+/* Whether name is one of these other fields of the built-in kind, which is not Event. */
 bool hfd_selectable_has_value(const struct hfd_resource *resource, const char *name);
 /*
  * The trigger of a kind: the field by which its objects are divided among many clients, so that

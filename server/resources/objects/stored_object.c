@@ -2,9 +2,9 @@
 /*
  * Makes objects of the values that the store delivers (stored_object.h).
  *
- * Invariant: the object is stale if the value is. A write that changes nothing is left out, unless
- * the object is stale. So an object that lost the mark would keep its old encryption until it
- * changes.
+ * Invariant: the object is stale (encrypted in an old way, see object.h) if the value is. A write
+ * that changes nothing is left out, unless the object is stale. So an object that lost the mark
+ * would keep its old encryption until it changes.
  */
 #include "server/resources/objects/stored_object.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The rows of the other groups: Leases, Events, priority and fairness, classes, Workspaces. Columns
- * and flags are those of kube-apiserver. It has no Workspaces; theirs are as for a custom resource,
- * except for the syntax of the name and unconditional_update. The invariants are those in rows.h.
+ * and flags are those of kube-apiserver. Those of Workspaces, which it does not have, are as for a
+ * custom resource, except for the name's syntax and unconditional_update. Invariants: as in rows.h.
  */
 #include "server/resources/resource.h"
 #include "server/resources/rows/rows.h"

@@ -134,8 +134,8 @@ int hfd_api_service_prepare(struct hf__json *object, const struct hf__json *old)
 
 /* ---- validation ---- */
 
-/* The name must be "VERSION.GROUP", so that a group version has one APIService at most. What is cut
- * from a long version or group has a cause of its own. */
+/* The name must be "VERSION.GROUP", so that a group version has one APIService at most. A version
+ * or a group that is so long that it is cut here gets a cause elsewhere. */
 static void validate_name(const struct hf__json *object, struct hfd_causes *causes) {
         const char *name = hf__json_string_or_empty(object, "metadata.name");
         char wanted[400], quoted[410], detail[480];

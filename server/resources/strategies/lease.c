@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Leases. Numbers are validated, and what coordinated elections use: `strategy` and
+ * Leases. The rules concern the numbers, and the fields of coordinated elections: `strategy` and
  * `preferredHolder`. Times are compared neither with each other nor with this server's clock: the
  * holders set them by their own clocks, and a renewal must not fail because a clock is wrong.
  */

@@ -31,7 +31,7 @@ static bool is_compared(const struct hfd_write *w) {
         return w->request->resource->namespaced && !hfd_is_system_namespace(w->request->ns);
 }
 
-/* ns NULL: the namespace was not found. fresh: in the store, otherwise in the cacher. */
+/* ns NULL: the namespace was not found. fresh: the store was asked, and not only the cacher. */
 static void set_namespace(struct hfd_write *w, const struct hfd_object *ns, bool fresh) {
         w->ns_revision = ns ? ns->revision : 0;
         w->ns_terminating = ns && hfd_object_deleting(ns);

@@ -140,8 +140,8 @@ static void await_account(struct hfd_write *w, const char *name) {
 
 /* ---- the pod ---- */
 
-/* Responds 403; or, if current is not fresh, refetches it: there may be another pod of this name,
- * of another account, or the pod may have other ephemeral containers. */
+/* Responds 403. But if the write knows the pod from the cacher only, refetches it instead: the
+ * store may have a pod of this name with another account or with other ephemeral containers. */
 static void refuse(struct hfd_write *w, const char *why) {
         if (w->fresh) {
                 hfd_write_reply_forbidden(w, why);

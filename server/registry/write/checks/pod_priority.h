@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The priority of a new pod: that of its PriorityClass, or of the default class, or 0. Thread: that
- * of the write (write.h). Nothing blocks.
+ * The priority of a new pod: that of the PriorityClass that it names; if it names none, that of the
+ * default class, or 0 without one. Thread: that of the write (write.h). Nothing blocks.
  */
 #include "server/registry/write/write.h"
 

@@ -307,8 +307,8 @@ static void validate_validation(struct validation *v, const struct hf__json *jso
 }
 
 /* An audit annotation. Its key in the audit log is "NAME OF THE POLICY/key", which must be a
- * qualified name. A longer one is cut to a length that is still too long, so it stays invalid. As
- * in kube-apiserver, a value that is too long has the cause "Required value". */
+ * qualified name. A name that is too long is cut, but stays too long and so invalid. As in
+ * kube-apiserver, a value that is too long has the cause "Required value". */
 static void validate_annotation(struct validation *v, const struct hf__json *json,
                                 const char *field) {
         const char *name = hf__json_string_or_empty(hf__json_get(v->object, "metadata"), "name");

@@ -32,7 +32,7 @@ static void invalid_list(struct hfd_causes *causes, const char *field, const str
 
 /* ---- selectors ---- */
 
-/* A value of a label. It may break both rules. */
+/* A value of a label. It gets two causes if it is too long and also malformed. */
 static void validate_value(const char *value, const char *field, struct hfd_causes *causes) {
         if (strlen(value) > HFD_LABEL_VALUE_MAX)
                 hfd_cause_invalid_text(causes, field, value, "must be no more than 63 bytes");

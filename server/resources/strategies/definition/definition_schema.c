@@ -71,7 +71,7 @@ static const struct hfd_schema subresources =
         {HFD_STRUCT(HFD_API_EXTENSIONS "CustomResourceSubresources", subresources_fields),
          .description = "The parts of an object that have their own path."};
 
-/* Kubernetes calls it a list of the methods of validation; a schema is the only method. */
+/* Kubernetes calls this struct a list of the methods of validation; a schema is the only method. */
 static const struct hfd_schema_field validation_fields[] = {
         {"openAPIV3Schema", &hfd_json_schema_props, "The schema of the objects.", .protobuf_tag = 1,
          .flags = HFD_FIELD_POINTER},
@@ -182,9 +182,9 @@ static const struct hfd_schema names = {HFD_STRUCT(HFD_API_EXTENSIONS
                                                    names_fields),
                                         .description = "The names of a custom resource."};
 
-/* The numbers that are missing were fields of v1beta1, for what each version has now.
- * preserveUnknownFields is left over from v1beta1: the rules refuse true, unless the stored
- * definition already has it. */
+/* The protobuf numbers that are missing here were those of fields in v1beta1 that each version now
+ * has for itself. preserveUnknownFields is left over from v1beta1: the rules refuse true, unless
+ * the stored definition already has it. */
 static const struct hfd_schema_field spec_fields[] = {
         {"conversion", &conversion, "How objects become another version.", .protobuf_tag = 9,
          .flags = HFD_FIELD_POINTER},

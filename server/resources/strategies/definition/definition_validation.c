@@ -38,7 +38,7 @@ struct check {
         struct hf__json_index names, old_names; /* the versions by their names */
         bool common[N_PARTS]; /* the part is the same in all versions, so it is in the spec */
         bool established;     /* before the update */
-        /* Of all schemas; NULL: an update that leaves them as they were. */
+        /* The cost of all schemas (effort.h). NULL: an update that leaves them as they were. */
         struct hfd_schema_effort *effort;
         struct hfd_causes *causes;
 };

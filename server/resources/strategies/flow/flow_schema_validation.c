@@ -336,7 +336,7 @@ void hfd_flow_validate_fixed(const struct hf__json *object, const struct hf__jso
 
 /* Each type of condition occurs once, and none is empty. An index finds repeated types, because a
  * client may send any number of conditions, and comparing each with all others would be quadratic.
- * An absent type counts as empty, but is not in the index, so has_empty finds these. */
+ * An absent type counts as empty, but is not in the index: has_empty finds repeated empty types. */
 void hfd_flow_validate_status(const struct hf__json *object, const struct hf__json *old,
                               struct hfd_causes *causes) {
         const struct hf__json *list = hf__json_path(object, "status.conditions");
