@@ -143,7 +143,7 @@ struct hfd_server {
         struct hfd_peer_list kubeconfig_peers;
 
         /* ---- used only by the reload's thread ---- */
-        bool must_refill; /* the cache may still have values from before new keys of the store */
+        bool must_refill; /* the cache may have values that the old encryption keys protected */
 
         /* ---- shared: any thread ---- */
         /* Guards `elector` in hfd_leadership_end_term. That function may still run on a thread of

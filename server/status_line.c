@@ -13,7 +13,7 @@
 
 #include "server/server.h"
 
-/* Formats the phase that this instance applies as the leader. False: there is none. */
+/* Formats the bootstrap phase that this instance applies as the leader. False: there is none. */
 static bool format_running_phase(struct hf_bootstrap *bootstrap, char *text) {
         struct hf_bootstrap_info info = {.size = sizeof info};
         size_t n = hf_bootstrap_n_phases(bootstrap);
@@ -33,8 +33,8 @@ static bool format_running_phase(struct hf_bootstrap *bootstrap, char *text) {
         return false;
 }
 
-/* Formats that this server waits for the first phase, which the leader, in any process, must
- * complete. False: it does not wait. */
+/* Writes that this server waits for the first bootstrap phase, which the leader must complete, in
+ * this process or another. False: it does not wait. */
 static bool format_awaited_phase(struct hfd_server *server, char *text) {
         struct hf_bootstrap_info info = {.size = sizeof info};
 

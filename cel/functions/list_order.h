@@ -8,7 +8,7 @@
 #define HF__CEL_SORT_BY "@sortByAssociatedKeys"
 
 /* Sorts the elements of a list by the keys, one for each element. Elements with equal keys keep
- * their order. An error value: a key is one, the keys have no order or several types, or the run
- * has failed. The caller has charged the call. */
+ * their order. Returns an error value if a key is one, if the keys have no order or several types,
+ * or if the run has failed. The caller has charged the call. */
 struct hf__cel_value hf__cel_sort_by(struct hf__cel_run *run, const struct hf__cel_list *list,
                                      const struct hf__cel_list *keys);

@@ -81,9 +81,9 @@ static const char *kind_name(const struct hf__json *value) {
 }
 
 /*
- * The message for a value of a patched object. Kubernetes converts these from Go's maps, and the
- * converter's message depends on both types. "cannot convert" is for types that Go itself can
- * convert to each other: two types of numbers, and a whole number to a text.
+ * The message for a value of a patched object. Kubernetes converts such a value from a Go map, and
+ * the message depends on the types of the value and the field. "cannot convert" is for types that
+ * Go itself can convert to each other: two types of numbers, and a whole number to a text.
  */
 static void put_not_converted(struct hf__strbuf *out, const struct hfd_schema *schema,
                               const struct hf__json *value) {

@@ -55,7 +55,7 @@ static bool is_pointer(const struct hfd_schema_field *field) {
         return (field->flags & HFD_FIELD_POINTER) != 0;
 }
 
-/* Whether the value of a STRUCT or a map is absent, or has the form of one. */
+/* Whether the value of a STRUCT or a map is absent or an object. */
 static bool may_have_members(const struct hf__json *value) {
         return !value || hf__json_is_object(value);
 }

@@ -55,5 +55,5 @@ void hfd_quantity_round_up(struct hfd_quantity *quantity);
 void hfd_quantity_round_to_thousandths(struct hfd_quantity *quantity);
 /* Whether the value is a whole number after it is rounded away from zero to thousandths. */
 bool hfd_quantity_is_whole(const struct hfd_quantity *quantity);
-/* The nearest double, for ratios. */
+/* The value as a double, for ratios. */
 double hfd_quantity_number(const struct hfd_quantity *quantity);

@@ -45,7 +45,7 @@ struct hfd_account_watches {
         size_t n;                                  /* watches that are tracked */
         uint64_t round;                            /* the number of the current or last one */
         hf_nsec began;                             /* when that round began; boot time */
-        int64_t expires;                           /* seconds since 1970; none expires earlier */
+        int64_t expires; /* seconds since 1970: the first expiry that this round has seen */
         bool changed, stopping;
 };
 

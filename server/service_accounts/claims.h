@@ -33,8 +33,8 @@ void hfd_account_claims_put(const struct hfd_account_claims *claims, const char 
 /*
  * Takes the parts from the claims of a token; they are borrowed from json. issuers: those that are
  * accepted, NULL-terminated; the issuer of tokens in Secrets is always accepted. 0, or
- * HF_E_UNAUTHORIZED: they are of another issuer (without a message), or incomplete, or contradict
- * each other, or are bound to a pod or a node. Unless of_secret is set,
+ * HF_E_UNAUTHORIZED: the claims are of another issuer (without a message), or incomplete, or
+ * contradict each other, or are bound to a pod or a node. Unless of_secret is set,
  * hfd_account_claims_check_time must follow.
  */
 int hfd_account_claims_read(const struct hf__json *json, const char *const *issuers,

@@ -114,7 +114,7 @@ static struct facts facts_of(struct hfd_object *object) {
 }
 
 /* STATE_RIGHT: the object has the uid. STATE_DELETED: it has the uid, but its deletion began more
- * than DELETED_GRACE ago. STATE_OTHER: it has another uid, so it was made anew. */
+ * than DELETED_GRACE ago. STATE_OTHER: it has another uid, because it was made anew, or none. */
 enum state { STATE_RIGHT, STATE_ABSENT, STATE_DELETED, STATE_OTHER };
 
 /* A reference to an object; NULL = there is none. */

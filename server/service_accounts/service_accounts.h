@@ -50,7 +50,7 @@ void hfd_service_accounts_set_keys(struct hfd_service_accounts *accounts,
 /* A reference to the keys; NULL = none. */
 struct hfd_jwt_key_set *hfd_service_accounts_keys(struct hfd_service_accounts *accounts);
 
-/* For hfd_auth_use. It is part of accounts. */
+/* The authenticator for hfd_auth_use. It is part of accounts. */
 const struct hfd_token_authenticator *
 hfd_service_accounts_authenticator(const struct hfd_service_accounts *accounts);
 /* The audiences that a token may be for: an array of texts. Borrowed. */
@@ -67,5 +67,5 @@ int hfd_service_accounts_issue(struct hfd_service_accounts *accounts,
 
 /* The watches of requests by tokens. */
 struct hfd_account_watches *hfd_service_accounts_watches(struct hfd_service_accounts *accounts);
-/* Whether changes of these objects matter to the watches. */
+/* Whether changes of objects of this resource matter to the watches. */
 bool hfd_service_accounts_observes(const struct hfd_resource *resource);

@@ -167,8 +167,8 @@ int hfd_status_collector_read_leases(struct hfd_status_collector *collector,
                 char endpoint[sizeof instance->endpoint];
                 /* A copy, because list_leases overwrites the model. */
                 memcpy(endpoint, instance->endpoint, sizeof endpoint);
-                /* Skip instances that did not respond to the last query, or were not queried yet:
-                 * most likely each would only cost another timeout. */
+                /* Skip instances whose last query failed, or that were not queried yet: most likely
+                 * the read would fail as well, often after a timeout. */
                 if (!may_query(collector, endpoint) || strcmp(endpoint, collector->server) == 0 ||
                     strcmp(instance->state, "unreachable") == 0 ||
                     strcmp(instance->state, HFD_STATUS_OTHER_CA_STATE) == 0)

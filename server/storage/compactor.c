@@ -12,9 +12,9 @@
  * running starts no further operation once it has seen that.
  *
  * The transaction compares the key's mod revision, so only one instance replaces a value, and only
- * that one compacts at it. If the outcome is unknown, `seen` does not change, and the next attempt
- * finds out. A compaction that fails does no harm, because a later compaction at a higher revision
- * includes it.
+ * that one compacts at its target. If the outcome is unknown, `seen` does not change, and the next
+ * attempt finds out. A compaction that fails does no harm, because a later compaction at a higher
+ * revision includes it.
  */
 #include "server/storage/compactor.h"
 

@@ -8,8 +8,8 @@
  *    revision, also a write of another process. So the heads are right as long as the file has the
  *    revision of the last hfd_heads_commit, and the same history number (database.h), which
  *    differs in a restored file;
- *  - the row of a deletion is not remembered, because a sweep after a compaction may remove it
- *    without a new revision, in any process. A sweep never removes the head of a key that exists.
+ *  - the row of a deletion is not remembered, because the sweep after a compaction (versions.c) may
+ *    remove it without a new revision, in any process. It keeps the head of each key that exists.
  */
 #include "server/storage/heads.h"
 

@@ -12,7 +12,7 @@
  *      P.holdfast/epoch                   rewritten by a restore or a copy
  *                                         (cacher/requests/store_identity.h)
  *      P.holdfast/copying                 exists while the store is an incomplete copy (copy.h)
- *      P.holdfast/progress                written to make the watch deliver
+ *      P.holdfast/progress                written so that the watch must deliver an event
  *                                         (cacher/requests/store_lag.c)
  *
  * <resource> is the plural or, for custom resources and a few other kinds, <group>/<plural>: the

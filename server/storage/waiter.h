@@ -26,8 +26,8 @@ struct hfd_waiter {
 /* The result of an operation: a copy of its reply without cluster_id. Zeroed: no operation yet. */
 struct hfd_result {
         struct hfd_waiter *waiter;
-        /* Guarded by the waiter's mu. The members below are valid once it is true, and only `error`
-         * and `status` if the operation could not be started. */
+        /* Guarded by the waiter's mu. The members below are valid once it is true. It stays false
+         * if the operation could not be started: then only `error` and `status` are valid. */
         bool done;
         int error; /* that of the reply or of the start; -ENOMEM: no memory for the copy */
         uint64_t revision;

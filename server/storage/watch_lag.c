@@ -8,14 +8,14 @@
  * A reply shows two kinds of revisions. Some certainly changed a watched key: the revision of our
  * own write, and the mod revisions of the keys that were read. If the cache stays below one of them
  * for REOPEN_MIN, and the watch delivers nothing meanwhile, the watch is opened anew, on another
- * member if there is one. The others are the store's revision at the time of the reply. Another
- * program may have written them, outside of our prefix, and then no event follows. If the cache
- * stays below one of these for PROGRESS_MIN, a watched key is written; while the cache stands
- * still, each further write waits twice as long, up to PROGRESS_MAX. The event of a write moves the
- * cache past the revision; if the event does not come, the watch certainly lags. (etcd also has
- * progress requests. But before 3.4.25 and 3.5.8 the response to one may overtake events.) If there
- * are no replies either, the store's revision is read every PROBE_INTERVAL, so that an instance
- * without requests notices too.
+ * member if there is one. The other kind is the store's revision at the time of the reply. Another
+ * program may have written it, outside of our prefix, and then no event follows. If the cache stays
+ * below such a revision for PROGRESS_MIN, a watched key is written; while the cache stands still,
+ * each further write waits twice as long, up to PROGRESS_MAX. The event of a write moves the cache
+ * past the revision; if the event does not come, the watch certainly lags. (etcd also has progress
+ * requests. But before 3.4.25 and 3.5.8 the response to one may overtake events.) If there are no
+ * replies either, the store's revision is read every PROBE_INTERVAL, so that an instance without
+ * requests notices too.
  *
  * Invariants. A watch that delivers is left alone, even if it is far behind, because a new one
  * would begin at the same revision. The wait before reopening doubles each time, up to REOPEN_MAX,

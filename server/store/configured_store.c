@@ -49,7 +49,7 @@ int hfd_configured_store_new(const struct hf_host *host, const struct hfd_config
                 int r = hfd_memory_store_new(host, ret_store);
                 return r == 0 ? 0 : hf_fail(reterr_status, r, "%s", hf_strerror(r));
         }
-        /* Only the server makes the file: `release` must not leave one under a wrong name. */
+        /* Only the server makes the file: `holdfastd release` must not make one by a mistake. */
         if (config->n_etcd_servers == 0) {
                 int r = hfd_sqlite_store_new(host, config->store_file,
                                              config->command == HFD_COMMAND_SERVE, ret_store,

@@ -5,9 +5,9 @@
  * libsystemd.
  *
  * The messages themselves are datagrams to the socket NOTIFY_SOCKET, as sd_notify(3) describes.
- * sd_notify itself would block for as long as the service manager does not read, and with it the
- * main thread, which handles the signals. Here a message that will be repeated is dropped instead,
- * and any other one waits for WAIT_S at most.
+ * sd_notify itself would block the main thread, which handles the signals, for as long as the
+ * service manager does not read. Here a message that will be repeated is dropped instead, and any
+ * other one waits for WAIT_S at most.
  *
  * Invariant: a text cannot add an assignment to a message. Assignments are separated by line
  * breaks, so line breaks in a text, such as an error message, are replaced.

@@ -15,8 +15,8 @@ enum hfd_pem_kind {
         HFD_PEM_CA,    /* certificates that are trusted */
 };
 
-/* Whether the text can be used in a TLS context. HF_E_INVALID: the message begins with `name`,
- * which says where the text is from, and has the reason and the remedy. -ENOMEM. */
+/* Checks that the text can be used in a TLS context. 0, -ENOMEM, or HF_E_INVALID: the message
+ * begins with `name`, which says where the text is from, and has the reason and the remedy. */
 int hfd_pem_check(enum hfd_pem_kind kind, const char *name, const char *pem,
                   struct hf_status *reterr_status);
 /* Whether the key belongs to the first certificate. hfd_pem_check must have accepted both texts.

@@ -31,8 +31,8 @@ extern "C" {
 
 enum hf_error {
         HF_OK = 0,
-        /* 409 that is neither AlreadyExists nor a refusal by the fence. Mostly the object changed
-         * since it was read. */
+        /* 409 that is neither AlreadyExists nor HF_E_STALE_TERM. Mostly the object changed since it
+         * was read. */
         HF_E_CONFLICT = 1,
         /* 409 AlreadyExists, or a name that must be unique is taken. */
         HF_E_EXISTS = 2,
@@ -60,11 +60,11 @@ enum hf_error {
         /* A token fired, or the client or the store was stopped. A write that was under way may
          * have been applied, or may still be, unless hf_response.not_sent is set. */
         HF_E_CANCELED = 11,
-        /* The fence rejected the write, because its leader term is not in force. Nothing was
-         * written. Never retry. */
+        /* The fence (<holdfast/fence.h>) rejected the write, because its leader term is not in
+         * force. Nothing was written. Never retry. */
         HF_E_STALE_TERM = 12,
-        /* The gate rejected the write, because this process is not allowed to act as leader now.
-         * Nothing was sent. */
+        /* The gate (<holdfast/leader.h>) rejected the write, because this process is not allowed to
+         * act as leader now. Nothing was sent. */
         HF_E_NOT_LEADER = 13,
         /* The server did not echo the fence, so it may have applied the write without comparing
          * the fence. */

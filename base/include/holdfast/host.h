@@ -5,8 +5,8 @@
  * and the stack size of threads.
  *
  * One struct hf_host per process is usual. Every object made with it borrows it, so it must outlive
- * them all. The host owns the process: the library installs no signal handler and does not call
- * exit or fork, and abort only through assert; its threads block all signals. A host that uses the
+ * them all. The host owns the process: the library installs no signal handler, never calls exit or
+ * fork, and calls abort only through assert; its threads block all signals. A host that uses the
  * REST client has two duties: it calls curl_global_init(CURL_GLOBAL_DEFAULT) before it starts the
  * first thread, and it ignores SIGPIPE, because TLS inside libcurl may write to a socket with
  * write(2).

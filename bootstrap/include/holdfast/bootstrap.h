@@ -8,9 +8,9 @@
  * in directories. The leader applies them: each phase is a leader-only controller
  * `bootstrap-<phase>` of the elector, so the gate and the fence (<holdfast/leader.h>) keep a
  * process that no longer leads from writing. The controller counts as started when the phase is
- * complete, or when it fails but some version has completed it before. A *ledger*, a ConfigMap, has
- * one record per manifest: a manifest whose content is the recorded one is not applied again. If a
- * user deletes the ledger, the leader does the phases once more.
+ * complete, or when the phase fails but some version has completed it before. A *ledger*, a
+ * ConfigMap, has one record per manifest: a manifest whose content is the recorded one is not
+ * applied again. If a user deletes the ledger, the leader does the phases once more.
  *
  * Each phase is also a post-start hook `bootstrap-<phase>` on every instance, leading or not. The
  * hook is done once the ledger shows that *any* version has completed the phase, so that a rolling

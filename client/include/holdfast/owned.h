@@ -5,8 +5,8 @@
  * has an owner reference with "controller": true (<holdfast/owner.h>); below, its controller is the
  * owner that this reference names. A name does not prove who created an object: another user may
  * have created one of that name. So these functions read the object, check that the given owner is
- * its controller, and write only if the object still has the uid that was read. They block; made
- * for the programs that are called controllers. Thread: any.
+ * its controller, and write only if the object still has the uid that was read. They block,
+ * and are made for the programs that are called controllers. Thread: any.
  */
 #include <stddef.h>
 

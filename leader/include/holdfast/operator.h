@@ -98,7 +98,7 @@ struct hf_operator *hf_operator_free(struct hf_operator *op);
  * worker's. */
 
 /* The object as JSON with a NUL; ret_n may be NULL. It is what the informer has, so it may be a
- * moment old: a write of it that would undo another one fails with HF_E_CONFLICT. */
+ * moment old: a write of it that would undo a newer write fails with HF_E_CONFLICT. */
 const char *hf_operator_object(const struct hf_operator_work *work, size_t *ret_n);
 const char *hf_operator_ns(const struct hf_operator_work *work); /* "" = none */
 const char *hf_operator_name(const struct hf_operator_work *work);

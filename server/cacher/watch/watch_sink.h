@@ -9,8 +9,8 @@
  *
  * A sink that has no room says so in ready. Its changes then wait in the watcher, as references to
  * objects that all watchers share, until hfd_watcher_resume; if there are too many, the watch ends.
- * What a watch has missed before its begin waits in the history instead, and no memory is counted
- * for it. If the history drops it, the watch ends with 410.
+ * What a watch has missed before its begin waits in the cacher's history of changes instead, and no
+ * memory is counted for it. If the history drops it, the watch ends with 410.
  */
 #include <stdbool.h>
 #include <stddef.h>

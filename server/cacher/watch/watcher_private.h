@@ -9,10 +9,10 @@
 #include "server/cacher/watch/delivery.h"
 
 #define HFD_BOOKMARK_INTERVAL (60 * HF_NSEC_PER_SEC)
-/* Lists of narrow watches. Of 100,000 such watches, each list has about 25. */
+/* Lists of narrow watches: those of a namespace, a name, or a value of the trigger, a field of the
+ * kind (watcher_lists.c). Of 100,000 such watches, each list has about 25. */
 #define HFD_NARROW_BUCKETS 4096
-/* The most of these lists that a change visits: by its namespace, its name or both, and by two
- * values of the trigger. */
+/* The most of them that a change visits: by namespace, name or both, and two trigger values. */
 #define HFD_NARROW_LISTS_MAX 5
 /* A last bookmark shortly before the end lets the client watch again from there. */
 #define HFD_BOOKMARK_BEFORE_END (2 * HF_NSEC_PER_SEC)
@@ -38,7 +38,7 @@ struct hfd_watchers {
         bool ended; /* the server is shutting down and accepts no further watch */
 };
 
-/* In which of its lists a watcher has a place, until it has ended. */
+/* The lists in which a watcher has a place until it has ended. */
 enum hfd_watcher_list {
         HFD_WATCHER_BY_OBJECTS, /* `list` or `narrow`: a change visits it */
         HFD_WATCHER_BY_KIND,    /* `narrow_of`; only a narrow watcher */
@@ -51,7 +51,7 @@ struct hfd_watcher {
         struct {
                 struct hfd_watcher *next, **link;
         } in[HFD_WATCHER_LISTS];
-        struct hfd_watcher *dirty_next; /* in a list of dirty watchers */
+        struct hfd_watcher *dirty_next; /* in a list of dirty watchers: those to deliver to */
         bool dirty;                     /* it is in such a list */
 
         /* immutable */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The server's certificates for controllers. The server implements these functions
- * (server/certificates/cluster_ca.h), because controllers are clients of the API and know nothing
- * of X.509.
+ * What controllers need of the server's certificates and of its CA. The server implements these
+ * functions (server/certificates/cluster_ca.h), because controllers are clients of the API and know
+ * nothing of X.509.
  *
  * Thread: any. The functions may block on files, and take no lock that a request needs.
  */

@@ -23,11 +23,11 @@
  * waits for it, so the charged bytes bound the memory. Initial events are charged only while
  * changes wait too: watches share them, and watch_initial.c limits them. No request is refused
  * because of watches. When the responses and watches of a user together exceed the limit, one of
- * the user's watches is ended: of those that have been behind for HFD_UNSENT_STALL, the one with
- * the most bytes, because its end gives the most back. If a limit is still exceeded after that
- * time, the watch may be chosen again, and is cut if its client has read nothing since. When all
- * accounts together exceed the total, the account with the most bytes of watches loses one, if that
- * account has more than an equal share. The bytes may exceed the limits for HFD_UNSENT_STALL.
+ * the user's watches is ended: of those that have been behind (charged) for HFD_UNSENT_STALL, the
+ * one with the most bytes. If a limit is still exceeded after another HFD_UNSENT_STALL, that watch
+ * may be chosen again, and is cut if its client has read nothing since. When all accounts together
+ * exceed the total, the account with the most bytes of watches loses one, if that account has more
+ * than an equal share. The bytes may exceed the limits for HFD_UNSENT_STALL.
  *
  * Lock: one mutex guards all accounts. Requests are cut, and watches ended, after it was released.
  * `measure` runs under it. Thread: the request's worker for hfd_unsent_reserve, hfd_unsent_add and

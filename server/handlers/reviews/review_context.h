@@ -7,7 +7,7 @@
 
 /* The client, and the components that decide about it. Everything is borrowed. */
 struct hfd_review_context {
-        struct hfd_authorizer *authorizer; /* NULL = only the fixed rules */
+        struct hfd_authorizer *authorizer; /* NULL = only the fixed rules (auth/fixed_rules.h) */
         struct hfd_auth *auth;
         const struct hfd_requester *requester;
         const struct hfd_resource *resource; /* a row with is_review */

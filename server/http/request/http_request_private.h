@@ -90,8 +90,8 @@ struct hfd_http_request {
         struct hfd_http_response response; /* with its own lock */
 };
 
-/* The caller owns the reference. worker, the mailbox of one, and origin may be NULL (tests,
- * fuzzing). 0 or -errno. */
+/* The caller owns the reference. worker (the mailbox of a worker) and origin may be NULL: in
+ * tests and fuzzing. 0 or -errno. */
 int hfd_http_request_new(struct hfd_worker_mailbox *worker, struct hfd_origin *origin,
                          struct hfd_http_request **ret_request);
 /* 0 or -ENOMEM. */

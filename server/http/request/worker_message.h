@@ -3,7 +3,7 @@
 /*
  * A message in a worker's mailbox (worker_mailbox.h). It is the first member of the struct that is
  * posted, so that the worker can cast it back by `kind`. Any thread posts it; from then on it
- * belongs to the worker's thread, until that has taken it out.
+ * belongs to the worker's thread, until that thread has taken it out.
  */
 #include "base/mailbox.h"
 

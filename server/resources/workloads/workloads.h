@@ -144,7 +144,7 @@ int hfd_pod_copy_app_armor(struct hf__json *object);
 /* pods/pod_label_keys.c: hfd_resource.complete. Puts the values of the pod's labels into the
  * selectors beside matchLabelKeys and mismatchLabelKeys. */
 int hfd_pod_complete(struct hf__json *object);
-/* pods/pod_annotations.c: those that kubelets and controllers read. old NULL: a create. */
+/* pods/pod_annotations.c: annotations that kubelets and controllers read. old NULL: a create. */
 void hfd_pod_validate_annotations(const struct hf__json *object, const struct hf__json *old,
                                   struct hfd_causes *causes);
 /* pods/pod_part_rules.c: the subresources that change a part of the spec */
@@ -161,8 +161,8 @@ void hfd_pod_validate_changed_spec(const struct hf__json *spec, const struct hf_
  * subresource's write comes from the store, where another program may have put anything. The caller
  * frees the copy. NULL: causes has the reason, or -ENOMEM. */
 struct hf__json *hfd_pod_formed_spec(const struct hf__json *spec, struct hfd_causes *causes);
-/* pods/pod_affinity_update.c: how an update may change the node affinity of a pod that gates hold
- * back. spec, old: the new and the old spec. */
+/* pods/pod_affinity_update.c: how an update may change the node affinity of a pod that
+ * scheduling gates hold back. spec, old: the new and the old spec. */
 void hfd_pod_validate_affinity_update(const struct hf__json *spec, const struct hf__json *old,
                                       struct hfd_causes *causes);
 /* pods/pod_status.c: the contract is that of hfd_resource.validate_status */
@@ -174,7 +174,7 @@ int hfd_pod_set_addresses(struct hf__json *object);
  * extended resources */
 void hfd_device_health_validate(const struct hf__json *pod, struct hfd_causes *causes);
 void hfd_extended_claim_validate(const struct hf__json *pod, struct hfd_causes *causes);
-/* pods/container_users.c: those that the status names */
+/* pods/container_users.c: the users of containers that the status names */
 void hfd_container_users_validate(const struct hf__json *pod, struct hfd_causes *causes);
 /* pods/pod_resize.c: adds a cause for each change that .../resize must not make. object differs
  * from old in resources and resizePolicy only, unless it has other containers. */
@@ -213,8 +213,8 @@ bool hfd_template_is_kept(const struct hfd_schema *schema, const struct hf__json
 bool hfd_service_is_headless(const struct hf__json *spec);
 /* Kubernetes checks these four fields before it allocates addresses. If that adds a cause, it
  * reports nothing else. hfd_cluster_addresses_validate_first does this check, and returns whether
- * there was no cause. The second function checks the fields in the place that they have among the
- * other rules if the first one did not; the third one checks what an update may change. */
+ * there was no cause. For a spec that it skips, the second function checks the fields later, among
+ * the other rules. The third one checks what an update may change. */
 bool hfd_cluster_addresses_validate_first(const struct hf__json *spec, const struct hf__json *old,
                                           struct hfd_causes *causes);
 void hfd_cluster_addresses_validate(const struct hf__json *spec, const struct hf__json *old,
@@ -231,7 +231,7 @@ const struct hf__json *hfd_service_annotation(const struct hf__json *service, co
 /* The class of the load balancer. spec, old: those of the Service; old NULL = a create. */
 void hfd_balancer_class_validate(const struct hf__json *spec, const struct hf__json *old,
                                  struct hfd_causes *causes);
-/* healthCheckNodePort, and whether an update may change it. spec, old: the same. */
+/* healthCheckNodePort, and whether an update may change it. spec, old: as above. */
 void hfd_balancer_health_port_validate(const struct hf__json *spec, const struct hf__json *old,
                                        struct hfd_causes *causes);
 void hfd_balancer_health_port_validate_update(const struct hf__json *spec,

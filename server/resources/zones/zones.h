@@ -14,8 +14,8 @@
 const struct hf__cel_zones *hfd_zones(void);
 /*
  * Whether there is a zone of this name. The name has no part that is "..", and does not begin with
- * a slash. On a machine without these files, or with those of some zones only (Debian 13 has the
- * old names, such as US/Eastern, in a package of its own), that cannot be known: then the result is
- * true.
+ * a slash. On a machine without /usr/share/zoneinfo, or with some of its files only (Debian 13 has
+ * the old names, such as US/Eastern, in a package of its own), that cannot be known: then the
+ * result is true.
  */
 bool hfd_zone_may_exist(const char *name);

@@ -60,9 +60,9 @@ static int read_header(const Hfd__ResponseHeader *header, struct hfd_store_reply
         return 0;
 }
 
-/* Appends the range's kvs to kvs, which is the writable reply->kvs and has room for them.
- * reply->n_kvs counts complete entries only, so that hfd_etcd_release_reply is correct after an
- * error too. */
+/* Appends the range's kvs to the array kvs, which has room for them; reply->kvs points to the same
+ * array, as const. reply->n_kvs counts complete entries only, so that hfd_etcd_release_reply is
+ * correct after an error too. */
 static int read_range(const Hfd__RangeResponse *range, struct hfd_kv *kvs, bool with_values,
                       struct hfd_store_reply *reply) {
         for (size_t i = 0; i < range->n_kvs; i++) {

@@ -6,8 +6,8 @@
  *  - a commit is on the disk when it returns: WAL with synchronous=FULL;
  *  - a file that is neither a store nor empty, or is a store of a later schema, is refused and not
  *    changed;
- *  - database.c opens only a new file without SQLite, and closes that descriptor before SQLite
- *    opens the file: closing a descriptor drops all POSIX locks that the process has on that file.
+ *  - without SQLite, database.c opens only a file that it creates, and closes it before SQLite
+ *    opens it: closing a descriptor drops all POSIX locks that the process has on that file.
  */
 #include "server/storage/sqlite/database.h"
 

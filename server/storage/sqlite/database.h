@@ -9,7 +9,7 @@
  *      versions(id, previous, created, key, value)   one row for each write of a key; never updated
  *      meta(name, value)                             "history", a number that identifies the
  *                                                    history; "compacted", a revision; "swept", an
- *                                                    id: the sweep has looked at rows up to it
+ *                                                    id: hfd_sqlite_sweep has seen rows up to it
  *
  * id is revision * HFD_TXN_MAX + the number of the write within its transaction, so that rows are
  * in the order of the writes. previous is the id of the key's previous row, 0 if there was none.

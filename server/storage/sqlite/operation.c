@@ -5,8 +5,8 @@
  * Invariants:
  *  - an operation is in the heap of deadlines from its start until it has responded;
  *  - `responded` is set under mu by the thread that then calls the callback, so it is called once;
- *  - the thread that took the operation from its queue frees it. If that thread responds, it frees
- *    it after the callback. The watcher, which responds to late operations, copies what it needs
+ *  - the thread that took the operation from its queue frees it: after the callback, if that thread
+ *    is the one that responds. The watcher, which responds to late operations, copies what it needs
  *    under mu, because the operation may be freed during the callback.
  */
 #include "server/storage/sqlite/operation.h"

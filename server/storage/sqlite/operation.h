@@ -4,7 +4,7 @@
  * The operations of a SQLite store, from the call that starts one to its reply. The contract is
  * that of struct hfd_store_ops (store.h). Private to server/storage/sqlite.
  *
- *      queued    in the queue of the thread that will run it, which owns it once it has taken it
+ *      queued    in the queue of a thread, which owns the operation once it has taken it
  *      running   its thread works on it
  *      responded its callback was called, or is being called: nobody calls it again
  *
@@ -71,8 +71,8 @@ int hfd_sqlite_start_revision(struct hfd_store *store, hf_nsec deadline, hfd_sto
  */
 struct hfd_sqlite_op *hfd_sqlite_take_locked(struct hfd_sqlite *sqlite, int queue, size_t max,
                                              size_t max_bytes);
-/* Calls the callback unless the operation has responded, and frees it. Thread: its own, without
- * mu. */
+/* Calls the callback unless the operation has responded, and frees the operation. Thread: the one
+ * that took it, without mu. */
 void hfd_sqlite_respond(struct hfd_sqlite *sqlite, struct hfd_sqlite_op *op);
 /* Responds to the operations whose deadline has passed. Releases mu during each callback. Returns
  * the boot time of the next deadline; HF_NSEC_NEVER = there is none. Thread: the watcher. */

@@ -5,7 +5,7 @@
  * file.
  *
  * Threads: as server/storage/store.h describes. Four threads call back: for writes, small reads,
- * lists, and watches with late operations.
+ * lists, and watches. The last one also ends operations whose deadline has passed.
  */
 #include "server/storage/store.h"
 

@@ -52,8 +52,8 @@ void hfd_definition_check_approval(const struct hf__json *object, const struct h
  * definition_props.c: the openAPIV3Schema of a version, or of all versions. has_status: the
  * version, or one of them, has the subresource status. unchanged: an update leaves the schema as it
  * is; then only a few rules of its root are checked again, because a later server may refuse what
- * an older one has accepted. effort: of the definition, in which an unchanged schema is counted all
- * the same (custom/schema/compile/effort.h); NULL: no schema has changed.
+ * an older one has accepted. effort: that of the whole definition. An unchanged schema counts in
+ * it, too (custom/schema/compile/effort.h). NULL: no schema has changed.
  */
 void hfd_definition_check_props(const struct hf__json *props, const char *path, bool has_status,
                                 bool unchanged, struct hfd_schema_effort *effort,

@@ -285,7 +285,7 @@ static const struct hfd_schema stateful_set_ordinals = {
         HFD_STRUCT("io.k8s.api.apps.v1.StatefulSetOrdinals", stateful_set_ordinals_fields)};
 
 /* A StatefulSet keeps the claims of its pods by default. So the retention policy is a pointer: an
- * absent one stands for Retain in both cases. */
+ * absent one stands for Retain, both when the StatefulSet is deleted and when it is scaled down. */
 static const struct hfd_schema_field stateful_set_spec_fields[] = {
         {"minReadySeconds", &hfd_schema_int32, .protobuf_tag = 9},
         {"ordinals", &stateful_set_ordinals, .protobuf_tag = 11, .flags = HFD_FIELD_POINTER},

@@ -127,8 +127,8 @@ static const struct hfd_schema_field hpa_scaling_policy_fields[] = {
 static const struct hfd_schema hpa_scaling_policy = {
         HFD_STRUCT("io.k8s.api.autoscaling.v2.HPAScalingPolicy", hpa_scaling_policy_fields)};
 
-/* The window is a pointer, because 0 switches it off and an absent one has a default. The default
- * of scaleDown is the flag of the controller, so the server does not know it. */
+/* stabilizationWindowSeconds is a pointer, because 0 switches it off and an absent one has a
+ * default. For scaleDown that is a flag of kube-controller-manager, unknown to this server. */
 static const struct hfd_schema_field hpa_scaling_rules_fields[] = {
         /* Go's tag has omitempty, but an empty list must stay until it is validated: it is refused,
          * and only an absent one gets the default. */

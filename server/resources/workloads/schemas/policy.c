@@ -43,8 +43,8 @@ static const struct hfd_schema_field pod_disruption_budget_status_fields[] = {
         {"currentHealthy", &hfd_schema_int32, .protobuf_tag = 4},
         {"desiredHealthy", &hfd_schema_int32, .protobuf_tag = 5},
         /* Without a number the field is left out of protobuf: the decoder has no maps of times
-         * (put_map_value in handlers/protobuf_body.c). Kubernetes sets it when it evicts a pod that
-         * a budget covers; Holdfast's evictions ignore budgets. */
+         * (put_map_value in handlers/protobuf_body.c). Kubernetes sets disruptedPods when it evicts
+         * a pod that a budget covers; Holdfast's evictions ignore budgets. */
         {"disruptedPods",
          (&(const struct hfd_schema){.type = HFD_SCHEMA_MAP, .items = &hfd_schema_time})},
         {"disruptionsAllowed", &hfd_schema_int32, .protobuf_tag = 3},

@@ -8,7 +8,7 @@
  * before it could write.
  * Private to server/storage/sqlite.
  *
- * SQLite has locks of its own, and writers wait for each other with those alone. But Debian 12's
+ * SQLite has locks of its own, which suffice to make writers wait for each other. But Debian 12's
  * version 3.40 has a fault that can damage the file: it may lose a commit when one connection
  * starts the WAL anew while another one copies the WAL into the file
  * (https://sqlite.org/wal.html#walresetbug). A store does both only in what this lock covers:

@@ -2,10 +2,10 @@
 /*
  * Writes the frames of a commit to the WAL together.
  *
- * SQLite's own functions read and write all files. Only for the WAL the functions below stand
- * between SQLite and those, and collect consecutive writes. The order of writes between two syncs
- * does not matter to SQLite: a commit counts when the sync after its last frame has returned, and
- * each frame has a checksum.
+ * SQLite's own functions read and write all files. But for the WAL, SQLite calls the functions
+ * below, which collect consecutive writes and then call SQLite's own. The order of writes between
+ * two syncs does not matter to SQLite: a commit counts when the sync after its last frame has
+ * returned, and each frame has a checksum.
  *
  * Invariants:
  *  - kept frames are written before this connection reads, syncs, cuts or measures the WAL, so a

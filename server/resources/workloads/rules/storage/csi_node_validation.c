@@ -5,8 +5,8 @@
  *
  * Invariants: the texts of the causes, their fields and their order are those of kube-apiserver,
  * because clients show them and tests compare them. An update checks only the drivers of a CSINode
- * that it changes. Repeated drivers and keys are found with an index, because clients choose how
- * many there are.
+ * that it changes or that occur twice. Repeated drivers and keys are found with an index, because
+ * clients choose how many there are.
  */
 #include <stdint.h>
 #include <string.h>

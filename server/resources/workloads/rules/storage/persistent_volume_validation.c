@@ -42,8 +42,8 @@ static int print_capacity(struct hf__strbuf *s, const struct hf__json *capacity)
         return r == 0 ? s->error : r;
 }
 
-/* The capacity is a map with the key "storage" and no other. As in kube-apiserver, one that is
- * absent has both causes, and each amount is checked. */
+/* The capacity is a map with the key "storage" and no other. As in kube-apiserver, an absent map is
+ * both a required and an unsupported value, and the amounts of all keys are checked. */
 static void validate_capacity(const struct hf__json *spec, struct hfd_causes *causes) {
         const struct hf__json *capacity = hf__json_get(spec, "capacity");
         char path[HFD_FIELD_PATH_MAX];

@@ -45,8 +45,8 @@ static void validate_driver(const struct hf__json *object, const char *member,
         hf__strbuf_done(&lower);
 }
 
-/* The limits are Kubernetes': a number of parameters, which has only this cause if it is exceeded,
- * and a sum of their bytes. Its text for too many parameters says "bytes", too. */
+/* As in Kubernetes, the number of the parameters and the sum of their bytes are limited. If there
+ * are too many, that is the only cause, and its text says "bytes", too. */
 static void validate_parameters(const struct hf__json *parameters, bool may_be_empty,
                                 struct hfd_causes *causes) {
         size_t n = hf__json_count(parameters), bytes = 0;
@@ -152,8 +152,8 @@ void hfd_volume_attributes_class_validate(const struct hf__json *object, const s
 
 /* ---- CSIDrivers ---- */
 
-/* Each audience occurs once, also "", which an absent one is. Two checks of the range, because each
- * bound has a text of its own. */
+/* No audience may occur twice; an absent one counts as "". The range is checked in two calls,
+ * because each bound has a text of its own. */
 static void validate_token_requests(const struct hf__json *requests, struct hfd_causes *causes) {
         static const char list[] = "spec.tokenRequests";
         char path[HFD_FIELD_PATH_MAX], member[HFD_FIELD_PATH_MAX];

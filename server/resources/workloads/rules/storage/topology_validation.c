@@ -85,8 +85,8 @@ static int print_values(const struct hf__json *values, struct hf__strbuf *out) {
         return r == 0 ? out->error : r;
 }
 
-/* Appends a text that equal terms have, whatever the order of their expressions and values. Of
- * several expressions with one key, the last one counts, as in Kubernetes. 0 or -ENOMEM. */
+/* Appends a text that is the same for equal terms, whatever the order of their expressions and
+ * values. Of several expressions with one key, the last counts, as in Kubernetes. 0 or -ENOMEM. */
 static int print_term(const struct hf__json *term, struct hf__strbuf *out) {
         struct hf__json_index by_key;
         int r = hf__json_index_init_texts(&by_key, hf__json_get(term, "matchLabelExpressions"),

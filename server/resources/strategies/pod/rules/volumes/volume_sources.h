@@ -15,7 +15,7 @@
 typedef void hfd_volume_source_rule(const struct hf__json *source, const char *field,
                                     bool persistent, struct hfd_causes *causes);
 
-/* pod_sources.c: sources that show what the API has, images, and the directories of nodes */
+/* pod_sources.c: sources with data of the API, ephemeral claims, images, directories of nodes */
 hfd_volume_source_rule hfd_empty_dir_validate, hfd_host_path_validate, hfd_secret_source_validate,
         hfd_config_map_source_validate, hfd_downward_source_validate, hfd_ephemeral_source_validate,
         hfd_image_source_validate, hfd_local_source_validate;
