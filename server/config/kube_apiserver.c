@@ -3,7 +3,8 @@
  * Rewrites the command line of kube-apiserver for hfd_flags_parse.
  *
  * Invariant: no flag that restricts what clients may do is ignored, so that nobody relies on a
- * restriction that does not exist.
+ * restriction that does not exist. The exceptions are flags that programs for tests pass:
+ * --allow-privileged, --runtime-config, and the ranges of addresses and node ports of Services.
  */
 #include "server/config/kube_apiserver.h"
 

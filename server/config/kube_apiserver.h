@@ -15,7 +15,8 @@ bool hfd_is_kube_apiserver(const char *argv0);
  * Parses the command line of kube-apiserver:
  *
  *  - Some flags that holdfastd does not have are left out, and named in ret_config->ignored_flags:
- *    those whose absence weakens nothing. Any other flag that holdfastd does not have is refused as
+ *    those that restrict no client, and a few that programs for tests pass although they do
+ *    (kube_apiserver.c names them). Any other flag that holdfastd does not have is refused as
  *    unknown. --runtime-config is also left out and named, although holdfastd has that flag: only
  *    api/workloads=false in it has an effect.
  *  - Pods, services, Deployments and so on are served as data, because programs that start a
