@@ -323,18 +323,18 @@ static void *contend(void *ctx) {
 
         for (int i = 0; i < N_ROUNDS; i++) {
                 enum hfd_verdict verdict = enter(&request, 0);
-                if (verdict == HFD_VERDICT_WAIT) {
-                        if (i % 7 == 0 && hfd_flow_level_leave(&request.place, now()))
-                                continue;
-                        while (atomic_load(&request.granted) == 0)
-                                (void)sched_yield();
-                }
                 assert(verdict == HFD_VERDICT_EXECUTE || verdict == HFD_VERDICT_WAIT);
-                (*n_run)++; /* there is one seat, so nobody else is here */
-                (void)hfd_flow_level_leave(&request.place, now());
-                /* Granted while it was leaving: the report may still be under way. */
+                bool gives_up = verdict == HFD_VERDICT_WAIT && i % 7 == 0;
+                if (gives_up && hfd_flow_level_leave(&request.place, now()))
+                        continue;
+                /* If it gives up too late, it has had the seat, but the report may still be under
+                 * way. */
                 while (verdict == HFD_VERDICT_WAIT && atomic_load(&request.granted) == 0)
                         (void)sched_yield();
+                if (gives_up)
+                        continue;
+                (*n_run)++; /* there is one seat, so nobody else is here */
+                (void)hfd_flow_level_leave(&request.place, now());
         }
         return NULL;
 }
