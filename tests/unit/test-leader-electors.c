@@ -468,6 +468,8 @@ static void test_the_elector_whose_controller_does_not_return_is_named(void **st
         PATIENCE_AWAIT(atomic_load(&has_begun));
         memset(&stopping, 0, sizeof stopping);
         assert_int_equal(pthread_create(&stopping.thread, NULL, stop_main, NULL), 0);
+        /* The loop ends at its own pace. Only then is the time over that controllers may take. */
+        PATIENCE_AWAIT(is_loop_over());
         while (!atomic_load(&stopping.is_over)) {
                 hand_clock_move(SEC);
                 (void)hf_cancel_wait(hf_cancel_never(), in_msec(1));
