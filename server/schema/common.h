@@ -11,8 +11,9 @@
 #define HFD_META "io.k8s.apimachinery.pkg.apis.meta.v1."
 
 extern const struct hfd_schema hfd_schema_object_meta, hfd_schema_object_reference,
-        hfd_schema_local_object_reference, hfd_schema_label_selector, hfd_schema_condition,
-        hfd_schema_preconditions, hfd_schema_delete_options, hfd_schema_type_meta;
+        hfd_schema_local_object_reference, hfd_schema_label_selector, hfd_schema_label_requirement,
+        hfd_schema_condition, hfd_schema_preconditions, hfd_schema_delete_options,
+        hfd_schema_type_meta;
 
 /*
  * Entries of the table of a kind's fields. In protobuf, apiVersion and kind are in the envelope.

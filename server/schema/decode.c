@@ -110,34 +110,47 @@ static void put_not_converted(struct hf__strbuf *out, const struct hfd_schema *s
                 hf__strbuf_printf(out, "unrecognized type: %s", scalars[schema->type]);
 }
 
-/* The message for a value that Go's decoder of JSON refuses. */
+static bool is_time(const struct hfd_schema *schema) {
+        return schema->type == HFD_SCHEMA_TIME || schema->type == HFD_SCHEMA_MICRO_TIME;
+}
+
+/* The message for a value that Go's decoder of JSON refuses. place NULL: it decodes this value
+ * alone, so it knows no field. */
 static void put_not_decoded(struct hf__strbuf *out, const struct hfd_schema *schema,
                             const struct hf__json *value, const struct hfd_place *place) {
-        const struct hfd_schema *in = hfd_place_struct(place);
+        const struct hfd_schema *in = place ? hfd_place_struct(place) : NULL;
         char type[HFD_GO_TYPE_MAX];
 
-        hfd_schema_go_type(schema, type);
+        if (schema->type == HFD_SCHEMA_INT_OR_STRING)
+                (void)snprintf(type, sizeof type, "int32");
+        else if (is_time(schema))
+                (void)snprintf(type, sizeof type, "string");
+        else
+                hfd_schema_go_type(schema, type);
         hf__strbuf_puts(out, "json: cannot unmarshal ");
         put_value_name(out, schema, value);
-        if (schema->type == HFD_SCHEMA_INT_OR_STRING) {
-                hf__strbuf_puts(out, " into Go value of type int32");
-                return;
+        if (place) {
+                hf__strbuf_printf(out, " into Go struct field %s.",
+                                  in ? hfd_schema_struct_name(in) : "");
+                hfd_place_put_fields(place, out);
+        } else {
+                hf__strbuf_puts(out, " into Go value");
         }
-        hf__strbuf_printf(out, " into Go struct field %s.", in ? hfd_schema_struct_name(in) : "");
-        hfd_place_put_fields(place, out);
         hf__strbuf_printf(out, " of type %s", type);
 }
 
-/* Writes the message for a value of the wrong type. Kubernetes decodes an IntOrString from JSON
- * even in the result of a patch. HF_E_INVALID or -ENOMEM. */
+/* Writes the message for a value of the wrong type. Kubernetes decodes each IntOrString and each
+ * time from JSON even in the result of a patch. HF_E_INVALID or -ENOMEM. */
 static int wrong_type(struct decoder *d, const struct hfd_schema *schema,
                       const struct hf__json *value, const struct hfd_place *place) {
         struct hf__strbuf text = {0};
 
-        if (d->patched && schema->type != HFD_SCHEMA_INT_OR_STRING)
-                put_not_converted(&text, schema, value);
-        else
+        if (!d->patched)
                 put_not_decoded(&text, schema, value, place);
+        else if (schema->type == HFD_SCHEMA_INT_OR_STRING || is_time(schema))
+                put_not_decoded(&text, schema, value, NULL);
+        else
+                put_not_converted(&text, schema, value);
         int r = text.error != 0 ? -ENOMEM : HF_E_INVALID;
         if (r == HF_E_INVALID)
                 (void)snprintf(d->reason, d->max_reason, "%s", text.data);
@@ -151,17 +164,6 @@ static int decode_time(struct decoder *d, const struct hfd_schema *schema, struc
         bool micro = schema->type == HFD_SCHEMA_MICRO_TIME;
         char text[HF__MICROTIME_MAX];
 
-        if (!hf__json_is_string(value)) {
-                struct hf__strbuf name = {0};
-                put_value_name(&name, schema, value);
-                int r = name.error != 0 ? -ENOMEM : HF_E_INVALID;
-                if (r == HF_E_INVALID)
-                        (void)snprintf(d->reason, d->max_reason,
-                                       "json: cannot unmarshal %s into Go value of type string",
-                                       name.data);
-                hf__strbuf_done(&name);
-                return r;
-        }
         const char *sent = hf__json_text(value);
         if (!hfd_time_text_normalize(sent, micro, text, d->reason, d->max_reason))
                 return HF_E_INVALID;
@@ -238,18 +240,17 @@ static int parse_quantity(struct decoder *d, const struct hf__json *value,
 }
 
 /* Replaces a quantity by its canonical text, so that equal quantities of one form are equal texts.
- * A number in container becomes a string. in_map: it is an amount of a resource. */
+ * A number in container becomes a string. in_list: the container is a ResourceList. */
 static int decode_quantity(struct decoder *d, struct hf__json *container, struct hf__json *value,
-                           bool in_map) {
+                           bool in_list) {
         char text[HFD_QUANTITY_TEXT_MAX];
         struct hfd_quantity quantity;
         int r = parse_quantity(d, value, &quantity);
 
         if (r != 0)
                 return r;
-        /* Kubernetes' defaulting rounds the amounts in each ResourceList. The only other map of
-         * quantities here is in a pod's status.nodeAllocatableResourceClaimStatuses. */
-        if (in_map)
+        /* Kubernetes' defaulting rounds the amounts in each ResourceList. */
+        if (in_list)
                 hfd_quantity_round_to_thousandths(&quantity);
         hfd_quantity_format(&quantity, text);
         if (hf__json_is_string(value))
@@ -270,13 +271,15 @@ static bool is_int32(const struct hf__json *value) {
         return hf__json_integer(value, &number) && number >= INT32_MIN && number <= INT32_MAX;
 }
 
-/* Whether the value has the JSON type that the schema's type needs. True for ANY, and for times,
+/* Whether the value has the JSON type that the schema's type needs. True for ANY, and for
  * quantities and EITHER, which are checked elsewhere. */
 static bool has_type(enum hfd_schema_type type, const struct hf__json *value) {
         int64_t number;
 
         switch (type) {
         case HFD_SCHEMA_TEXT:
+        case HFD_SCHEMA_TIME:
+        case HFD_SCHEMA_MICRO_TIME:
         case HFD_SCHEMA_BYTES: return hf__json_is_string(value);
         case HFD_SCHEMA_BOOLEAN: return hf__json_is_bool(value);
         case HFD_SCHEMA_INT32: return is_int32(value);
@@ -287,8 +290,6 @@ static bool has_type(enum hfd_schema_type type, const struct hf__json *value) {
         case HFD_SCHEMA_MAP: return hf__json_is_object(value);
         case HFD_SCHEMA_LIST: return hf__json_is_array(value);
         case HFD_SCHEMA_ANY:
-        case HFD_SCHEMA_TIME:
-        case HFD_SCHEMA_MICRO_TIME:
         case HFD_SCHEMA_QUANTITY:
         case HFD_SCHEMA_EITHER: break;
         }
@@ -369,7 +370,7 @@ static int decode_items(struct decoder *d, const struct hfd_schema *schema,
                 if (hf__json_is_null(m) && schema->items->type != HFD_SCHEMA_ANY)
                         r = hf__json_replace(container, m, make_zero(schema->items));
                 else if (schema->items->type == HFD_SCHEMA_QUANTITY)
-                        r = decode_quantity(d, container, m, is_map);
+                        r = decode_quantity(d, container, m, schema == &hfd_schema_resource_list);
                 else
                         r = decode_member(d, schema->items, container, m, &item);
         }
@@ -385,7 +386,7 @@ static int decode_value(struct decoder *d, const struct hfd_schema *schema, stru
                 return decode_struct(d, schema, value, place);
         if (schema->type == HFD_SCHEMA_MAP || schema->type == HFD_SCHEMA_LIST)
                 return decode_items(d, schema, value, place);
-        if (schema->type == HFD_SCHEMA_TIME || schema->type == HFD_SCHEMA_MICRO_TIME)
+        if (is_time(schema))
                 return decode_time(d, schema, value);
         return schema->type == HFD_SCHEMA_BYTES ? decode_bytes(d, value) : 0;
 }

@@ -8,7 +8,10 @@
  */
 #include "server/schema/place.h"
 
+#include <string.h>
+
 #include "base/strbuf.h"
+#include "server/schema/schema.h"
 
 #define KEY_MAX 120 /* bytes of a key that are shown */
 
@@ -34,6 +37,22 @@ void hfd_place_put_path(const struct hfd_place *place, struct hf__strbuf *out) {
         put_key(out, place->key);
 }
 
+/* Writes the names of the structs that Go embeds in the struct of the field, and that have the
+ * field. TypeMeta, which is not in protobuf, has the two fields that no message contains. */
+static void put_embedded(const struct hfd_place *place, struct hf__strbuf *out) {
+        const struct hfd_schema_field *field = hfd_schema_field(place->in, place->key);
+        const char *names = place->in->embedded;
+
+        if (field && field->embedded_tag != 0 && names) {
+                bool is_inner = field->embedded_tag >= HFD_EMBEDDED_MAX;
+                size_t n = is_inner ? strlen(names) : strcspn(names, ".");
+                hf__strbuf_printf(out, "%.*s.", (int)n, names);
+        } else if (field && field->protobuf_tag == 0 &&
+                   (strcmp(field->name, "kind") == 0 || strcmp(field->name, "apiVersion") == 0)) {
+                hf__strbuf_puts(out, "TypeMeta.");
+        }
+}
+
 void hfd_place_put_fields(const struct hfd_place *place, struct hf__strbuf *out) {
         if (!place->up)
                 return;
@@ -42,6 +61,7 @@ void hfd_place_put_fields(const struct hfd_place *place, struct hf__strbuf *out)
                 return;
         if (hfd_place_struct(place->up))
                 hf__strbuf_putc(out, '.');
+        put_embedded(place, out);
         hf__strbuf_puts(out, place->key); /* the name of a field is from the schema, not the body */
 }
 

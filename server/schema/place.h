@@ -24,7 +24,8 @@ struct hfd_place {
  * and the path may go into a header. So keys are cut, and only printable ASCII remains of them.
  */
 void hfd_place_put_path(const struct hfd_place *place, struct hf__strbuf *out);
-/* Appends the path as Go's JSON decoder names it: only fields, without keys of maps and indices. */
+/* Appends the path as Go's JSON decoder names it: only fields, without keys of maps and indices,
+ * and with the embedded structs that have fields: `spec.volumes.VolumeSource.nfs`. */
 void hfd_place_put_fields(const struct hfd_place *place, struct hf__strbuf *out);
 /* The STRUCT that has the innermost field of the path; NULL = there is no field in the path. */
 const struct hfd_schema *hfd_place_struct(const struct hfd_place *place);

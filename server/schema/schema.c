@@ -38,8 +38,10 @@ const struct hfd_schema hfd_schema_map_of_texts = {.type = HFD_SCHEMA_MAP,
                                                    .items = &hfd_schema_text};
 const struct hfd_schema hfd_schema_map_of_bytes = {.type = HFD_SCHEMA_MAP,
                                                    .items = &hfd_schema_bytes};
-const struct hfd_schema hfd_schema_map_of_quantities = {.type = HFD_SCHEMA_MAP,
-                                                        .items = &hfd_schema_quantity};
+const struct hfd_schema hfd_schema_resource_list = {.type = HFD_SCHEMA_MAP,
+                                                    .items = &hfd_schema_quantity,
+                                                    .definition =
+                                                            "io.k8s.api.core.v1.ResourceList"};
 const struct hfd_schema hfd_schema_list_of_texts = {.type = HFD_SCHEMA_LIST,
                                                     .items = &hfd_schema_text};
 const struct hfd_schema hfd_schema_set_of_texts = {.type = HFD_SCHEMA_LIST,
@@ -146,11 +148,14 @@ void hfd_schema_go_type(const struct hfd_schema *schema, char text[HFD_GO_TYPE_M
         /* Lists and maps nested deeper than in any Kubernetes type are cut off: the text then ends
          * with "interface {}". */
         for (; (schema->type == HFD_SCHEMA_LIST || schema->type == HFD_SCHEMA_MAP) &&
-               n < HFD_GO_TYPE_MAX / 2;
+               !schema->definition && n < HFD_GO_TYPE_MAX / 2;
              schema = schema->items)
                 n += (size_t)snprintf(text + n, HFD_GO_TYPE_MAX - n, "%s",
                                       schema->type == HFD_SCHEMA_LIST ? "[]" : "map[string]");
-        (void)snprintf(text + n, HFD_GO_TYPE_MAX - n, "%s",
-                       schema->definition ? last_parts(schema->definition, 2)
-                                          : scalar_go_type(schema->type));
+        const char *name = schema->definition;
+        if (!name)
+                name = scalar_go_type(schema->type);
+        else if (strncmp(name, "map[", strlen("map[")) != 0)
+                name = last_parts(name, 2);
+        (void)snprintf(text + n, HFD_GO_TYPE_MAX - n, "%s", name);
 }

@@ -108,12 +108,16 @@ struct hfd_schema {
         const char *const *list_keys;   /* of HFD_LIST_MAP: names, sorted; ends with NULL */
         /*
          * The name of the definition in OpenAPI ("io.k8s.api.core.v1.ConfigMap"). Its last two
-         * parts are the Go type that Kubernetes' messages show ("v1.ConfigMap"). A TEXT has a
-         * definition, for messages alone, if its Go type has a name of its own. A QUANTITY or
-         * INT_OR_STRING always has one, unless it is of a custom kind. NULL = none.
+         * parts are the Go type that Kubernetes' messages show ("v1.ConfigMap"). A TEXT, LIST or
+         * MAP has a definition, for messages alone, if its Go type has a name of its own; a MAP
+         * whose keys have such a type has the whole Go type, which begins with "map[". A QUANTITY
+         * or INT_OR_STRING always has one, unless it is of a custom kind. NULL = none.
          */
         const char *definition;
         const char *description; /* of the definition; NULL = none */
+        /* Of a STRUCT that has fields with embedded_tag: the name of the embedded struct in Go, for
+         * messages. If it embeds another one: the two names ("RuleWithOperations.Rule"). */
+        const char *embedded;
 };
 
 /* The field of a STRUCT by its name; NULL = there is no such field. Takes logarithmic time. */
@@ -145,13 +149,20 @@ extern const struct hfd_schema hfd_schema_any, hfd_schema_text, hfd_schema_boole
         hfd_schema_int32, hfd_schema_int64, hfd_schema_number, hfd_schema_bytes, hfd_schema_time,
         hfd_schema_micro_time, hfd_schema_int_or_string, hfd_schema_quantity,
         hfd_schema_map_of_texts, hfd_schema_atomic_map_of_texts, hfd_schema_map_of_bytes,
-        hfd_schema_map_of_quantities, hfd_schema_list_of_texts, hfd_schema_set_of_texts;
+        hfd_schema_resource_list, hfd_schema_list_of_texts, hfd_schema_set_of_texts;
 
 #define HFD_N_FIELDS(table) (sizeof(table) / sizeof(table)[0])
 /* Initializes the members of a struct hfd_schema: a STRUCT with the fields of a table. */
 #define HFD_STRUCT(name, table)                                                                    \
         .type = HFD_SCHEMA_STRUCT, .definition = (name), .fields = (table),                        \
         .n_fields = HFD_N_FIELDS(table)
+/* The address of a TEXT with a definition. Only for tables at file scope, as HFD_LIST_OF. */
+#define HFD_NAMED_TEXT(name)                                                                       \
+        (&(const struct hfd_schema){.type = HFD_SCHEMA_TEXT, .definition = (name)})
+/* The address of a MAP of lists of texts. name: the definition of the lists. */
+#define HFD_MAP_OF_LISTS(name)                                                                     \
+        (&(const struct hfd_schema){.type = HFD_SCHEMA_MAP,                                        \
+                                    .items = HFD_LIST_OF(&hfd_schema_text, .definition = (name))})
 /* The address of a LIST with these elements. Further arguments set other members. Only for tables
  * at file scope: in a function the schema would end with the block. */
 #define HFD_LIST_OF(element, ...)                                                                  \

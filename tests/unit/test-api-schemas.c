@@ -103,6 +103,8 @@ static void check_field(const struct hfd_schema *schema, size_t i, int depth) {
                 assert_null(hfd_schema_field_by_tag(schema, 0, outer));
                 assert_true(hfd_schema_embeds(schema, 0, outer));
                 assert_true(inner == 0 || hfd_schema_embeds(schema, outer, inner));
+                assert_non_null(schema->embedded); /* messages name the embedded struct */
+                assert_true(inner == 0 || strchr(schema->embedded, '.'));
         }
         if ((field->flags & HFD_FIELD_MERGE) != 0) {
                 assert_int_equal(field->schema->type, HFD_SCHEMA_LIST);

@@ -33,16 +33,30 @@ static const struct hfd_schema any_part = {HFD_STRUCT("io.example.v1.AnyPart", p
 static const struct hfd_schema map_of_parts = {.type = HFD_SCHEMA_MAP, .items = &part};
 static const struct hfd_schema type_text = {.type = HFD_SCHEMA_TEXT,
                                             .definition = "io.example.v1.ThingType"};
+static const struct hfd_schema_field inner_fields[] = {
+        {"one", &hfd_schema_text, .protobuf_tag = 1, .embedded_tag = 3},
+        {"two", &hfd_schema_list_of_texts, .protobuf_tag = 1,
+         .embedded_tag = HFD_EMBEDDED_IN(3, 2)},
+};
+static const struct hfd_schema inner = {HFD_STRUCT("io.example.v1.Inner", inner_fields),
+                                        .embedded = "Outermost.Innermost"};
+static const struct hfd_schema keyed = {.type = HFD_SCHEMA_MAP,
+                                        .items = &hfd_schema_quantity,
+                                        .definition = "map[v1.Name]resource.Quantity"};
 static const struct hfd_schema_field thing_fields[] = {
         {"amount", &hfd_schema_quantity},
+        {"amounts", &hfd_schema_resource_list},
         HFD_FIELD_API_VERSION,
         {"big", &hfd_schema_int64},
         {"data", &hfd_schema_map_of_texts},
         {"emptied", &hfd_schema_map_of_texts, .protobuf_tag = 1},
         {"emptiedList", &hfd_schema_list_of_texts, .protobuf_tag = 2},
         {"emptiedPart", &part, .protobuf_tag = 3},
+        {"extra", HFD_MAP_OF_LISTS("io.example.v1.Extra")},
         {"free", &any_part},
+        {"inner", &inner},
         {"keptEmpty", &hfd_schema_list_of_texts, .protobuf_tag = 4, .flags = HFD_FIELD_KEEPS_EMPTY},
+        {"keyed", &keyed},
         HFD_FIELD_KIND,
         {"list", HFD_LIST_OF(&part)},
         {"map", &map_of_parts},
@@ -304,8 +318,24 @@ static void test_a_wrong_type_is_named_as_kubernetes_names_it(void **state) {
                 {"{\"part\":{\"bytes\":\"abc\"}}", "illegal base64 data at input byte 0"},
                 {"{\"part\":{\"bytes\":\"admin\"}}", "illegal base64 data at input byte 4"},
                 {"{\"part\":{\"bytes\":\"Zm=v\"}}", "illegal base64 data at input byte 2"},
-                {"{\"share\":1.5}",
-                 "json: cannot unmarshal number 1.5 into Go value of type int32"},
+                {"{\"share\":1.5}", "json: cannot unmarshal number 1.5 into Go struct field "
+                                    "Thing.share of type int32"},
+                {"{\"kind\":1}", "json: cannot unmarshal number into Go struct field "
+                                 "Thing.TypeMeta.kind of type string"},
+                {"{\"metadata\":{\"uid\":1}}", "json: cannot unmarshal number into Go struct field "
+                                               "ObjectMeta.metadata.uid of type types.UID"},
+                {"{\"inner\":{\"one\":1}}", "json: cannot unmarshal number into Go struct field "
+                                            "Inner.inner.Outermost.one of type string"},
+                {"{\"inner\":{\"two\":[1]}}", "json: cannot unmarshal number into Go struct field "
+                                              "Inner.inner.Outermost.Innermost.two of type string"},
+                {"{\"amounts\":1}", "json: cannot unmarshal number into Go struct field "
+                                    "Thing.amounts of type v1.ResourceList"},
+                {"{\"extra\":{\"a\":1}}", "json: cannot unmarshal number into Go struct field "
+                                          "Thing.extra of type v1.Extra"},
+                {"{\"extra\":[]}", "json: cannot unmarshal array into Go struct field "
+                                   "Thing.extra of type map[string]v1.Extra"},
+                {"{\"keyed\":[]}", "json: cannot unmarshal array into Go struct field "
+                                   "Thing.keyed of type map[v1.Name]resource.Quantity"},
         };
 
         expect_reasons(cases, sizeof cases / sizeof cases[0]);
@@ -355,7 +385,8 @@ static void test_a_wrong_type_after_a_strategic_patch_has_other_words(void **sta
 
 static void test_a_wrong_time_is_named_as_kubernetes_names_it(void **state) {
         static const struct wrong cases[] = {
-                {"{\"when\":7}", "json: cannot unmarshal number into Go value of type string"},
+                {"{\"when\":7}",
+                 "json: cannot unmarshal number into Go struct field Thing.when of type string"},
                 {"{\"when\":\"\"}", "parsing time \"\" as \"2006-01-02T15:04:05Z07:00\": cannot "
                                     "parse \"\" as \"2006\""},
                 {"{\"when\":\"2026-11-22\"}",
@@ -402,7 +433,8 @@ static void test_a_shortage_of_memory_is_no_wrong_value(void **state) {
                 {"{\"amount\":1500}", NULL},
                 {"{\"amount\":true}", "quantities must match the regular expression "
                                       "'^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"},
-                {"{\"when\":7}", "json: cannot unmarshal number into Go value of type string"},
+                {"{\"when\":7}",
+                 "json: cannot unmarshal number into Go struct field Thing.when of type string"},
                 {"{\"on\":7}",
                  "json: cannot unmarshal number into Go struct field Thing.on of type bool"},
                 {"{\"part\":{\"bytes\":\"YW\\nJj\"}}", NULL},

@@ -24,7 +24,7 @@ static const struct hfd_schema_field outer_fields[] = {
         {"any", &hfd_schema_any, .protobuf_tag = 2},
         {"bytes", &hfd_schema_bytes, .protobuf_tag = 3, .flags = HFD_FIELD_POINTER},
         {"inner", &inner, .protobuf_tag = 4},
-        {"limits", &hfd_schema_map_of_quantities, .protobuf_tag = 5},
+        {"limits", &hfd_schema_resource_list, .protobuf_tag = 5},
         {"list", &list, .protobuf_tag = 6},
         {"map", &map, .protobuf_tag = 7},
         {"number", &hfd_schema_int32, .protobuf_tag = 8},

@@ -18,9 +18,11 @@
 #include "server/schema/common.h"
 
 /* Kubernetes also has definitions for other scalars than Quantity and IntOrString, such as Time.
- * Here a schema with such a scalar describes it in full, which tells a client the same. */
+ * Here a schema with such a scalar describes it in full, which tells a client the same. TEXTs,
+ * LISTs and MAPs have definitions for messages alone. */
 bool hfd_openapi_has_reference(const struct hfd_schema *schema) {
-        return schema->definition && schema->type != HFD_SCHEMA_TEXT;
+        return schema->definition && schema->type != HFD_SCHEMA_TEXT &&
+               schema->type != HFD_SCHEMA_LIST && schema->type != HFD_SCHEMA_MAP;
 }
 
 /* A linear search: the kinds of the table have a few hundred definitions. With custom resources a

@@ -25,17 +25,14 @@
 
 /* ---- the schema ---- */
 
-static const struct hfd_schema map_of_lists = {.type = HFD_SCHEMA_MAP,
-                                               .items = &hfd_schema_list_of_texts};
-
 /* The user is a part of the spec, so that the user who approves the request, and the signer, can
  * read who has asked. */
 static const struct hfd_schema_field spec_fields[] = {
         {"expirationSeconds", &hfd_schema_int32,
          "How long the certificate is to be valid. Signers may choose another time.",
          .protobuf_tag = 8, .flags = HFD_FIELD_POINTER},
-        {"extra", &map_of_lists, "Further values of the user. The server sets them.",
-         .protobuf_tag = 6},
+        {"extra", HFD_MAP_OF_LISTS(CERTIFICATES "ExtraValue"),
+         "Further values of the user. The server sets them.", .protobuf_tag = 6},
         {"groups", &hfd_schema_list_of_texts, "The groups of the user. The server sets them.",
          .protobuf_tag = 4},
         {"request", &hfd_schema_bytes,
@@ -45,7 +42,7 @@ static const struct hfd_schema_field spec_fields[] = {
          "Who is to sign: a domain and a path, such as kubernetes.io/kube-apiserver-client.",
          .protobuf_tag = 7, .flags = HFD_FIELD_REQUIRED},
         {"uid", &hfd_schema_text, "The uid of the user. The server sets it.", .protobuf_tag = 3},
-        {"usages", &hfd_schema_list_of_texts,
+        {"usages", HFD_LIST_OF(HFD_NAMED_TEXT(CERTIFICATES "KeyUsage")),
          "What the key of the certificate may be used for, such as client auth.",
          .protobuf_tag = 5},
         {"username", &hfd_schema_text, "The user who asks. The server sets it.", .protobuf_tag = 2},
@@ -62,10 +59,11 @@ static const struct hfd_schema_field condition_fields[] = {
          .protobuf_tag = 4},
         {"message", &hfd_schema_text, "Details for a human reader.", .protobuf_tag = 3},
         {"reason", &hfd_schema_text, "Why, in one word.", .protobuf_tag = 2},
-        {"status", &hfd_schema_text, "True, False or Unknown.", .protobuf_tag = 6,
+        {"status", HFD_NAMED_TEXT(HFD_CORE "ConditionStatus"), "True, False or Unknown.",
+         .protobuf_tag = 6, .flags = HFD_FIELD_REQUIRED},
+        {"type", HFD_NAMED_TEXT(CERTIFICATES "RequestConditionType"),
+         "Approved, Denied, Failed, or a word of a signer.", .protobuf_tag = 1,
          .flags = HFD_FIELD_REQUIRED},
-        {"type", &hfd_schema_text, "Approved, Denied, Failed, or a word of a signer.",
-         .protobuf_tag = 1, .flags = HFD_FIELD_REQUIRED},
 };
 static const struct hfd_schema condition_schema =
         {HFD_STRUCT(CERTIFICATES "CertificateSigningRequestCondition", condition_fields),

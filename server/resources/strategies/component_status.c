@@ -12,10 +12,10 @@
 static const struct hfd_schema_field condition_fields[] = {
         {"error", &hfd_schema_text, "What the check failed with.", .protobuf_tag = 4},
         {"message", &hfd_schema_text, "What the check said.", .protobuf_tag = 3},
-        {"status", &hfd_schema_text, "True, False or Unknown.", .protobuf_tag = 2,
-         .flags = HFD_FIELD_REQUIRED},
-        {"type", &hfd_schema_text, "The type of the condition: Healthy.", .protobuf_tag = 1,
-         .flags = HFD_FIELD_REQUIRED},
+        {"status", HFD_NAMED_TEXT(HFD_CORE "ConditionStatus"), "True, False or Unknown.",
+         .protobuf_tag = 2, .flags = HFD_FIELD_REQUIRED},
+        {"type", HFD_NAMED_TEXT(HFD_CORE "ComponentConditionType"),
+         "The type of the condition: Healthy.", .protobuf_tag = 1, .flags = HFD_FIELD_REQUIRED},
 };
 static const struct hfd_schema condition = {HFD_STRUCT(HFD_CORE "ComponentCondition",
                                                        condition_fields),

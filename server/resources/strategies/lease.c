@@ -30,8 +30,9 @@ static const struct hfd_schema_field spec_fields[] = {
          .protobuf_tag = 7, .flags = HFD_FIELD_POINTER},
         {"renewTime", &hfd_schema_micro_time, "When the holder last renewed the lease.",
          .protobuf_tag = 4, .flags = HFD_FIELD_POINTER},
-        {"strategy", &hfd_schema_text, "How a coordinated election picks the holder.",
-         .protobuf_tag = 6, .flags = HFD_FIELD_POINTER},
+        {"strategy", HFD_NAMED_TEXT(COORDINATION "CoordinatedLeaseStrategy"),
+         "How a coordinated election picks the holder.", .protobuf_tag = 6,
+         .flags = HFD_FIELD_POINTER},
 };
 static const struct hfd_schema spec_schema = {HFD_STRUCT(COORDINATION "LeaseSpec", spec_fields),
                                               .description = "Who holds a lease, and until when."};

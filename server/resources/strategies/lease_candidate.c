@@ -31,8 +31,8 @@ static const struct hfd_schema_field spec_fields[] = {
          .flags = HFD_FIELD_POINTER},
         {"renewTime", &hfd_schema_micro_time, "When the candidate last answered.",
          .protobuf_tag = 3, .flags = HFD_FIELD_POINTER},
-        {"strategy", &hfd_schema_text, "How the coordinator picks the holder.", .protobuf_tag = 6,
-         .flags = HFD_FIELD_REQUIRED},
+        {"strategy", HFD_NAMED_TEXT("io.k8s.api.coordination.v1.CoordinatedLeaseStrategy"),
+         "How the coordinator picks the holder.", .protobuf_tag = 6, .flags = HFD_FIELD_REQUIRED},
 };
 static const struct hfd_schema spec_schema = {HFD_STRUCT(COORDINATION "LeaseCandidateSpec",
                                                          spec_fields),

@@ -17,7 +17,7 @@
 #include "server/schema/common.h"
 
 static const struct hfd_schema_field spec_fields[] = {
-        {"finalizers", &hfd_schema_list_of_texts,
+        {"finalizers", HFD_LIST_OF(HFD_NAMED_TEXT(HFD_CORE "FinalizerName")),
          "Names of controllers that must act before the namespace is removed.", .protobuf_tag = 1},
 };
 static const struct hfd_schema spec_schema = {HFD_STRUCT(HFD_CORE "NamespaceSpec", spec_fields),
@@ -30,10 +30,10 @@ static const struct hfd_schema_field condition_fields[] = {
         {"message", &hfd_schema_text, "Details for a human reader.", .protobuf_tag = 6},
         {"reason", &hfd_schema_text, "Why the status last changed, in one word.",
          .protobuf_tag = 5},
-        {"status", &hfd_schema_text, "True, False or Unknown.", .protobuf_tag = 2,
-         .flags = HFD_FIELD_REQUIRED},
-        {"type", &hfd_schema_text, "The type of the condition.", .protobuf_tag = 1,
-         .flags = HFD_FIELD_REQUIRED},
+        {"status", HFD_NAMED_TEXT(HFD_CORE "ConditionStatus"), "True, False or Unknown.",
+         .protobuf_tag = 2, .flags = HFD_FIELD_REQUIRED},
+        {"type", HFD_NAMED_TEXT(HFD_CORE "NamespaceConditionType"), "The type of the condition.",
+         .protobuf_tag = 1, .flags = HFD_FIELD_REQUIRED},
 };
 static const struct hfd_schema condition_schema =
         {HFD_STRUCT(HFD_CORE "NamespaceCondition", condition_fields),
@@ -45,7 +45,8 @@ static const struct hfd_schema_field status_fields[] = {
          HFD_LIST_OF(&condition_schema, .list_type = HFD_LIST_MAP, .list_keys = by_type),
          "What delays the removal of the namespace.", .merge_key = "type", .protobuf_tag = 2,
          .flags = HFD_FIELD_MERGE},
-        {"phase", &hfd_schema_text, "Active or Terminating.", .protobuf_tag = 1},
+        {"phase", HFD_NAMED_TEXT(HFD_CORE "NamespacePhase"), "Active or Terminating.",
+         .protobuf_tag = 1},
 };
 static const struct hfd_schema status_schema = {HFD_STRUCT(HFD_CORE "NamespaceStatus",
                                                            status_fields),

@@ -33,7 +33,7 @@ static const struct hfd_schema_field fields[] = {
          .protobuf_tag = 3},
         HFD_FIELD_KIND,
         HFD_FIELD_METADATA,
-        {"preemptionPolicy", &hfd_schema_text,
+        {"preemptionPolicy", HFD_NAMED_TEXT(HFD_CORE "PreemptionPolicy"),
          "Never, or PreemptLowerPriority: whether pods of this class may displace others.",
          .protobuf_tag = 5, .flags = HFD_FIELD_POINTER},
         {"value", &hfd_schema_int32,

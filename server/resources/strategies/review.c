@@ -8,8 +8,7 @@
  * `kubectl explain`, its number in protobuf (protobuf_tag), and flags (schema.h).
  *
  * Invariants: names, types and numbers are those of k8s.io/api/authentication/v1 and
- * k8s.io/api/authorization/v1 and never change, except that a labelSelector has the type of a
- * fieldSelector, whose fields are the same. The rows of a table are sorted by name (strcmp),
+ * k8s.io/api/authorization/v1 and never change. The rows of a table are sorted by name (strcmp),
  * because look-ups bisect it.
  */
 #include "server/resources/strategies/strategies.h"
@@ -18,15 +17,13 @@
 #define IDENTITY "io.k8s.api.authentication.v1."
 #define RIGHTS   "io.k8s.api.authorization.v1."
 
-static const struct hfd_schema map_of_lists = {.type = HFD_SCHEMA_MAP,
-                                               .items = &hfd_schema_list_of_texts};
-
 /* ---- the user ---- */
 
 /* `extra` is what an authenticator or an impersonation adds, such as the id of the token of a
  * service account. */
 static const struct hfd_schema_field user_fields[] = {
-        {"extra", &map_of_lists, "Further values, by key.", .protobuf_tag = 4},
+        {"extra", HFD_MAP_OF_LISTS(IDENTITY "ExtraValue"), "Further values, by key.",
+         .protobuf_tag = 4},
         {"groups", &hfd_schema_list_of_texts, "The groups of the user.", .protobuf_tag = 3},
         {"uid", &hfd_schema_text, "What identifies the user over time.", .protobuf_tag = 2},
         {"username", &hfd_schema_text, "The name of the user.", .protobuf_tag = 1},
@@ -86,28 +83,39 @@ const struct hfd_schema hfd_token_review_schema = {HFD_STRUCT(IDENTITY "TokenRev
 
 /* ---- the action ---- */
 
-static const struct hfd_schema_field requirement_fields[] = {
+static const struct hfd_schema_field field_requirement_fields[] = {
         {"key", &hfd_schema_text, "A label or a field.", .protobuf_tag = 1},
-        {"operator", &hfd_schema_text, "In, NotIn, Exists or DoesNotExist.", .protobuf_tag = 2},
+        {"operator", HFD_NAMED_TEXT(HFD_META "FieldSelectorOperator"),
+         "In, NotIn, Exists or DoesNotExist.", .protobuf_tag = 2},
         {"values", &hfd_schema_list_of_texts, "The values of In and NotIn.", .protobuf_tag = 3},
 };
-static const struct hfd_schema requirement = {HFD_STRUCT(HFD_META "FieldSelectorRequirement",
-                                                         requirement_fields),
-                                              .description = "One part of a selector."};
+static const struct hfd_schema field_requirement = {HFD_STRUCT(HFD_META "FieldSelectorRequirement",
+                                                               field_requirement_fields),
+                                                    .description = "One part of a selector."};
 /* In Kubernetes an authorizer may look at the selectors of a list or watch. No authorization mode
  * of this server does, so selectors change no answer. */
-static const struct hfd_schema_field selector_fields[] = {
-        {"rawSelector", &hfd_schema_text, "The selector as text.", .protobuf_tag = 1},
-        {"requirements", HFD_LIST_OF(&requirement), "Its parts.", .protobuf_tag = 2},
-};
-static const struct hfd_schema selector = {HFD_STRUCT(RIGHTS "FieldSelectorAttributes",
-                                                      selector_fields),
-                                           .description = "A selector. It limits no right here."};
+#define SELECTOR_FIELDS(requirement)                                                               \
+        {                                                                                          \
+                {"rawSelector", &hfd_schema_text, "The selector as text.", .protobuf_tag = 1},     \
+                        {"requirements", HFD_LIST_OF(requirement), "Its parts.",                   \
+                         .protobuf_tag = 2},                                                       \
+        }
+static const struct hfd_schema_field field_selector_fields[] = SELECTOR_FIELDS(&field_requirement);
+static const struct hfd_schema_field label_selector_fields[] =
+        SELECTOR_FIELDS(&hfd_schema_label_requirement);
+static const struct hfd_schema field_selector = {HFD_STRUCT(RIGHTS "FieldSelectorAttributes",
+                                                            field_selector_fields),
+                                                 .description =
+                                                         "A selector. It limits no right here."};
+static const struct hfd_schema label_selector = {HFD_STRUCT(RIGHTS "LabelSelectorAttributes",
+                                                            label_selector_fields),
+                                                 .description =
+                                                         "A selector. It limits no right here."};
 static const struct hfd_schema_field resource_fields[] = {
-        {"fieldSelector", &selector, "The fields of the objects.", .protobuf_tag = 8,
+        {"fieldSelector", &field_selector, "The fields of the objects.", .protobuf_tag = 8,
          .flags = HFD_FIELD_POINTER},
         {"group", &hfd_schema_text, "The API group; * is any.", .protobuf_tag = 3},
-        {"labelSelector", &selector, "The labels of the objects.", .protobuf_tag = 9,
+        {"labelSelector", &label_selector, "The labels of the objects.", .protobuf_tag = 9,
          .flags = HFD_FIELD_POINTER},
         {"name", &hfd_schema_text, "The name; empty means all.", .protobuf_tag = 7},
         {"namespace", &hfd_schema_text, "The namespace; empty means all.", .protobuf_tag = 1},
@@ -155,7 +163,8 @@ static const struct hfd_schema access_status = {HFD_STRUCT(RIGHTS "SubjectAccess
                                                 .description = "The answer."};
 
 static const struct hfd_schema_field access_spec_fields[] = {
-        {"extra", &map_of_lists, "Further values of the user.", .protobuf_tag = 5},
+        {"extra", HFD_MAP_OF_LISTS(RIGHTS "ExtraValue"), "Further values of the user.",
+         .protobuf_tag = 5},
         {"groups", &hfd_schema_list_of_texts, "The groups of the user.", .protobuf_tag = 4},
         FIELD_PATH,
         FIELD_RESOURCE,

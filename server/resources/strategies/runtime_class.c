@@ -24,8 +24,8 @@
 #define FIELD_MAX 160
 
 static const struct hfd_schema_field overhead_fields[] = {
-        {"podFixed", &hfd_schema_map_of_quantities,
-         "The resources that each pod needs in addition.", .protobuf_tag = 1},
+        {"podFixed", &hfd_schema_resource_list, "The resources that each pod needs in addition.",
+         .protobuf_tag = 1},
 };
 static const struct hfd_schema overhead_schema = {HFD_STRUCT(NODE "Overhead", overhead_fields),
                                                   .description =

@@ -20,8 +20,8 @@ static const struct hfd_schema_field object_fields[] = {
         {"kind", &hfd_schema_text, "The kind of the object; only Secrets are served.",
          .protobuf_tag = 1},
         {"name", &hfd_schema_text, "The name of the object.", .protobuf_tag = 3},
-        {"uid", &hfd_schema_text, "The uid that the object must have; empty means any.",
-         .protobuf_tag = 4},
+        {"uid", HFD_NAMED_TEXT("io.k8s.apimachinery.pkg.types.UID"),
+         "The uid that the object must have; empty means any.", .protobuf_tag = 4},
 };
 static const struct hfd_schema bound_object =
         {HFD_STRUCT(IDENTITY "BoundObjectReference", object_fields),

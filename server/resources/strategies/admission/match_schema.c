@@ -35,16 +35,17 @@ static const struct hfd_schema_field rule_fields[] = {
          .protobuf_tag = 1, .embedded_tag = 2},
         {"apiVersions", &hfd_schema_list_of_texts, "Versions of resources; * is all.",
          .protobuf_tag = 2, .embedded_tag = 2},
-        {"operations", &hfd_schema_list_of_texts, "CREATE, UPDATE, DELETE, CONNECT or *.",
-         .protobuf_tag = 1},
+        {"operations", HFD_LIST_OF(HFD_NAMED_TEXT(HFD_ADMISSION_V1 "OperationType")),
+         "CREATE, UPDATE, DELETE, CONNECT or *.", .protobuf_tag = 1},
         {"resources", &hfd_schema_list_of_texts,
          "Resources in the plural, and their subresources: pods, pods/status, */scale.",
          .protobuf_tag = 3, .embedded_tag = 2},
-        {"scope", &hfd_schema_text, "Cluster, Namespaced or *, which is the default.",
-         .protobuf_tag = 4, .embedded_tag = 2, .flags = HFD_FIELD_POINTER},
+        {"scope", HFD_NAMED_TEXT(HFD_ADMISSION_V1 "ScopeType"),
+         "Cluster, Namespaced or *, which is the default.", .protobuf_tag = 4, .embedded_tag = 2,
+         .flags = HFD_FIELD_POINTER},
 };
 const struct hfd_schema hfd_rule_with_operations_schema =
-        {HFD_STRUCT(HFD_ADMISSION_V1 "RuleWithOperations", rule_fields),
+        {HFD_STRUCT(HFD_ADMISSION_V1 "RuleWithOperations", rule_fields), .embedded = "Rule",
          .description = "Requests, by operation and resource."};
 
 static const struct hfd_schema_field named_rule_fields[] = {
@@ -52,24 +53,26 @@ static const struct hfd_schema_field named_rule_fields[] = {
          .protobuf_tag = 1, .embedded_tag = IN_RULE},
         {"apiVersions", &hfd_schema_list_of_texts, "Versions of resources; * is all.",
          .protobuf_tag = 2, .embedded_tag = IN_RULE},
-        {"operations", &hfd_schema_list_of_texts, "CREATE, UPDATE, DELETE, CONNECT or *.",
-         .protobuf_tag = 1, .embedded_tag = 2},
+        {"operations", HFD_LIST_OF(HFD_NAMED_TEXT(HFD_ADMISSION_V1 "OperationType")),
+         "CREATE, UPDATE, DELETE, CONNECT or *.", .protobuf_tag = 1, .embedded_tag = 2},
         {"resourceNames", &hfd_schema_list_of_texts, "Names of objects; none is all.",
          .protobuf_tag = 1},
         {"resources", &hfd_schema_list_of_texts,
          "Resources in the plural, and their subresources: pods, pods/status, */scale.",
          .protobuf_tag = 3, .embedded_tag = IN_RULE},
-        {"scope", &hfd_schema_text, "Cluster, Namespaced or *, which is the default.",
-         .protobuf_tag = 4, .embedded_tag = IN_RULE, .flags = HFD_FIELD_POINTER},
+        {"scope", HFD_NAMED_TEXT(HFD_ADMISSION_V1 "ScopeType"),
+         "Cluster, Namespaced or *, which is the default.", .protobuf_tag = 4,
+         .embedded_tag = IN_RULE, .flags = HFD_FIELD_POINTER},
 };
 static const struct hfd_schema named_rule_schema =
-        {HFD_STRUCT(HFD_ADMISSION_V1 "NamedRuleWithOperations", named_rule_fields), .atomic = true,
+        {HFD_STRUCT(HFD_ADMISSION_V1 "NamedRuleWithOperations", named_rule_fields),
+         .embedded = "RuleWithOperations.Rule", .atomic = true,
          .description = "Requests, by operation, resource and name."};
 
 static const struct hfd_schema_field resources_fields[] = {
         {"excludeResourceRules", HFD_LIST_OF(&named_rule_schema),
          "Requests that do not match, whatever the other rules say.", .protobuf_tag = 4},
-        {"matchPolicy", &hfd_schema_text,
+        {"matchPolicy", HFD_NAMED_TEXT(HFD_ADMISSION_V1 "MatchPolicyType"),
          "Exact, or Equivalent: rules also match other versions of their resources.",
          .protobuf_tag = 7, .flags = HFD_FIELD_POINTER},
         {"namespaceSelector", &hfd_schema_label_selector,

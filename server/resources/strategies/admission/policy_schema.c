@@ -53,7 +53,7 @@ static const struct hfd_schema variable_schema = {HFD_STRUCT(HFD_ADMISSION_V1 "V
         }
 #define FAILURE_POLICY(tag)                                                                        \
         {                                                                                          \
-                "failurePolicy", &hfd_schema_text,                                                 \
+                "failurePolicy", HFD_NAMED_TEXT(HFD_ADMISSION_V1 "FailurePolicyType"),             \
                         "What happens to a request about which no decision is possible: Fail or "  \
                         "Ignore.",                                                                 \
                         .protobuf_tag = (tag), .flags = HFD_FIELD_POINTER                          \
@@ -80,7 +80,7 @@ static const struct hfd_schema_field validation_fields[] = {
         {"message", &hfd_schema_text, "What the client is told otherwise.", .protobuf_tag = 2},
         {"messageExpression", &hfd_schema_text, "An expression in CEL that makes the message.",
          .protobuf_tag = 4},
-        {"reason", &hfd_schema_text,
+        {"reason", HFD_NAMED_TEXT(HFD_META "StatusReason"),
          "The reason of the status: Invalid, Forbidden or RequestEntityTooLarge.",
          .protobuf_tag = 3, .flags = HFD_FIELD_POINTER},
 };
@@ -191,8 +191,8 @@ static const struct hfd_schema_field mutation_fields[] = {
          .protobuf_tag = 3, .flags = HFD_FIELD_POINTER},
         {"jsonPatch", &patch_schema, "With patchType JSONPatch.", .protobuf_tag = 4,
          .flags = HFD_FIELD_POINTER},
-        {"patchType", &hfd_schema_text, "ApplyConfiguration or JSONPatch.", .protobuf_tag = 2,
-         .flags = HFD_FIELD_REQUIRED},
+        {"patchType", HFD_NAMED_TEXT(HFD_ADMISSION_V1 "PatchType"),
+         "ApplyConfiguration or JSONPatch.", .protobuf_tag = 2, .flags = HFD_FIELD_REQUIRED},
 };
 static const struct hfd_schema mutation_schema = {HFD_STRUCT(HFD_ADMISSION_V1 "Mutation",
                                                              mutation_fields),
@@ -207,7 +207,7 @@ static const struct hfd_schema_field mutating_spec_fields[] = {
         {"mutations", HFD_LIST_OF(&mutation_schema), "The changes, in their order.",
          .protobuf_tag = 4},
         PARAM_KIND,
-        {"reinvocationPolicy", &hfd_schema_text,
+        {"reinvocationPolicy", HFD_NAMED_TEXT(HFD_ADMISSION_V1 "ReinvocationPolicyType"),
          "Never, or IfNeeded: again after others have changed the object.", .protobuf_tag = 7},
         {"variables", HFD_LIST_OF(&variable_schema),
          "Values that expressions use; each may use those before it.", .protobuf_tag = 3},
@@ -235,7 +235,7 @@ static const struct hfd_schema_field param_ref_fields[] = {
         {"namespace", &hfd_schema_text,
          "The namespace of the object; absent: that of the object of the request.",
          .protobuf_tag = 2},
-        {"parameterNotFoundAction", &hfd_schema_text,
+        {"parameterNotFoundAction", HFD_NAMED_TEXT(HFD_ADMISSION_V1 "ParameterNotFoundActionType"),
          "What happens if there is no such object: Allow or Deny.", .protobuf_tag = 4,
          .flags = HFD_FIELD_POINTER},
         {"selector", &hfd_schema_label_selector,
@@ -266,7 +266,9 @@ static const struct hfd_schema_field validating_binding_spec_fields[] = {
         MATCH_RESOURCES,
         PARAM_REF,
         POLICY_NAME,
-        {"validationActions", HFD_LIST_OF(&hfd_schema_text, .list_type = HFD_LIST_SET),
+        {"validationActions",
+         HFD_LIST_OF(HFD_NAMED_TEXT(HFD_ADMISSION_V1 "ValidationAction"),
+                     .list_type = HFD_LIST_SET),
          "What happens if a validation fails: Deny, Warn, Audit.", .protobuf_tag = 4},
 };
 static const struct hfd_schema validating_binding_spec_schema =

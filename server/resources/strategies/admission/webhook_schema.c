@@ -59,7 +59,7 @@ static const struct hfd_schema client = {HFD_STRUCT(HFD_ADMISSION_V1 "WebhookCli
         }
 #define FAILURE_POLICY                                                                             \
         {                                                                                          \
-                "failurePolicy", &hfd_schema_text,                                                 \
+                "failurePolicy", HFD_NAMED_TEXT(HFD_ADMISSION_V1 "FailurePolicyType"),             \
                         "What happens if the webhook cannot be called: Fail or Ignore.",           \
                         .protobuf_tag = 4, .flags = HFD_FIELD_POINTER                              \
         }
@@ -73,7 +73,7 @@ static const struct hfd_schema client = {HFD_STRUCT(HFD_ADMISSION_V1 "WebhookCli
         }
 #define MATCH_POLICY                                                                               \
         {                                                                                          \
-                "matchPolicy", &hfd_schema_text,                                                   \
+                "matchPolicy", HFD_NAMED_TEXT(HFD_ADMISSION_V1 "MatchPolicyType"),                 \
                         "Exact, or Equivalent: rules also match other versions of their "          \
                         "resources.",                                                              \
                         .protobuf_tag = 9, .flags = HFD_FIELD_POINTER                              \
@@ -106,7 +106,7 @@ static const struct hfd_schema client = {HFD_STRUCT(HFD_ADMISSION_V1 "WebhookCli
  * the stored object has them already. */
 #define SIDE_EFFECTS                                                                               \
         {                                                                                          \
-                "sideEffects", &hfd_schema_text,                                                   \
+                "sideEffects", HFD_NAMED_TEXT(HFD_ADMISSION_V1 "SideEffectClass"),                 \
                         "None or NoneOnDryRun: a dry run changes nothing by the webhook.",         \
                         .protobuf_tag = 6, .flags = HFD_FIELD_POINTER | HFD_FIELD_REQUIRED         \
         }
@@ -145,7 +145,7 @@ static const struct hfd_schema_field mutating_fields[] = {
         NAME,
         NAMESPACE_SELECTOR,
         OBJECT_SELECTOR(11),
-        {"reinvocationPolicy", &hfd_schema_text,
+        {"reinvocationPolicy", HFD_NAMED_TEXT(HFD_ADMISSION_V1 "ReinvocationPolicyType"),
          "IfNeeded: the webhook is called again if others change the object after it; or Never.",
          .protobuf_tag = 10, .flags = HFD_FIELD_POINTER},
         RULES,

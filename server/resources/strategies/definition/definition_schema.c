@@ -151,8 +151,9 @@ static const struct hfd_schema webhook = {HFD_STRUCT(HFD_API_EXTENSIONS "Webhook
                                           .description = "A webhook that converts objects."};
 
 static const struct hfd_schema_field conversion_fields[] = {
-        {"strategy", &hfd_schema_text, "None: only apiVersion is changed; or Webhook.",
-         .protobuf_tag = 1, .flags = HFD_FIELD_REQUIRED},
+        {"strategy", HFD_NAMED_TEXT(HFD_API_EXTENSIONS "ConversionStrategyType"),
+         "None: only apiVersion is changed; or Webhook.", .protobuf_tag = 1,
+         .flags = HFD_FIELD_REQUIRED},
         {"webhook", &webhook, "The webhook of the strategy Webhook.", .protobuf_tag = 2,
          .flags = HFD_FIELD_POINTER},
 };
@@ -193,8 +194,8 @@ static const struct hfd_schema_field spec_fields[] = {
         {"names", &names, "The names of the resource and the kind.", .protobuf_tag = 3,
          .flags = HFD_FIELD_REQUIRED},
         {"preserveUnknownFields", &hfd_schema_boolean, "Must be false.", .protobuf_tag = 10},
-        {"scope", &hfd_schema_text, "Cluster or Namespaced.", .protobuf_tag = 4,
-         .flags = HFD_FIELD_REQUIRED},
+        {"scope", HFD_NAMED_TEXT(HFD_API_EXTENSIONS "ResourceScope"), "Cluster or Namespaced.",
+         .protobuf_tag = 4, .flags = HFD_FIELD_REQUIRED},
         {"versions", HFD_LIST_OF(&version), "The versions of the resource.", .protobuf_tag = 7,
          .flags = HFD_FIELD_REQUIRED},
 };
@@ -211,9 +212,9 @@ static const struct hfd_schema_field condition_fields[] = {
          .protobuf_tag = 6},
         {"reason", &hfd_schema_text, "Why the status last changed, in one word.",
          .protobuf_tag = 4},
-        {"status", &hfd_schema_text, "True, False or Unknown.", .protobuf_tag = 2,
-         .flags = HFD_FIELD_REQUIRED},
-        {"type", &hfd_schema_text,
+        {"status", HFD_NAMED_TEXT(HFD_API_EXTENSIONS "ConditionStatus"), "True, False or Unknown.",
+         .protobuf_tag = 2, .flags = HFD_FIELD_REQUIRED},
+        {"type", HFD_NAMED_TEXT(HFD_API_EXTENSIONS "CustomResourceDefinitionConditionType"),
          "The type of the condition, such as Established, NamesAccepted or Terminating.",
          .protobuf_tag = 1, .flags = HFD_FIELD_REQUIRED},
 };

@@ -38,8 +38,14 @@ static const struct hfd_schema props_or_names =
          .description = "A schema or a list of names of properties."};
 static const struct hfd_schema map_of_props = {.type = HFD_SCHEMA_MAP,
                                                .items = &hfd_json_schema_props};
-static const struct hfd_schema map_of_dependencies = {.type = HFD_SCHEMA_MAP,
-                                                      .items = &props_or_names};
+static const struct hfd_schema definitions_schema = {.type = HFD_SCHEMA_MAP,
+                                                     .items = &hfd_json_schema_props,
+                                                     .definition = HFD_API_EXTENSIONS
+                                                     "JSONSchemaDefinitions"};
+static const struct hfd_schema dependencies_schema = {.type = HFD_SCHEMA_MAP,
+                                                      .items = &props_or_names,
+                                                      .definition = HFD_API_EXTENSIONS
+                                                      "JSONSchemaDependencies"};
 
 static const struct hfd_schema_field docs_fields[] = {
         {"description", &hfd_schema_text, "What is documented there.", .protobuf_tag = 1},
@@ -59,8 +65,9 @@ static const struct hfd_schema_field rule_fields[] = {
         {"optionalOldSelf", &hfd_schema_boolean,
          "Whether the rule is also evaluated when there is no old value.", .protobuf_tag = 6,
          .flags = HFD_FIELD_POINTER},
-        {"reason", &hfd_schema_text, "The reason in the answer: FieldValueInvalid by default.",
-         .protobuf_tag = 4, .flags = HFD_FIELD_POINTER},
+        {"reason", HFD_NAMED_TEXT(HFD_API_EXTENSIONS "FieldValueErrorReason"),
+         "The reason in the answer: FieldValueInvalid by default.", .protobuf_tag = 4,
+         .flags = HFD_FIELD_POINTER},
         {"rule", &hfd_schema_text, "An expression in CEL, which is true of a good value.",
          .protobuf_tag = 1, .flags = HFD_FIELD_REQUIRED},
 };
@@ -72,7 +79,8 @@ static const char *const by_rule[] = {"rule", NULL};
  * for the rules to refuse (custom/schema/structure/keywords.c). */
 static const struct hfd_schema_field fields[] = {
         {"$ref", &hfd_schema_text, "Not supported.", .protobuf_tag = 3, .flags = HFD_FIELD_POINTER},
-        {"$schema", &hfd_schema_text, "The URL of the version of JSON schema.", .protobuf_tag = 2},
+        {"$schema", HFD_NAMED_TEXT(HFD_API_EXTENSIONS "JSONSchemaURL"),
+         "The URL of the version of JSON schema.", .protobuf_tag = 2},
         {"additionalItems", &props_or_bool, "Not supported.", .protobuf_tag = 33,
          .flags = HFD_FIELD_POINTER},
         {"additionalProperties", &props_or_bool, "The schema of the values of a map.",
@@ -83,8 +91,8 @@ static const struct hfd_schema_field fields[] = {
          .protobuf_tag = 27},
         {"default", &json, "The value of the field if it is absent.", .protobuf_tag = 8,
          .flags = HFD_FIELD_POINTER},
-        {"definitions", &map_of_props, "Not supported.", .protobuf_tag = 34},
-        {"dependencies", &map_of_dependencies, "Not supported.", .protobuf_tag = 32},
+        {"definitions", &definitions_schema, "Not supported.", .protobuf_tag = 34},
+        {"dependencies", &dependencies_schema, "Not supported.", .protobuf_tag = 32},
         {"description", &hfd_schema_text, "What the value means.", .protobuf_tag = 4},
         {"enum", HFD_LIST_OF(&json), "All valid values.", .protobuf_tag = 20},
         {"example", &json, "An example of a value.", .protobuf_tag = 36,
@@ -150,7 +158,8 @@ static const struct hfd_schema_field fields[] = {
          "Whether members are kept that the schema does not have.", .protobuf_tag = 38,
          .flags = HFD_FIELD_POINTER},
         {"x-kubernetes-validations",
-         HFD_LIST_OF(&rule, .list_type = HFD_LIST_MAP, .list_keys = by_rule),
+         HFD_LIST_OF(&rule, .list_type = HFD_LIST_MAP, .list_keys = by_rule,
+                     .definition = HFD_API_EXTENSIONS "ValidationRules"),
          "Rules of the value, in CEL.", .merge_key = "rule", .protobuf_tag = 44,
          .flags = HFD_FIELD_MERGE},
 };

@@ -16,8 +16,10 @@
                 {"message", &hfd_schema_text, "Details for a human reader.", .protobuf_tag = 5},   \
                 {"reason", &hfd_schema_text, "Why the status last changed, in one word.",          \
                  .protobuf_tag = 4},                                                               \
-                {"status", &hfd_schema_text, "True, False or Unknown.", .protobuf_tag = 2},        \
-                {"type", &hfd_schema_text, "The type of the condition.", .protobuf_tag = 1},       \
+                {"status", HFD_NAMED_TEXT(HFD_FLOW "ConditionStatus"), "True, False or Unknown.",  \
+                 .protobuf_tag = 2},                                                               \
+                {"type", HFD_NAMED_TEXT(HFD_FLOW kind "ConditionType"),                            \
+                 "The type of the condition.", .protobuf_tag = 1},                                 \
         };                                                                                         \
         static const struct hfd_schema condition_schema = {HFD_STRUCT(HFD_FLOW kind "Condition",   \
                                                                       condition_fields),           \

@@ -44,8 +44,8 @@ static const struct hfd_schema account_schema = {HFD_STRUCT(HFD_FLOW "ServiceAcc
 static const struct hfd_schema_field subject_fields[] = {
         {"group", &group_schema, "The group, if the kind is Group.", .protobuf_tag = 3,
          .flags = HFD_FIELD_POINTER},
-        {"kind", &hfd_schema_text, "User, Group or ServiceAccount.", .protobuf_tag = 1,
-         .flags = HFD_FIELD_REQUIRED},
+        {"kind", HFD_NAMED_TEXT(HFD_FLOW "SubjectKind"), "User, Group or ServiceAccount.",
+         .protobuf_tag = 1, .flags = HFD_FIELD_REQUIRED},
         {"serviceAccount", &account_schema, "The account, if the kind is ServiceAccount.",
          .protobuf_tag = 4, .flags = HFD_FIELD_POINTER},
         {"user", &user_schema, "The user, if the kind is User.", .protobuf_tag = 2,
@@ -107,8 +107,8 @@ static const struct hfd_schema rule_schema =
 /* ---- the spec ---- */
 
 static const struct hfd_schema_field distinguisher_fields[] = {
-        {"type", &hfd_schema_text, "ByUser or ByNamespace.", .protobuf_tag = 1,
-         .flags = HFD_FIELD_REQUIRED},
+        {"type", HFD_NAMED_TEXT(HFD_FLOW "FlowDistinguisherMethodType"), "ByUser or ByNamespace.",
+         .protobuf_tag = 1, .flags = HFD_FIELD_REQUIRED},
 };
 static const struct hfd_schema distinguisher_schema =
         {HFD_STRUCT(HFD_FLOW "FlowDistinguisherMethod", distinguisher_fields),

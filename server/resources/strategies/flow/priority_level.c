@@ -50,8 +50,9 @@ static const struct hfd_schema queuing_schema = {HFD_STRUCT(HFD_FLOW "QueuingCon
 static const struct hfd_schema_field response_fields[] = {
         {"queuing", &queuing_schema, "The queues, if the type is Queue.", .protobuf_tag = 2,
          .flags = HFD_FIELD_POINTER},
-        {"type", &hfd_schema_text, "Queue: requests wait. Reject: they are refused.",
-         .protobuf_tag = 1, .flags = HFD_FIELD_REQUIRED},
+        {"type", HFD_NAMED_TEXT(HFD_FLOW "LimitResponseType"),
+         "Queue: requests wait. Reject: they are refused.", .protobuf_tag = 1,
+         .flags = HFD_FIELD_REQUIRED},
 };
 static const struct hfd_schema response_schema =
         {HFD_STRUCT(HFD_FLOW "LimitResponse", response_fields),
@@ -93,8 +94,9 @@ static const struct hfd_schema_field spec_fields[] = {
          .protobuf_tag = 3, .flags = HFD_FIELD_POINTER},
         {"limited", &limited_schema, "The limits, if the type is Limited.", .protobuf_tag = 2,
          .flags = HFD_FIELD_POINTER},
-        {"type", &hfd_schema_text, "Limited, or Exempt: the level has no limits.",
-         .protobuf_tag = 1, .flags = HFD_FIELD_REQUIRED},
+        {"type", HFD_NAMED_TEXT(HFD_FLOW "PriorityLevelEnablement"),
+         "Limited, or Exempt: the level has no limits.", .protobuf_tag = 1,
+         .flags = HFD_FIELD_REQUIRED},
 };
 static const struct hfd_schema spec_schema = {HFD_STRUCT(HFD_FLOW "PriorityLevelConfigurationSpec",
                                                          spec_fields),

@@ -76,16 +76,18 @@ static const struct hfd_schema_field config_map_env_source_fields[] = {
         {"optional", &hfd_schema_boolean, "Whether the ConfigMap may be missing.",
          .protobuf_tag = 2, .flags = HFD_FIELD_POINTER},
 };
-static const struct hfd_schema config_map_env_source = {
-        HFD_STRUCT(HFD_CORE "ConfigMapEnvSource", config_map_env_source_fields)};
+static const struct hfd_schema config_map_env_source = {HFD_STRUCT(HFD_CORE "ConfigMapEnvSource",
+                                                                   config_map_env_source_fields),
+                                                        .embedded = "LocalObjectReference"};
 
 static const struct hfd_schema_field secret_env_source_fields[] = {
         {"name", &hfd_schema_text, "The name of the Secret.", .protobuf_tag = 1, .embedded_tag = 1},
         {"optional", &hfd_schema_boolean, "Whether the Secret may be missing.", .protobuf_tag = 2,
          .flags = HFD_FIELD_POINTER},
 };
-static const struct hfd_schema secret_env_source = {
-        HFD_STRUCT(HFD_CORE "SecretEnvSource", secret_env_source_fields)};
+static const struct hfd_schema secret_env_source = {HFD_STRUCT(HFD_CORE "SecretEnvSource",
+                                                               secret_env_source_fields),
+                                                    .embedded = "LocalObjectReference"};
 
 static const struct hfd_schema_field env_from_source_fields[] = {
         {"configMapRef", &config_map_env_source, "The ConfigMap that has the variables.",
@@ -109,7 +111,7 @@ static const struct hfd_schema_field config_map_key_selector_fields[] = {
 };
 static const struct hfd_schema config_map_key_selector =
         {HFD_STRUCT(HFD_CORE "ConfigMapKeySelector", config_map_key_selector_fields),
-         .atomic = true};
+         .embedded = "LocalObjectReference", .atomic = true};
 
 static const struct hfd_schema_field secret_key_selector_fields[] = {
         {"key", &hfd_schema_text, "The key whose value is taken.", .protobuf_tag = 2,
@@ -120,6 +122,7 @@ static const struct hfd_schema_field secret_key_selector_fields[] = {
 };
 static const struct hfd_schema secret_key_selector = {HFD_STRUCT(HFD_CORE "SecretKeySelector",
                                                                  secret_key_selector_fields),
+                                                      .embedded = "LocalObjectReference",
                                                       .atomic = true};
 
 static const struct hfd_schema_field file_key_selector_fields[] = {
@@ -179,9 +182,9 @@ static const struct hfd_schema resource_claim = {
 static const struct hfd_schema_field resource_requirements_fields[] = {
         {"claims", HFD_LIST_OF(&resource_claim, .list_type = HFD_LIST_MAP, .list_keys = by_name),
          "Resource claims of the pod that the container uses.", .protobuf_tag = 3},
-        {"limits", &hfd_schema_map_of_quantities, "The most of each resource that may be used.",
+        {"limits", &hfd_schema_resource_list, "The most of each resource that may be used.",
          .protobuf_tag = 1},
-        {"requests", &hfd_schema_map_of_quantities, "The least of each resource that is needed.",
+        {"requests", &hfd_schema_resource_list, "The least of each resource that is needed.",
          .protobuf_tag = 2},
 };
 const struct hfd_schema hfd_resource_requirements_schema =
@@ -398,4 +401,5 @@ static const struct hfd_schema_field ephemeral_container_fields[] = {
 };
 const struct hfd_schema hfd_ephemeral_container_schema =
         {HFD_STRUCT(HFD_CORE "EphemeralContainer", ephemeral_container_fields),
+         .embedded = "EphemeralContainerCommon",
          .description = "A program that is added to a running pod to examine it."};

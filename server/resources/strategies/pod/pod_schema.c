@@ -184,7 +184,7 @@ static const struct hfd_schema_field pod_spec_fields[] = {
          .protobuf_tag = 7},
         {"os", &pod_os, "The operating system of the containers.", .protobuf_tag = 36,
          .flags = HFD_FIELD_POINTER},
-        {"overhead", &hfd_schema_map_of_quantities,
+        {"overhead", &hfd_schema_resource_list,
          "What it costs to run the pod, by its runtime class.", .protobuf_tag = 32},
         {"preemptionPolicy", &preemption_policy_text,
          "PreemptLowerPriority or Never: whether the pod may displace others.", .protobuf_tag = 31,

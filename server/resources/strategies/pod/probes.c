@@ -89,6 +89,7 @@ static const struct hfd_schema_field probe_fields[] = {
          .protobuf_tag = 3},
 };
 const struct hfd_schema hfd_probe_schema = {HFD_STRUCT(HFD_CORE "Probe", probe_fields),
+                                            .embedded = "ProbeHandler",
                                             .description =
                                                     "How the state of a container is found out."};
 

@@ -92,8 +92,9 @@ static const struct hfd_schema_field config_map_volume_source_fields[] = {
         {"optional", &hfd_schema_boolean, "Whether the ConfigMap or a key of items may be missing.",
          .protobuf_tag = 4, .flags = HFD_FIELD_POINTER},
 };
-const struct hfd_schema hfd_configmap_volume_schema = {
-        HFD_STRUCT(HFD_CORE "ConfigMapVolumeSource", config_map_volume_source_fields)};
+const struct hfd_schema hfd_configmap_volume_schema = {HFD_STRUCT(HFD_CORE "ConfigMapVolumeSource",
+                                                                  config_map_volume_source_fields),
+                                                       .embedded = "LocalObjectReference"};
 
 static const struct hfd_schema_field downward_api_volume_source_fields[] = {
         {"defaultMode", &hfd_schema_int32,
@@ -113,8 +114,9 @@ static const struct hfd_schema_field secret_projection_fields[] = {
         {"optional", &hfd_schema_boolean, "Whether the Secret or a key of items may be missing.",
          .protobuf_tag = 4, .flags = HFD_FIELD_POINTER},
 };
-static const struct hfd_schema secret_projection = {
-        HFD_STRUCT(HFD_CORE "SecretProjection", secret_projection_fields)};
+static const struct hfd_schema secret_projection = {HFD_STRUCT(HFD_CORE "SecretProjection",
+                                                               secret_projection_fields),
+                                                    .embedded = "LocalObjectReference"};
 
 static const struct hfd_schema_field config_map_projection_fields[] = {
         {"items", HFD_LIST_OF(&hfd_key_to_path_schema), "Keys that become files. Absent: all.",
@@ -124,8 +126,9 @@ static const struct hfd_schema_field config_map_projection_fields[] = {
         {"optional", &hfd_schema_boolean, "Whether the ConfigMap or a key of items may be missing.",
          .protobuf_tag = 4, .flags = HFD_FIELD_POINTER},
 };
-static const struct hfd_schema config_map_projection = {
-        HFD_STRUCT(HFD_CORE "ConfigMapProjection", config_map_projection_fields)};
+static const struct hfd_schema config_map_projection = {HFD_STRUCT(HFD_CORE "ConfigMapProjection",
+                                                                   config_map_projection_fields),
+                                                        .embedded = "LocalObjectReference"};
 
 static const struct hfd_schema_field downward_api_projection_fields[] = {
         {"items", HFD_LIST_OF(&downward_api_volume_file),

@@ -82,9 +82,9 @@ static const struct hfd_schema typed_object_reference = {
 
 /* The requirements of containers without `claims`, which volumes do not have. */
 static const struct hfd_schema_field volume_resource_requirements_fields[] = {
-        {"limits", &hfd_schema_map_of_quantities, "The most of each resource that may be used.",
+        {"limits", &hfd_schema_resource_list, "The most of each resource that may be used.",
          .protobuf_tag = 1},
-        {"requests", &hfd_schema_map_of_quantities, "The least of each resource that is needed.",
+        {"requests", &hfd_schema_resource_list, "The least of each resource that is needed.",
          .protobuf_tag = 2},
 };
 static const struct hfd_schema volume_resource_requirements = {
@@ -240,5 +240,5 @@ static const struct hfd_schema_field volume_fields[] = {
          .protobuf_tag = 20, .embedded_tag = 2, .flags = HFD_FIELD_POINTER},
 };
 const struct hfd_schema hfd_volume_schema =
-        {HFD_STRUCT(HFD_CORE "Volume", volume_fields),
+        {HFD_STRUCT(HFD_CORE "Volume", volume_fields), .embedded = "VolumeSource",
          .description = "Files that the containers of a pod can mount."};

@@ -30,16 +30,15 @@
  */
 
 static const struct hfd_schema_field item_fields[] = {
-        {"default", &hfd_schema_map_of_quantities, "The limits of what names none.",
-         .protobuf_tag = 4},
-        {"defaultRequest", &hfd_schema_map_of_quantities, "The requests of what names none.",
+        {"default", &hfd_schema_resource_list, "The limits of what names none.", .protobuf_tag = 4},
+        {"defaultRequest", &hfd_schema_resource_list, "The requests of what names none.",
          .protobuf_tag = 5},
-        {"max", &hfd_schema_map_of_quantities, "The largest values.", .protobuf_tag = 2},
-        {"maxLimitRequestRatio", &hfd_schema_map_of_quantities,
+        {"max", &hfd_schema_resource_list, "The largest values.", .protobuf_tag = 2},
+        {"maxLimitRequestRatio", &hfd_schema_resource_list,
          "How many times a request the limit may be.", .protobuf_tag = 6},
-        {"min", &hfd_schema_map_of_quantities, "The smallest values.", .protobuf_tag = 3},
-        {"type", &hfd_schema_text, "Pod, Container or PersistentVolumeClaim.", .protobuf_tag = 1,
-         .flags = HFD_FIELD_REQUIRED},
+        {"min", &hfd_schema_resource_list, "The smallest values.", .protobuf_tag = 3},
+        {"type", HFD_NAMED_TEXT(HFD_CORE "LimitType"), "Pod, Container or PersistentVolumeClaim.",
+         .protobuf_tag = 1, .flags = HFD_FIELD_REQUIRED},
 };
 static const struct hfd_schema item_schema = {HFD_STRUCT(HFD_CORE "LimitRangeItem", item_fields),
                                               .description = "The bounds of one type."};

@@ -29,10 +29,10 @@
  */
 
 static const struct hfd_schema_field requirement_fields[] = {
-        {"operator", &hfd_schema_text, "In, NotIn, Exists or DoesNotExist.", .protobuf_tag = 2,
-         .flags = HFD_FIELD_REQUIRED},
-        {"scopeName", &hfd_schema_text, "The scope.", .protobuf_tag = 1,
-         .flags = HFD_FIELD_REQUIRED},
+        {"operator", HFD_NAMED_TEXT(HFD_CORE "ScopeSelectorOperator"),
+         "In, NotIn, Exists or DoesNotExist.", .protobuf_tag = 2, .flags = HFD_FIELD_REQUIRED},
+        {"scopeName", HFD_NAMED_TEXT(HFD_CORE "ResourceQuotaScope"), "The scope.",
+         .protobuf_tag = 1, .flags = HFD_FIELD_REQUIRED},
         {"values", &hfd_schema_list_of_texts, "The values for In and NotIn.", .protobuf_tag = 3},
 };
 static const struct hfd_schema requirement_schema =
@@ -50,11 +50,11 @@ static const struct hfd_schema selector_schema = {HFD_STRUCT(HFD_CORE "ScopeSele
                                                           "Selects objects by their scopes."};
 
 static const struct hfd_schema_field spec_fields[] = {
-        {"hard", &hfd_schema_map_of_quantities, "How much the namespace may have of each resource.",
+        {"hard", &hfd_schema_resource_list, "How much the namespace may have of each resource.",
          .protobuf_tag = 1},
         {"scopeSelector", &selector_schema, "Restricts the quota to objects of some scopes.",
          .protobuf_tag = 3, .flags = HFD_FIELD_POINTER},
-        {"scopes", &hfd_schema_list_of_texts,
+        {"scopes", HFD_LIST_OF(HFD_NAMED_TEXT(HFD_CORE "ResourceQuotaScope")),
          "Restricts the quota to objects of all these scopes. It cannot be changed.",
          .protobuf_tag = 2},
 };
@@ -62,8 +62,8 @@ static const struct hfd_schema spec_schema = {HFD_STRUCT(HFD_CORE "ResourceQuota
                                               .description = "The limits of a namespace."};
 
 static const struct hfd_schema_field status_fields[] = {
-        {"hard", &hfd_schema_map_of_quantities, "The limits that are enforced.", .protobuf_tag = 1},
-        {"used", &hfd_schema_map_of_quantities, "What the namespace has now.", .protobuf_tag = 2},
+        {"hard", &hfd_schema_resource_list, "The limits that are enforced.", .protobuf_tag = 1},
+        {"used", &hfd_schema_resource_list, "What the namespace has now.", .protobuf_tag = 2},
 };
 static const struct hfd_schema status_schema =
         {HFD_STRUCT(HFD_CORE "ResourceQuotaStatus", status_fields),

@@ -126,8 +126,14 @@ static const struct hfd_schema job_condition = {
         HFD_STRUCT("io.k8s.api.batch.v1.JobCondition", job_condition_fields)};
 
 static const struct hfd_schema_field uncounted_terminated_pods_fields[] = {
-        {"failed", HFD_LIST_OF(&hfd_schema_text, .list_type = HFD_LIST_SET), .protobuf_tag = 2},
-        {"succeeded", HFD_LIST_OF(&hfd_schema_text, .list_type = HFD_LIST_SET), .protobuf_tag = 1},
+        {"failed",
+         HFD_LIST_OF(HFD_NAMED_TEXT("io.k8s.apimachinery.pkg.types.UID"),
+                     .list_type = HFD_LIST_SET),
+         .protobuf_tag = 2},
+        {"succeeded",
+         HFD_LIST_OF(HFD_NAMED_TEXT("io.k8s.apimachinery.pkg.types.UID"),
+                     .list_type = HFD_LIST_SET),
+         .protobuf_tag = 1},
 };
 static const struct hfd_schema uncounted_terminated_pods = {
         HFD_STRUCT("io.k8s.api.batch.v1.UncountedTerminatedPods",

@@ -74,8 +74,9 @@ static const struct hfd_schema_field ingress_rule_fields[] = {
         {"http", &http_ingress_rule_value, .protobuf_tag = 1, .embedded_tag = 2,
          .flags = HFD_FIELD_POINTER},
 };
-static const struct hfd_schema ingress_rule = {
-        HFD_STRUCT("io.k8s.api.networking.v1.IngressRule", ingress_rule_fields)};
+static const struct hfd_schema ingress_rule = {HFD_STRUCT("io.k8s.api.networking.v1.IngressRule",
+                                                          ingress_rule_fields),
+                                               .embedded = "IngressRuleValue"};
 
 static const struct hfd_schema_field ingress_spec_fields[] = {
         {"defaultBackend", &ingress_backend, .protobuf_tag = 1, .flags = HFD_FIELD_POINTER},

@@ -47,7 +47,7 @@ static const struct hfd_schema_field config_map_node_config_source_fields[] = {
         {"name", &hfd_schema_text, .protobuf_tag = 2, .flags = HFD_FIELD_REQUIRED},
         {"namespace", &hfd_schema_text, .protobuf_tag = 1, .flags = HFD_FIELD_REQUIRED},
         {"resourceVersion", &hfd_schema_text, .protobuf_tag = 4},
-        {"uid", &hfd_schema_text, .protobuf_tag = 3},
+        {"uid", HFD_NAMED_TEXT("io.k8s.apimachinery.pkg.types.UID"), .protobuf_tag = 3},
 };
 static const struct hfd_schema config_map_node_config_source = {
         HFD_STRUCT(HFD_CORE "ConfigMapNodeConfigSource", config_map_node_config_source_fields)};
@@ -176,8 +176,8 @@ static const struct hfd_schema node_features = {
 static const struct hfd_schema_field node_status_fields[] = {
         {"addresses", HFD_LIST_OF(&node_address, .list_type = HFD_LIST_MAP, .list_keys = by_type),
          .merge_key = "type", .protobuf_tag = 5, .flags = HFD_FIELD_MERGE},
-        {"allocatable", &hfd_schema_map_of_quantities, .protobuf_tag = 2},
-        {"capacity", &hfd_schema_map_of_quantities, .protobuf_tag = 1},
+        {"allocatable", &hfd_schema_resource_list, .protobuf_tag = 2},
+        {"capacity", &hfd_schema_resource_list, .protobuf_tag = 1},
         {"conditions",
          HFD_LIST_OF(&node_condition, .list_type = HFD_LIST_MAP, .list_keys = by_type),
          .merge_key = "type", .protobuf_tag = 4, .flags = HFD_FIELD_MERGE},

@@ -196,7 +196,7 @@ static const struct hfd_schema_field persistent_volume_spec_fields[] = {
          .flags = HFD_FIELD_POINTER},
         {"azureFile", &azure_file_persistent_volume_source, .protobuf_tag = 13, .embedded_tag = 2,
          .flags = HFD_FIELD_POINTER},
-        {"capacity", &hfd_schema_map_of_quantities, .protobuf_tag = 1},
+        {"capacity", &hfd_schema_resource_list, .protobuf_tag = 1},
         {"cephfs", &ceph_fs_persistent_volume_source, .protobuf_tag = 9, .embedded_tag = 2,
          .flags = HFD_FIELD_POINTER},
         {"cinder", &cinder_persistent_volume_source, .protobuf_tag = 8, .embedded_tag = 2,
@@ -245,8 +245,9 @@ static const struct hfd_schema_field persistent_volume_spec_fields[] = {
         {"vsphereVolume", &hfd_vsphere_virtual_disk_volume_schema, .protobuf_tag = 14,
          .embedded_tag = 2, .flags = HFD_FIELD_POINTER},
 };
-const struct hfd_schema hfd_persistent_volume_spec_schema = {
-        HFD_STRUCT(HFD_CORE "PersistentVolumeSpec", persistent_volume_spec_fields)};
+const struct hfd_schema hfd_persistent_volume_spec_schema =
+        {HFD_STRUCT(HFD_CORE "PersistentVolumeSpec", persistent_volume_spec_fields),
+         .embedded = "PersistentVolumeSource"};
 
 /* kube-apiserver sets lastPhaseTransitionTime when the phase changes. Here the program that writes
  * the phase has to set it. */

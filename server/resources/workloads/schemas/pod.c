@@ -165,7 +165,7 @@ static const struct hfd_schema resource_status = {
 /* The lists of these structs are atomic: one kubelet writes all of them. `started` is a pointer
  * in Go; clients treat an absent one like false. */
 static const struct hfd_schema_field container_status_fields[] = {
-        {"allocatedResources", &hfd_schema_map_of_quantities, .protobuf_tag = 10},
+        {"allocatedResources", &hfd_schema_resource_list, .protobuf_tag = 10},
         {"allocatedResourcesStatus",
          HFD_LIST_OF(&resource_status, .list_type = HFD_LIST_MAP, .list_keys = by_name),
          .merge_key = "name", .protobuf_tag = 14, .flags = HFD_FIELD_MERGE},
@@ -217,8 +217,11 @@ static const struct hfd_schema pod_extended_resource_claim_status = {
 static const struct hfd_schema_field node_allocatable_resource_claim_status_fields[] = {
         {"containers", &hfd_schema_set_of_texts, .protobuf_tag = 2},
         {"resourceClaimName", &hfd_schema_text, .protobuf_tag = 1, .flags = HFD_FIELD_REQUIRED},
-        {"resources", &hfd_schema_map_of_quantities, .protobuf_tag = 3,
-         .flags = HFD_FIELD_REQUIRED},
+        {"resources",
+         (&(const struct hfd_schema){.type = HFD_SCHEMA_MAP,
+                                     .items = &hfd_schema_quantity,
+                                     .definition = "map[v1.ResourceName]resource.Quantity"}),
+         .protobuf_tag = 3, .flags = HFD_FIELD_REQUIRED},
 };
 static const struct hfd_schema node_allocatable_resource_claim_status = {
         HFD_STRUCT(HFD_CORE "NodeAllocatableResourceClaimStatus",
@@ -228,7 +231,7 @@ static const struct hfd_schema node_allocatable_resource_claim_status = {
  * pods with two addresses. As in Kubernetes, a strategic merge patch merges both lists, but apply
  * merges podIPs alone: hostIPs has the marker +listType=atomic. */
 static const struct hfd_schema_field pod_status_fields[] = {
-        {"allocatedResources", &hfd_schema_map_of_quantities, .protobuf_tag = 19},
+        {"allocatedResources", &hfd_schema_resource_list, .protobuf_tag = 19},
         {"conditions", HFD_LIST_OF(&pod_condition, .list_type = HFD_LIST_MAP, .list_keys = by_type),
          .merge_key = "type", .protobuf_tag = 2, .flags = HFD_FIELD_MERGE},
         {"containerStatuses", HFD_LIST_OF(&container_status), .protobuf_tag = 8},
