@@ -21,8 +21,8 @@ static bool has_order(struct hf__cel_value value) {
         }
 }
 
-/* Equal neighbours count as sorted. As in Kubernetes, so do two whose types have an order but that
- * cannot be compared, for example a NaN and a number, or a text and a number. */
+/* Equal neighbours count as sorted. So do, as in Kubernetes, neighbours that cannot be compared
+ * although each has a type with an order: a NaN and a number, or a text and a number. */
 static struct hf__cel_value is_sorted(struct hf__cel_run *run, const struct hf__cel_value *args,
                                       unsigned n) {
         const struct hf__cel_list *list = args[0].as.list;
