@@ -30,7 +30,7 @@
 /* The part of an object's metadata that the store uses. */
 struct metadata {
         const char *ns, *name, *resource_version, *uid; /* uid: NULL = it has none */
-        struct hf__json *parsed[4]; /* owned: texts with escapes, or for which `room` is too small */
+        struct hf__json *parsed[4]; /* owned: texts with escapes, or that do not fit into `room` */
         char room[METADATA_ROOM];   /* the other texts */
 };
 

@@ -191,7 +191,7 @@ static struct hf__cel_value service_account(struct hf__cel_run *run,
         struct hf__cel_value name;
         struct check *check;
 
-        /* Both arguments become part of a user name, "system:serviceaccount:NAMESPACE:NAME". A
+        /* Namespace and name become part of a user name, "system:serviceaccount:NAMESPACE:NAME". A
          * colon in one of them could name another account. */
         if (!is_dns_name(args[2], SUBDOMAIN_MAX, true))
                 return hf__cel_error_text("Invalid service account name");

@@ -76,8 +76,8 @@ static struct hf__cel_value sum_ints(struct hf__cel_run *run, const struct hf__c
                                      unsigned n) {
         struct hf__cel_value zero = hf__cel_int(0);
 
-        /* This row is the first one, so the evaluator calls it for a list of dyn, whose elements
-         * nobody has looked at. Then the type of the first element decides. */
+        /* This is the first function of sum in the table, so the evaluator calls it for a list of
+         * dyn, whose elements nobody has looked at. Then the type of the first element decides. */
         if (args[0].as.list->n > 0 && hf__cel_list_at(args[0].as.list, 0).kind != HF__CEL_INT) {
                 zero = hf__cel_list_at(args[0].as.list, 0);
                 if (hf__cel_is_error(zero))
