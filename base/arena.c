@@ -96,7 +96,7 @@ void *hf__arena_alloc(struct hf__arena *arena, size_t n) {
                 return NULL;
         }
         padded = (n + 1 + align - 1) / align * align; /* with the NUL after the block */
-        /* A smaller block fits into any new chunk, and leaves half of it at least. */
+        /* A block of up to CHUNK_MIN / 2 fits into any new chunk, and leaves half of it or more. */
         if (padded > arena->n_free && padded > CHUNK_MIN / 2) {
                 /* Later small blocks still use the rest of the current chunk. */
                 struct hf__arena_chunk *chunk = add_chunk(arena, padded);

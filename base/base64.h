@@ -28,8 +28,8 @@ int hf__base64_decode(const char *text, size_t n, char **ret_data, size_t *ret_n
  * with CR and LF skipped and no other white space. true: *ret_n is the decoded length. false:
  * *ret_n is the offset in the message of Go's decoder ("illegal base64 data at input byte N"):
  *
- *      another byte does not fit                   its offset
  *      a byte stands where a second "=" belongs    the offset of the byte before it
+ *      any other byte does not fit                 its offset
  *      the text ends where a second "=" belongs    the length of the text
  *      the text ends early otherwise               its length minus the digits of the last group
  */

@@ -4,7 +4,7 @@
  * Records whether the client of a request still waits for the response. The departure has a token
  * that fires when the client has left. Few requests need the token, so the first call of
  * hf__departure_token creates it. Thread: any; hf__departure_done must be the last call. Nothing
- * blocks, except for a short time on the mutexes of a token that is fired (cancel.h).
+ * blocks, except that firing the token may wait for a mutex for a short time (cancel.h).
  */
 #include <stdatomic.h>
 #include <stdbool.h>

@@ -137,8 +137,8 @@ static bool counts_equal(const cJSON *a, const cJSON *b) {
         return !x && !y;
 }
 
-/* Only a large integer has digits (json_number.c). A number without them, such as 1e16, is printed
- * as the integer that its double holds, so it equals that integer. */
+/* Only a large integer has its digits in valuestring (json_number.c). A number without, such as
+ * 1e16, is printed as the integer that its double holds, so it equals that integer. */
 static bool numbers_equal(const cJSON *a, const cJSON *b) {
         char text[32];
 

@@ -4,8 +4,8 @@
  * json.h.
  *
  * Invariant: hf__json_find_or_append creates a list that is missing or null, but never replaces a
- * value of another type, because the value is a client's. hf__json_add_element does replace it: it
- * is for objects that were decoded by their schema, or that this process has made.
+ * value of another type, because the value is a client's. hf__json_add_element does replace one,
+ * because its callers have decoded the object by its schema, or have made it themselves.
  */
 #include "base/json.h"
 

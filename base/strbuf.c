@@ -2,8 +2,8 @@
 /*
  * Growing strings.
  *
- * Invariant: data is NULL, or has room for n bytes and a NUL, and data[n] is that NUL. It also
- * holds after an error; the text is then incomplete.
+ * Invariant: data is NULL, or has room for n bytes and a NUL, and data[n] is that NUL. This holds
+ * after an error, too; the text is then incomplete.
  */
 #include "base/strbuf.h"
 

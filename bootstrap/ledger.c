@@ -315,7 +315,7 @@ int hf__ledger_add(struct hf__ledger *ledger, const struct hf__ledger_entry *ent
         struct hf__ledger_entry made = *entry;
 
         made.n_superseded = 0;
-        /* Nobody could read a ledger with more. */
+        /* Nobody could read a ledger with more records. */
         if (!previous && ledger->n_entries >= HF__LEDGER_RECORDS_MAX)
                 return HF_E_TOO_LARGE;
         if (!previous)

@@ -40,7 +40,7 @@ enum hf__outcome {
 const char *hf__outcome_text(enum hf__outcome outcome);
 
 struct hf__ledger_entry {
-        char *step; /* owned */
+        char *step; /* owned; the id of a step (steps.h), which applies one manifest */
         char phase[48];
         enum hf__outcome outcome;
         hf__hash hash; /* hash of the manifest's content */

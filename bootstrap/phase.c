@@ -2,8 +2,8 @@
 /*
  * Decides whether a phase has anything left to do, for the leader's controller and for the hook.
  *
- * Invariant: a phase is settled (nothing is left to do) only if the ledger that was read says so. A
- * ledger in a newer format leaves nothing, because this program must not undo what a newer one did.
+ * Invariant: a phase is settled (nothing is left to do) only if the ledger that was read says so,
+ * or has a newer format, because this program must not undo what a newer one did.
  */
 #include "bootstrap/phase.h"
 

@@ -139,8 +139,8 @@ static bool has_step(const struct hf_bootstrap *bootstrap, const char *id) {
         return false;
 }
 
-/* Removes the oldest record of a step that this program does not have, unless a newer version wrote
- * it: that version may still need it. If the step comes back, it counts as new. */
+/* Removes the oldest record whose step this program does not have. Skips the records of newer
+ * versions, which may still need them. If the step comes back, it counts as new. */
 static void drop_old_record(struct hf__phase_run *run) {
         struct hf__ledger *ledger = &run->ledger;
         size_t i = 0;

@@ -111,7 +111,7 @@ int hf__phase_object_read(struct hf__phase_run *run, struct hf_status *why) {
         run->seen.state = HF__SEEN_PRESENT;
         memcpy(run->seen.stamp, seen.stamp, sizeof run->seen.stamp);
         memcpy(run->seen.present, seen.present, sizeof run->seen.present);
-        run->present = text; /* consumed */
+        run->present = text; /* takes ownership */
         run->n_present = n;
         return 0;
 }

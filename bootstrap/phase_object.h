@@ -11,7 +11,7 @@
 
 int hf__phase_object_create(struct hf__phase_run *run, struct hf_status *why);
 /* The halves of hf__phase_object_create, for any step. start does not block, and does not touch
- * run->seen; end consumes the pending request. */
+ * run->seen; end waits for the response and frees the pending request. */
 int hf__phase_object_start_create(struct hf__phase_run *run, const struct hf__step *step,
                                   struct hf__pending_request **ret_pending, struct hf_status *why);
 int hf__phase_object_end_create(struct hf__phase_run *run, struct hf__pending_request *pending,

@@ -17,11 +17,11 @@
  * need the ledger to become ready. Objects that exist keep their content. If a phase fails but some
  * version has completed it before, the controllers after it may start, too.
  *
- * When the term drains, the run ends between two steps or after a failure. It ends at once when the
- * gate or the fence refuses a write. After failing for give_way_after the run releases the Lease,
- * which drains the term, unless it has no elector or is writing a deleted ledger again. That time
- * doubles with each release in a row, so that a fault that all instances share does not keep moving
- * the Lease.
+ * When the term drains (will end soon), the run ends between two steps or after a failure. It ends
+ * at once when a write is refused because the term is over. After failing for give_way_after the
+ * run releases the Lease, which drains the term, unless it has no elector or is writing a deleted
+ * ledger again. That time doubles with each release in a row, so that a fault that all instances
+ * share does not keep moving the Lease.
  *
  * Invariants: the ledger is written only at the resourceVersion that was last read or written here,
  * so another process's change is never overwritten. All writes go through the term's client, gated

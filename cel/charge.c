@@ -49,7 +49,7 @@ static uint64_t walk_value(struct hf__cel_run *run, struct hf__cel_value value, 
 }
 
 /* Products of sizes are computed in double precision, as in cel-go. A double from 2^64 on cannot be
- * converted to a uint64_t. No budget reaches 2^63, so all from there on counts as UINT64_MAX. */
+ * converted to a uint64_t. No budget reaches 2^63, so a product of that or more is UINT64_MAX. */
 static bool spend_list(struct hf__cel_run *run, double elements) {
         return hf__cel_spend(run, elements >= 0x1p63 ? UINT64_MAX : NEW_LIST + (uint64_t)elements);
 }

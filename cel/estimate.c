@@ -68,8 +68,8 @@ static struct hf__cel_size exact_size(uint64_t n) { return (struct hf__cel_size)
 
 /* The path of a field or an element of a value that comes from no variable. Kubernetes looks sizes
  * up by the names of a path. It cuts off the first name, which it takes for that of the root, the
- * first variable. The path of this part has no other name, so Kubernetes finds the root. Its
- * estimates depend on that, so this file does the same. */
+ * first variable. Here the path has no other name, so Kubernetes finds the root. Its estimates
+ * depend on that, so this file does the same. */
 static struct hf__cel_path first_variable(const struct estimator *e) {
         if (e->declarations->n_variables == 0)
                 return (struct hf__cel_path){.state = HF__CEL_PATH_LOST};

@@ -51,8 +51,8 @@ static int set_fields(struct hf__json *object, const struct hf_condition *condit
         return r;
 }
 
-/* Compares the parsed object with a copy from before, so that only what the texts say counts, and
- * not how they say it. */
+/* Compares the parsed object with a copy from before, not with the caller's text: white space and
+ * the like are no change. */
 static int set_and_print(struct hf__json *object, const struct hf_condition *condition,
                          const char *now, struct hf__strbuf *text, bool *ret_changed) {
         struct hf__json *before = hf__json_dup(object);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The contents of an informer. This is the only place that decides whether an object was added,
- * modified or deleted. It compares the object with the stored one and ignores whether a watch event
- * is an ADDED or a MODIFIED: a list in parallel to the watch may already have stored the object, or
- * the object may have changed between two watches.
+ * The contents of an informer. Only this file decides whether an object was added, modified or
+ * deleted. It compares the object with the stored one and ignores whether a watch event is an ADDED
+ * or a MODIFIED: a list in parallel to the watch may already have stored the object, or the object
+ * may have changed between two watches.
  *
  * Invariants: an entry and its place in the indexes change together, under the lock, or not at all.
  * Handlers are called after the change, without the lock.
@@ -30,7 +30,7 @@
 /* The part of an object's metadata that the store uses. */
 struct metadata {
         const char *ns, *name, *resource_version, *uid; /* uid: NULL = it has none */
-        struct hf__json *parsed[4]; /* owned: texts with escapes, or without space in the room */
+        struct hf__json *parsed[4]; /* owned: texts with escapes, or that do not fit into `room` */
         char room[METADATA_ROOM];   /* the other texts */
 };
 

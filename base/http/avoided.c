@@ -10,8 +10,8 @@
  * The kernel also accepts connections for a server that hangs or is stopped by a signal. A request
  * then waits until its time is over, and the next one would go to the same address. So that address
  * is left out until no other one can be reached, or 8 others have been silent since. (A machine
- * that is gone accepts no connection, and curl divides the time limit for opening a connection
- * between the addresses.)
+ * that is gone accepts no connection. Then curl itself tries the next address in time, because it
+ * divides the time limit for opening a connection between the addresses.)
  *
  * Invariant: a request begins again only if nothing of it was sent.
  */

@@ -4,8 +4,8 @@
  *
  * Invariants: curl does not copy all of the data that options point to. So this data must exist
  * until the exchange has released the handle: the exchange owns it, or holds a reference to it (TLS
- * settings), or the caller keeps it until on_done (a body with keeps_body). Kept handles are reset
- * first, so that no option of one request applies to the next.
+ * settings), or the caller keeps it until on_done (a body with keeps_body). A handle is reset
+ * before it is kept, so that no option of one request applies to the next.
  */
 #include "base/http/curl_options.h"
 
@@ -74,7 +74,7 @@ static CURLcode set_server_name(struct hf__exchange *x, CURL *easy) {
         HF__CLEANUP(url_cleanup) CURLU *url = curl_url();
         CURLUcode parsed = url ? CURLUE_OK : CURLUE_OUT_OF_MEMORY;
 
-        /* If the request begins again, its first attempt has set both members. */
+        /* If the request begins again, its first attempt has set connect_to and url_override. */
         curl_slist_free_all(x->connect_to);
         curl_free(x->url_override);
         x->connect_to = NULL;

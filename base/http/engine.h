@@ -89,8 +89,8 @@ struct hf__http_request {
         struct hf__http_tls *tls; /* the engine takes a reference; NULL = the system's CAs */
         unsigned lane;            /* 0 .. HF__HTTP_N_LANES - 1 */
         hf_nsec deadline; /* boot time, of the whole request; HF_NSEC_NEVER for a stream only */
-        /* Boot time before which the request is not sent. It can reach its deadline or be canceled
-         * earlier. 0 = send at once. */
+        /* Boot time before which the request is not sent. 0 = send at once. The request can reach
+         * its deadline or be canceled while it waits for that time. */
         hf_nsec not_before;
         /* How long the request may wait for a connection, from its start, or from not_before if
          * it is delayed until then. When this time has passed, the outcome is HF_E_UNAVAILABLE. 0 =

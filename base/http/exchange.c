@@ -369,9 +369,9 @@ static bool is_silent_socket(const struct hf__exchange *x, size_t fd) {
 }
 
 /*
- * Whether x received no byte on its connection after it was sent, or never got a connection. The
- * second case matters for TLS: x may wait for a connection that another request is opening. If that
- * handshake hangs, later requests must not wait for it too. New connections avoid the address.
+ * Whether x received no byte on its connection after it was sent, or never got a connection. Adds
+ * the addresses that were silent. The case without a connection matters for TLS: x may wait for one
+ * that another request is opening. If that handshake hangs, later requests must not wait for it.
  */
 static bool note_silence(const struct hf__exchange *x) {
         bool is_silent = !x->may_have_sent;

@@ -27,8 +27,8 @@ struct hf__exchange {
         /* immutable after submission */
         struct hf__http_engine *engine;
         struct hf__http_tls *tls; /* owned reference; NULL = the system's CAs */
-        /* Its strings, and its body unless keeps_body is set, are stored in the same memory block,
-         * after this struct. Its `headers` member is not used; the next member replaces it. */
+        /* The strings of `request`, and its body unless keeps_body is set, are in the same memory
+         * block, after this struct. request.headers is not used: the next member replaces it. */
         struct hf__http_request request;
         struct curl_slist *headers; /* in the same memory block; curl must never free it */
         uint64_t id;

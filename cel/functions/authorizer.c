@@ -191,8 +191,8 @@ static struct hf__cel_value service_account(struct hf__cel_run *run,
         struct hf__cel_value name;
         struct check *check;
 
-        /* The two become the name of a user, "system:serviceaccount:NAMESPACE:NAME". A colon in one
-         * of them could name another account. */
+        /* Namespace and name become part of a user name, "system:serviceaccount:NAMESPACE:NAME". A
+         * colon in one of them could name another account. */
         if (!is_dns_name(args[2], SUBDOMAIN_MAX, true))
                 return hf__cel_error_text("Invalid service account name");
         if (!is_dns_name(args[1], LABEL_MAX, false))

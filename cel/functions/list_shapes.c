@@ -90,8 +90,8 @@ static struct hf__cel_value flatten_list(struct hf__cel_run *run, const struct h
         return error;
 }
 
-/* A level that is larger than the list is deep does no harm: the walk ends at elements that are no
- * lists. */
+/* More levels than the list has do no harm: the walk ends at elements that are no lists. A negative
+ * number is an error. */
 static struct hf__cel_value flatten_levels(struct hf__cel_run *run, const struct hf__cel_list *from,
                                            int64_t levels) {
         struct hf__cel_value error;

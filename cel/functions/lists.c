@@ -21,8 +21,8 @@ static bool has_order(struct hf__cel_value value) {
         }
 }
 
-/* Equal neighbours count as sorted. As in Kubernetes, so do two whose types have an order but that
- * cannot be compared, for example a NaN and a number, or a text and a number. */
+/* Equal neighbours count as sorted. So do, as in Kubernetes, neighbours that cannot be compared
+ * although each has a type with an order: a NaN and a number, or a text and a number. */
 static struct hf__cel_value is_sorted(struct hf__cel_run *run, const struct hf__cel_value *args,
                                       unsigned n) {
         const struct hf__cel_list *list = args[0].as.list;
@@ -76,8 +76,8 @@ static struct hf__cel_value sum_ints(struct hf__cel_run *run, const struct hf__c
                                      unsigned n) {
         struct hf__cel_value zero = hf__cel_int(0);
 
-        /* This row is the first one, so the evaluator calls it for a list of dyn, whose elements
-         * nobody has looked at. Then the type of the first element decides. */
+        /* This is the first function of sum in the table, so the evaluator calls it for a list of
+         * dyn, whose elements nobody has looked at. Then the type of the first element decides. */
         if (args[0].as.list->n > 0 && hf__cel_list_at(args[0].as.list, 0).kind != HF__CEL_INT) {
                 zero = hf__cel_list_at(args[0].as.list, 0);
                 if (hf__cel_is_error(zero))

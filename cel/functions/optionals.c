@@ -19,8 +19,7 @@ static struct hf__cel_value call_of(struct hf__cel_run *run, const struct hf__ce
         return hf__cel_optional_of(run, args[0]);
 }
 
-/* Whether the value is the zero value of its type in Go. That of a time is the beginning of year 1.
- */
+/* Whether the value is the zero value of its type in Go: of a time, the beginning of year 1. */
 static bool is_zero(struct hf__cel_value value) {
         switch (value.kind) {
         case HF__CEL_NULL: return true;

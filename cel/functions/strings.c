@@ -195,8 +195,8 @@ static struct hf__cel_value call_substring(struct hf__cel_run *run,
 
         if (!hf__cel_work(run, args[0].n / 8))
                 return hf__cel_failure(run);
-        /* This check comes before those of the limits of the text, as in cel-go, whose message the
-         * author sees. */
+        /* As in cel-go, this check comes before those of the limits of the text: the author sees
+         * the message of the first check that fails. */
         if (n > 2 && first > args[2].as.i)
                 return hf__cel_errorf(run, "invalid substring range. start: %lld, end: %lld",
                                       (long long)first, (long long)args[2].as.i);

@@ -555,7 +555,7 @@ static bool take_repetition(struct parser *p, uint32_t *ret_min, uint32_t *ret_m
 
 /* A sequence while it is parsed. */
 struct sequence {
-        struct hf__cel_regex_node **last; /* the pointer to the last child; it is NULL at first */
+        struct hf__cel_regex_node **last; /* *last is the last child; NULL = no child yet */
         const char *repeated;             /* the repetition operator directly before, or NULL */
         unsigned rounds;                  /* repetitions of the last child */
 };

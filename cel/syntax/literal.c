@@ -58,8 +58,8 @@ static int read_double(struct hf__arena *arena, const char *text, size_t n, bool
         if (!copy)
                 return -ENOMEM;
         value = strtod(copy, NULL);
-        /* Go's ParseFloat reports such a number as out of range. A small one becomes 0, as there.
-         */
+        /* As in Go's ParseFloat, a number that is too large is out of range, and a tiny one becomes
+         * 0. */
         if (isinf(value))
                 return HF_E_INVALID;
         *ret_value = hf__cel_double(negative ? -value : value);

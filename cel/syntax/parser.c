@@ -369,8 +369,7 @@ static struct hf__cel_node *parse_name(struct parser *p, const struct hf__cel_to
                 if (!parse_args(p, &args))
                         return NULL;
                 node = new_call(p, name.text, open, false, args);
-                /* A name with a leading dot is no macro, because macros are found by their names.
-                 */
+                /* A name with a leading dot is no macro: no macro has a name with a dot. */
                 if (node && !dot)
                         hf__cel_macro_expand(node, p->issues);
                 return node;

@@ -179,8 +179,8 @@ struct hf__cel_value hf__cel_sublist(struct hf__cel_run *run, const struct hf__c
         return value;
 }
 
-/* Both maps share the entries. Only the type is new. It gives the value of the map the kind OBJECT.
- */
+/* The object shares the entries of the map. Only its type is new, and gives its value the kind
+ * OBJECT. */
 struct hf__cel_value hf__cel_object(struct hf__cel_run *run, const struct hf__cel_map *map,
                                     const struct hf__cel_type *type) {
         struct hf__cel_map *object = hf__cel_alloc(run, sizeof *object);
@@ -259,7 +259,7 @@ static const struct hf__cel_entry *find_repeated(const struct hf__cel_entry *ent
 }
 
 /* The map of entries with any keys that can be compared. NULL: the run has failed, or a key is
- * repeated and ret_repeated is not NULL; then *ret_repeated is one with that key. */
+ * repeated and ret_repeated is not NULL; then *ret_repeated is an entry with that key. */
 static const struct hf__cel_map *index_entries(struct hf__cel_run *run,
                                                const struct hf__cel_entry *entries, size_t n,
                                                const struct hf__cel_entry **ret_repeated) {

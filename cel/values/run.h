@@ -113,7 +113,7 @@ struct hf__cel_value hf__cel_equal(struct hf__cel_run *run, struct hf__cel_value
  * which does not fail the run. *ret_error is overwritten in both cases. */
 bool hf__cel_order(struct hf__cel_run *run, struct hf__cel_value a, struct hf__cel_value b,
                    int *ret_order, struct hf__cel_value *ret_error);
-/* Characters of a STRING, bytes, elements or entries; of an optional that of the value that it
- * holds; 1 of anything else. Counting characters takes linear time, which is charged as work. If
- * the run fails by that, the result is 0. */
+/* The size: characters of a STRING, bytes, elements or entries. An optional has the size of what it
+ * holds, anything else the size 1. Counting characters takes linear time, which is charged as work.
+ * If the run fails by that, the result is 0. */
 uint64_t hf__cel_size(struct hf__cel_run *run, struct hf__cel_value value);

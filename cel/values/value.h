@@ -13,8 +13,8 @@
 
 struct hf__cel_value {
         uint8_t kind; /* an enum hf__cel_kind; never DYN or VAR */
-        /* Of a TIMESTAMP the minutes that the zone in which it is printed is ahead of UTC, at most
-         * 1500 either way. Two timestamps of one time are equal whatever their zones. */
+        /* Of a TIMESTAMP: how many minutes its zone is ahead of UTC, at most 1500 either way. It is
+         * printed in this zone. Two timestamps of one time are equal whatever their zones. */
         int16_t zone;
         uint32_t n; /* bytes of a STRING or BYTES; nanoseconds of a TIMESTAMP, below 10^9 */
         union {

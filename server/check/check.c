@@ -5,8 +5,8 @@
  * belongs to this code. A fault does not keep the next function from running.
  *
  * Invariant: nothing is written (check.h). The store, the certificates and the audit log, which the
- * start would create, are checked if they exist already. Of the kubeconfig, which the start
- * replaces, only the directory is checked.
+ * start would create, are checked if they exist already. The kubeconfig, which the start replaces,
+ * is not read: only its path and its directory are checked.
  */
 #include "server/check/check.h"
 
