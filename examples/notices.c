@@ -9,7 +9,8 @@
  *      cc notices.c $(pkg-config --cflags --libs libholdfast libcurl libcjson) -o notices
  *      ./notices IDENTITY [--unfenced] [KUBECONFIG]
  *
- * Its fenced writes need holdfastd. With --unfenced it works with any Kubernetes API server.
+ * The fenced writes of the controller need holdfastd. With --unfenced it works with any Kubernetes
+ * API server.
  */
 #include <cjson/cJSON.h>
 #include <curl/curl.h>
