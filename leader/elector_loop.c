@@ -566,8 +566,8 @@ static void start_elector(struct hf_elector *elector) {
         step_core_simple(elector, HF__EV_TICK);
 }
 
-/* Steps the electors that are due. If there are many, often several of them send something. Then
- * the client's thread wakes once for several, and sends their requests together. */
+/* Steps the electors that are due. If the set has many electors, often several of them send
+ * something. Then the client's thread wakes once for several, and sends their requests together. */
 static void step_electors(struct hf_electors *electors, hf_nsec *all_iterated_at) {
         bool delays = electors->n >= MANY_ELECTORS;
 
