@@ -18,8 +18,8 @@
  * failurePolicy is Ignore. So these limits end the run, even if an operator absorbs the error, and
  * the callers refuse the request. The limit of work is shared, and in proportion to the objects. So
  * the work of a request is in proportion to the sizes of its objects, times the policies, bindings
- * and params that apply to it. An evaluation charges what it uses every few thousand steps: so the
- * limits hold for suspended expressions, too, and it ends at the deadline of its request.
+ * and params that apply to it. Every few thousand steps an evaluation charges what it has used: so
+ * the limits hold for suspended expressions, too, and it ends at the deadline of its request.
  */
 #include "server/admission/expressions/expression_run.h"
 
