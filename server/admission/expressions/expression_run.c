@@ -269,7 +269,7 @@ static void forget_last(struct hfd_expression_run *run) {
         run->bytes = run->kept_bytes;
 }
 
-/* Evaluates, and charges what is used. As hf__cel_eval. */
+/* Evaluates, and charges what is used. Returns as hf__cel_eval does. */
 static int run_program(struct hfd_expression_run *run, const struct hfd_expression *expression,
                        bool nested, struct hf__cel_value *ret_value,
                        struct hf__cel_usage *ret_usage) {
