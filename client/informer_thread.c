@@ -7,7 +7,7 @@
  *
  * Invariants:
  *  - an informer leaves the queue before its turn begins. So if it is woken during the turn, it
- *    gets another one, and no message stays unseen;
+ *    gets another turn, in which it sees what it was woken for;
  *  - informers whose time has come enter the queue even while others are always ready;
  *  - whenever the lock is free and the queue is not empty, the thread is awake or will be signaled.
  *    A thread that signals later (do_delayed_wake) is counted in n_delaying until it has done so;

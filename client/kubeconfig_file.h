@@ -31,8 +31,8 @@ int hf__kubeconfig_file_parse(const char *text, size_t n, const char *dir, const
 int hf__kubeconfig_file_read(const char *path, struct hf__kubeconfig_file *file,
                              struct hf_status *reterr_status);
 /*
- * Reads the files that kubectl reads when it is called without --kubeconfig: those of $KUBECONFIG,
- * or ~/.kube/config. files has HF__KUBECONFIG_FILES_MAX places, and *n_files is 0 before the call.
+ * Reads the files that kubectl reads without --kubeconfig: those of $KUBECONFIG, or ~/.kube/config
+ * if that is not set. files has HF__KUBECONFIG_FILES_MAX places; *n_files is 0 before the call.
  * The caller frees *n_files of them, even after an error. HF_E_NOT_FOUND: there is no such file or
  * setting. Blocks on the file system.
  */

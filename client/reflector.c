@@ -11,7 +11,7 @@
  *      the watch has lost an event    abandon the watch and list
  *      need_list, no list             at list_at, start a list
  *      no need_list, no watch         at watch_at, start a watch after last_sync_version
- *      a watch, no list, threads wait at probe_at, start a list in parallel to the watch: a probe
+ *      watch, no list, threads wait   at probe_at, start a list in parallel to the watch: a probe
  *      nothing                        rest until one of these times or a resync, or until woken
  *
  * While a thread waits at the barrier (informer_barrier.h), urgent_at replaces a later list_at or

@@ -38,7 +38,7 @@ struct hf__reflector_source {
         hf_nsec started_at;
         /* guarded by the informer's mu */
         bool lost; /* an event could not be queued, so the watch must be abandoned */
-        /* Written by the client's callback. The reflector reads it after it took `last`. */
+        /* The client's callback writes these; the reflector reads them after it took `last`. */
         struct hf__reflector_message last;
         int error; /* as in hf_response and hf_watch_end_fn */
         struct hf_status status;

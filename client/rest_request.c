@@ -17,8 +17,8 @@
  * The engine itself sends a GET again if a reused connection turns out to be dead.
  *
  * Invariant: a write is never sent again if the server may have applied it. To its caller, a write
- * that waits for a retry is still under way: it can be canceled, and its deadline applies. (The
- * deadline of a leader's write is not after the end of the leader's validity.)
+ * that waits for a retry is still under way: it can be canceled, and its deadline applies. (A
+ * leader's write has a deadline that is not after the time until which the leader may act.)
  */
 #include "client/rest_request.h"
 

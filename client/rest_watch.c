@@ -7,8 +7,8 @@
  * sends an ERROR event or an HTTP error (the error is taken from its Status; 410 is HF_E_GONE), or
  * sends a line that is not a watch event, is cut short or is longer than MAX_LINE. It also ends
  * when it is canceled, when the connection breaks, when memory is exhausted, and at its deadline.
- * Before the stream has begun, it is sent again after a 401 if there is a newer token, and a server
- * that does not serve is replaced by the next one.
+ * Before the stream has begun, the request is sent again after a 401 if there is a newer token, and
+ * a server that does not serve is replaced by the next one.
  *
  * A connection may stop working without being closed. Therefore the client asks the server to end
  * the watch after 300 to 600 seconds, and gives the request a slightly later deadline. The time is

@@ -6,7 +6,7 @@
  * for a worker are in the ready list. The queue's lock guards all states:
  *
  *      dirty       the key was added after a worker last took it; the entry is in the ready list,
- *                  or hf_workqueue_done will append it there
+ *                  or, if it is processing, hf_workqueue_done will append it there
  *      processing  a worker has the key
  *      delayed     the key will be added when its delay has elapsed
  *      failures    the number of retries since hf_workqueue_forget

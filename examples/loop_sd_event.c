@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A host with systemd's event loop. All callbacks of libholdfast but the log's run in this loop, on
- * the main thread. Nothing blocks the loop, not even the stop. docs/embedding.md explains it.
+ * A host with systemd's event loop. The loop runs all callbacks of libholdfast, except the log's,
+ * on the main thread. Nothing blocks the loop, not even the stop. docs/embedding.md explains it.
  *
  *      cc loop_sd_event.c $(pkg-config --cflags --libs libholdfast libcurl libsystemd) -o counter
  *      ./counter NAME IDENTITY [KUBECONFIG]

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A host with libuv's event loop. All callbacks of libholdfast but the log's run in this loop, on
+ * A host with libuv's event loop. The loop runs all callbacks of libholdfast, except the log's, on
  * the main thread. Nothing blocks the loop, not even the stop. docs/embedding.md explains it.
  *
  *      cc loop_uv.c $(pkg-config --cflags --libs libholdfast libcurl libuv) -o counter

@@ -9,7 +9,7 @@
  *      cc notices.c $(pkg-config --cflags --libs libholdfast libcurl libcjson) -o notices
  *      ./notices IDENTITY [--unfenced] [KUBECONFIG]
  *
- * Its fenced writes need holdfastd. With --unfenced it works with any Kubernetes API server.
+ * The controller's fenced writes need holdfastd. With --unfenced any Kubernetes API server will do.
  */
 #include <cjson/cJSON.h>
 #include <curl/curl.h>

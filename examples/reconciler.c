@@ -38,9 +38,9 @@ static struct hf_request request_for(const char *ns, const char *name, const cha
                                    .n_body = body ? strlen(body) : 0};
 }
 
-/* Called if the informer has no such original. If the original has lost its label, deletes the
- * copy. If the original was deleted, does nothing: the garbage collector deletes the copy, by its
- * owner reference. */
+/* Called if the informer does not have the original `name`. If that has lost its label, deletes the
+ * copy. If it was deleted, does nothing: the garbage collector deletes the copy, which has an owner
+ * reference. */
 static int delete_copy(struct hf_term *term, const char *ns, const char *name,
                        const char *copy_name) {
         struct hf_request read = request_for(ns, name, NULL);

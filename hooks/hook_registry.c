@@ -150,8 +150,7 @@ struct hf_hooks *hf_hooks_free(struct hf_hooks *hooks) {
         return NULL;
 }
 
-/* The health check of a hook. It reads an atomic and takes no lock, because a health check must
- * return at once. */
+/* The health check of a hook. It takes no lock, because a health check must return at once. */
 static bool check_finished(void *ctx, char *reason, size_t max_reason) {
         struct hf_hook_context *hook = ctx;
         if (atomic_load(&hook->finished))

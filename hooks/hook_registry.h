@@ -48,7 +48,7 @@ struct hf_hook_context {
         /* set by hf__hook_dependencies_resolve, immutable afterwards */
         struct hf_hook_context **dependencies; /* owned; the hooks that `after` names */
 
-        atomic_bool finished; /* the health check reports it */
+        atomic_bool finished; /* the start function has returned 0; for the health check */
 
         /* guarded by hooks->mu */
         enum hf__hook_start_state start_state;

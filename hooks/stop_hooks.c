@@ -117,8 +117,9 @@ static void join_hook_threads_locked(struct hf_hooks *hooks, struct hf_hook_cont
         set_stop_state_locked(hook, HF__STOP_DONE);
 }
 
-/* Whether the start function has missed its deadline, which in the first call does not begin anew
- * (base/deadline.h): perhaps nobody has waited for it, because hf_hooks_start returned long ago. */
+/* Whether the start function has missed its deadline. In the first call the deadline does not begin
+ * anew (base/deadline.h), because perhaps nobody has waited for it: hf_hooks_start may have
+ * returned long ago. */
 static bool is_start_late_locked(struct hf_hook_context *hook, hf_nsec now) {
         bool awaited = hook->start_awaited;
 

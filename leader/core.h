@@ -70,8 +70,8 @@
  *
  *  7. Every term has a different acquire time, which identifies it. If a record has our identity
  *     and one of the last acquire times that this core wrote, but this core does not lead with it
- *     (its term was lost, or the reply to an acquire), the core acquires the Lease again with a new
- *     acquire time. Any other record with our identity comes from another process with the same
+ *     (its term, or the reply to an acquire, was lost), the core acquires the Lease again with a
+ *     new acquire time. Any other record with our identity comes from another process with the same
  *     identity (a collision). It is treated like any other holder's. (Not in a coordinated
  *     election: rule 12.)
  *
@@ -92,10 +92,10 @@
  *     The process that handed over contends again after two retry periods, or as soon as the Lease
  *     names another holder.
  *
- * 11. After a stop, no acquire of this core may still be applied. While one could be, the core
- *     reads the Lease again, until the time limit of the release at the latest. As soon as the
- *     Lease is free to take, the core writes a release. The release changes the revision that the
- *     acquire expects, so the acquire can only fail.
+ * 11. After a stop, an acquire of this core must not be applied any more. While that could happen,
+ *     the core reads the Lease again, until the time limit of the release at the latest. As soon as
+ *     the Lease is free to take, the core writes a release. The release changes the revision that
+ *     the acquire expects, so the acquire can only fail.
  *
  * 12. In a coordinated election (KEP-4355) a coordinator names the holder. The core never creates
  *     the Lease and never takes a free or expired one. It acquires the Lease only while the record
@@ -107,8 +107,8 @@
  *     returned. The core neither releases a Lease that is still ours nor acquires one before such a
  *     write has settled: a write settles when it is answered. If its outcome remains unknown, it
  *     settles lease_duration - renew_deadline after it has ended. This is as safe as an expiry: a
- *     write ends at the end of the validity at the latest, and others may take a Lease that is left
- *     to expire lease_duration - renew_deadline after that. The time limit of the release does not
+ *     write ends at the end of the validity at the latest, and a Lease that is left to expire can
+ *     be taken lease_duration - renew_deadline after that. The time limit of the release does not
  *     change. If the limit passes first, the Lease is left to expire.
  *
  * 14. The Lease of a process that is proven to be dead counts as expired at once, so rules 9, 10,

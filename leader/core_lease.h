@@ -58,7 +58,7 @@ hf_nsec hf__core_free_at(const struct hf__core *core);
 
 /* ---- records to write ---- */
 
-/* Each is based on the newest record seen, whose revision it keeps: if the Lease has changed, the
+/* Each record is based on the newest one seen and keeps its revision: if the Lease has changed, the
  * write conflicts. The state must be FOLLOWING for an acquire, LEADING or DRAINING for a renewal,
  * RELEASING for a release. hf__core_make_acquire also chooses the acquire time and remembers it, so
  * that the core recognizes the record later, even if the reply is lost. */

@@ -82,7 +82,8 @@ static int check_labels(const struct hf_elector_config *config, struct hf_status
         return 0;
 }
 
-/* The old and the new Lease must differ, or the second write would conflict with the first. */
+/* The old and the new Lease must differ: an acquire writes one and then the other, and the second
+ * write would conflict with the first. */
 static int check_migration(const struct hf_elector_config *config,
                            struct hf_status *reterr_status) {
         const char *ns = config->migrate_from_ns ? config->migrate_from_ns : config->ns;

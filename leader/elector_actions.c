@@ -113,8 +113,7 @@ static void start_term(struct hf_elector *elector, const struct hf__core_action 
         assert(!elector->term);
         hf__term_writes_give_up(&elector->writes);
         open_gate(elector, action);
-        /* The controllers start before the log line is written, because a slow log must not delay
-         * them. */
+        /* Controllers start before the log line is written: a slow log must not delay them. */
         int r = start_controllers(elector, action);
         notify_host(elector);
         hf_log(log_of(elector), HF_LOG_NOTICE, COMPONENT,

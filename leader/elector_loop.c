@@ -11,9 +11,9 @@
  * Invariants:
  *  - While electors run, the loop waits only in epoll_wait. Operations on the Lease are
  *    asynchronous, and the threads of a term are joined only after they have reported their end,
- *    or if the term has not begun, so that they only return. Its other calls return soon: it starts
- *    threads, takes mutexes that no thread holds for long, and tests the lock of a local file if
- *    lock files are used. The embedder's callbacks must not block. When all electors have stopped,
+ *    or if the term has not begun, so that they only return. The loop's other calls return soon: it
+ *    starts threads, takes mutexes that no thread holds for long, and tests the lock of a local
+ *    file if any is used. The embedder's callbacks must not block. When all electors have stopped,
  *    the loop may wait 25 ms before it sends the last Events.
  *  - The clock is read immediately before each step. The core uses this time as the send time of
  *    the step's operation, and a term's validity counts from there. An operation that must wait for
@@ -566,8 +566,8 @@ static void start_elector(struct hf_elector *elector) {
         step_core_simple(elector, HF__EV_TICK);
 }
 
-/* Steps the electors that are due. If there are many, often several of them send something. Then
- * the client's thread wakes once for several, and sends their requests together. */
+/* Steps the electors that are due. If the set has many electors, often several of them send
+ * something. Then the client's thread wakes once for several, and sends their requests together. */
 static void step_electors(struct hf_electors *electors, hf_nsec *all_iterated_at) {
         bool delays = electors->n >= MANY_ELECTORS;
 

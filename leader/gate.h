@@ -9,8 +9,8 @@
  * suspended or cut off from the network cannot act when it wakes up, before it has learned
  * anything.
  *
- * Only elector_actions.c changes it. After a fork it is shut in the child, because the child does
- * not renew the Lease.
+ * Only elector_actions.c changes the gate. After a fork the gate is shut in the child, because the
+ * child does not renew the Lease.
  *
  * Thread: open, extend and shut by the elector loop; the others by any. Never blocks.
  */

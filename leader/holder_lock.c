@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The lock file of a process that may lead. A description is
+ * The lock file of a process that may lead. The process describes itself and the file in Leases as
  *
  *      <boot id>/<pid namespace>/<device of />:<inode of /> <pid> <device>:<inode>:<created> <name>
  *

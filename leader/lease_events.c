@@ -8,9 +8,9 @@
  *
  * An entry holds one Event that must be written. The number of entries is fixed. The owner (the
  * elector loop) fills and sends them. The response, on any thread, frees an entry or sets it back
- * to WAITING, due after RETRY_AFTER, or at once if it will be sent with the other verb. If no entry
- * is free, a new Event replaces the oldest waiting one. If all entries are UNDER_WAY, it is
- * dropped.
+ * to WAITING: due at once if a POST must follow a PUT, or a PUT a POST, else after RETRY_AFTER. If
+ * no entry is free, a new Event replaces the oldest waiting one. If all entries are UNDER_WAY, it
+ * is dropped.
  *
  * Invariants:
  *  - While an entry is UNDER_WAY, only the response to its request changes it, or the owner if the

@@ -88,8 +88,8 @@ static int reconcile_key(void *ctx, struct hf_term *term, const char *key, hf_ns
         return r;
 }
 
-/* Reconciles until the term ends. Events of the operator's kind give the object's own key, events
- * of owned kinds that of the owner. */
+/* Reconciles until the term ends. An event of the operator's kind queues the key of its object, an
+ * event of an owned kind the key of the owner. */
 static int reconcile_term(struct term_work *w, struct hf_term *term) {
         struct hf_reconciler_source sources[1 + HF_OPERATOR_OWNED_MAX];
         const struct hf_reconciler reconciler = {.size = sizeof reconciler,

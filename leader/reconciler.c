@@ -213,15 +213,15 @@ static bool join_left_locked(struct run *run) {
         for (struct worker *worker = run->workers; worker < run->workers + run->n_more; worker++) {
                 any = any || worker->state == WORKING;
                 if (worker->state == LEFT) {
-                        (void)hf__thread_join(worker->thread); /* short: LEFT */
+                        (void)hf__thread_join(worker->thread); /* short, because it is LEFT */
                         worker->state = FREE;
                 }
         }
         return any;
 }
 
-/* Waits for a key, no longer than LINGER, and then returns HF_E_CANCELED. (Without memory for the
- * token it waits as long as it takes.) */
+/* Takes a key as hf_workqueue_take does, but returns HF_E_CANCELED also if none comes within
+ * LINGER. (Without memory for the token it waits as long as it takes.) */
 static int wait_for_key(struct run *run, const char **ret_key) {
         struct hf_cancel *abort = hf_term_abort(run->term), *linger = NULL;
 

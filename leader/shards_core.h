@@ -71,8 +71,8 @@ struct hf__shards_core {
         hf_nsec lease_duration, retry_period;
         hf_nsec joined_at;            /* boot time at which a member last became live */
         struct hf__key_index members; /* owned */
-        /* The same members, in the order in which they may become garbage: those that were never
-         * tried by seen_at, and the others by tried_at. */
+        /* The same members, in the order in which they may become garbage. `untried`: tried_at is
+         * 0; in the order of seen_at. `tried`: the others, in the order of tried_at. */
         struct hf__shards_queue untried, tried;
         bool cleans; /* at the last decision this process was the first live member */
         struct hf__shards_member **live; /* owned; room for all members. Only while deciding: the

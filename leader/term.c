@@ -7,8 +7,8 @@
  *
  * A standby prepares its next term: to start twenty threads would take longer than the rest of a
  * hand-over. hf__term_begin then only wakes the first thread, and each thread wakes the next one
- * before it begins its own work, so mostly in the order of the controllers. If all were woken at
- * once, the first controller's write would wait for a processor behind all of them.
+ * before it begins its own work. So they mostly begin in the order of the controllers. If all were
+ * woken at once, the first controller's write would wait for a processor behind all of them.
  *
  * A controller has started when it has said so (hf_term_started) or run() has returned 0. If its
  * is_settled() returns true when the term begins, it counts as started from then on.
@@ -142,8 +142,8 @@ void hf_term_started(struct hf_term *part) {
         }
 }
 
-/* Called when the part's controller will not run again. In a planned end, drains each part before
- * it that no other part keeps running. */
+/* Called when the part's controller will not run again. In a planned end, drains the parts before
+ * it, except those that are also before a part that has not returned. */
 static void part_returned(struct hf_term *part) {
         atomic_store(&part->returned, true);
         for (size_t i = 0; i < part->n_before; i++) {

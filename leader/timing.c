@@ -131,7 +131,7 @@ static hf_nsec at_most_years(hf_nsec duration) {
  * T is the request timeout. In the worst case:
  *
  *  1. The leader dies after it has sent a renewal, which is applied T later.
- *  2. A reply or event from just before that reaches the standby another T later. Then its watch is
+ *  2. A reply or event from just before then reaches the standby another T later. Then its watch is
  *     silent, so that it reads the Lease after half a lease duration; without a watch, after a
  *     retry period with jitter.
  *  3. Before the reply to that read has come, the Lease expires by what the standby knew before the

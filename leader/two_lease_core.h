@@ -10,7 +10,7 @@
  * counts from before the first of the two writes. The two records combine as follows:
  *
  *      holder, acquire time, duration agree   that record
- *      the holder agrees, not all three       that holder, with the old Lease's acquire time and
+ *      the holder agrees, but not all three   that holder, with the old Lease's acquire time and
  *                                             the longer duration
  *      only one of them has a holder          that holder
  *      two different holders                  HF__TWO_LEASE_UNKNOWN. A standby waits as long as

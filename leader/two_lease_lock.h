@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /* The lock port with two Leases that are held as one, for a migration from an old Lease to a new
- * one. The rules are in two_lease_core.h, and the threads of its functions in lock_port.h. */
+ * one. two_lease_core.h has the rules, and lock_port.h says on which threads the functions run. */
 #include <holdfast/leader.h>
 
 #include "leader/lock_port.h"

@@ -3,8 +3,8 @@
  * Runs the phases of an admission.
  *
  * Invariants: for one admission, the plug-ins run one at a time, in the order of the chain. After
- * the chain has called a plug-in or done, it does not touch the admission, because another thread
- * may own it by then. So the walk goes on in hfd_admission_next. If a plug-in calls that before it
+ * the chain has called a plug-in or a->done, it does not touch the admission, as another thread may
+ * own it by then. So the walk goes on in hfd_admission_next. If a plug-in calls that before it
  * returns, the walk recurses, at most once for each plug-in in each of the two rounds.
  */
 #include "server/admission/admission.h"

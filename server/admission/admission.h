@@ -71,7 +71,7 @@ struct hfd_admission_attributes {
         const struct hf__json *options;
         bool dry_run;
         const struct hfd_requester *user;  /* NULL = the server itself (loopback) */
-        struct hfd_authorizer *authorizer; /* NULL = only the fixed rules apply */
+        struct hfd_authorizer *authorizer; /* NULL = only fixed rules (auth/fixed_rules.h) */
         hf_nsec deadline;                  /* boot time; no plug-in may wait longer */
         struct hf__departure *departure;   /* of the client; NULL = it never leaves */
         /* The Namespace, if the cacher did not have it when it was looked up, and the store did. */

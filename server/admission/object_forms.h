@@ -2,8 +2,8 @@
 #pragma once
 /*
  * Stored objects, the params of policies, in the version that a policy names. As in forms.h, if
- * only a webhook can convert them, the caller drops its unfinished work and starts over when
- * the webhook has responded. Here the objects of one search are one batch, converted as a whole.
+ * only a webhook can convert them, the caller drops its unfinished work and starts over when the
+ * webhook has responded. Here all params of a binding are one batch, converted as a whole.
  *
  * A batch is found by the addresses of its objects. If one of them has changed meanwhile, it is
  * another batch. Memory: at most HFD_OBJECT_FORMS_MAX batches are kept.

@@ -18,8 +18,8 @@
  * failurePolicy is Ignore. So these limits end the run, even if an operator absorbs the error, and
  * the callers refuse the request. The limit of work is shared, and in proportion to the objects. So
  * the work of a request is in proportion to the sizes of its objects, times the policies, bindings
- * and params that apply to it. An evaluation charges what it uses every few thousand steps: so the
- * limits hold for suspended expressions, too, and it ends at the deadline of its request.
+ * and params that apply to it. Every few thousand steps an evaluation charges what it has used: so
+ * the limits hold for suspended expressions, too, and it ends at the deadline of its request.
  */
 #include "server/admission/expressions/expression_run.h"
 
@@ -269,7 +269,7 @@ static void forget_last(struct hfd_expression_run *run) {
         run->bytes = run->kept_bytes;
 }
 
-/* Evaluates, and charges what is used. As hf__cel_eval. */
+/* Evaluates, and charges what is used. Returns as hf__cel_eval does. */
 static int run_program(struct hfd_expression_run *run, const struct hfd_expression *expression,
                        bool nested, struct hf__cel_value *ret_value,
                        struct hf__cel_usage *ret_usage) {

@@ -13,8 +13,8 @@ struct hfd_expression_input;
  * such limit. Its cost of a search does not depend on how many characters a repetition has, so
  * within its limits an expression may take minutes for an object of a few megabytes. A search for
  * [0-9a-f]{128} takes 33 steps a byte; for {1000}, the longest repetition, 251, which is too much
- * for texts of more than some 50,000 bytes. A step of work takes less than 20 ns. Meanwhile all
- * other tasks with a long step wait on the pool of threads (pool/work_pool.h).
+ * for texts of more than some 50,000 bytes. A step of work takes less than 20 ns. As long as an
+ * evaluation runs, other long tasks wait for the pool's first thread (pool/work_pool.h).
  */
 #define HFD_EXPRESSION_WORK      UINT64_C(10000000)
 #define HFD_EXPRESSION_BYTE_WORK 64

@@ -55,8 +55,8 @@ static int take_bytes(struct walk *walk, size_t n) {
         return 0;
 }
 
-/* Takes one more part from the room. - 4: the value becomes a part of an object, which adds a few
- * levels of its own to those of the value. 0 or HF_E_TOO_MANY. */
+/* Takes one more part from the room. Allows 4 levels less than JSON has, because the value becomes
+ * a part of an object, which adds a few levels of its own. 0 or HF_E_TOO_MANY. */
 static int take_part(struct walk *walk) {
         if (walk->room->parts == 0)
                 return refuse_size(walk);

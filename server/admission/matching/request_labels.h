@@ -18,7 +18,7 @@ enum hfd_labels_of { HFD_LABELS_OBJECT, HFD_LABELS_OLD, HFD_LABELS_NAMESPACE, HF
 struct hfd_request_labels {
         const struct hf__json *of[HFD_N_LABELS]; /* whose labels; borrowed; NULL: not made yet */
         struct hfd_labels labels[HFD_N_LABELS];
-        struct hfd_object *ns; /* owned reference; has of[HFD_LABELS_NAMESPACE] */
+        struct hfd_object *ns; /* owned reference; of[HFD_LABELS_NAMESPACE] points into it */
 };
 
 /* The labels of `object`, which is the new object (HFD_LABELS_OBJECT) or the old one

@@ -6,8 +6,8 @@
  * Invariants: a mistake of a plug-in must not make a refusal look like a success, or store an
  * object that no client can read. So the code and the object that a plug-in returns are checked,
  * and its texts get a NUL at their ends. A shared object is never unloaded: it may have threads and
- * exit handlers, which the server cannot end. Nor is its file closed, so that the next one has
- * another name for the loader.
+ * exit handlers, which the server cannot end. Nor is its file closed, because dlopen tells shared
+ * objects apart by a name that has the number of the descriptor in it.
  */
 #include "server/admission/plugins/c_plugin.h"
 

@@ -58,8 +58,7 @@ static int compile_variables(struct hfd_policy *policy, const struct hf__json *s
         return 0;
 }
 
-/* In the next three functions one element is added, so that calloc does not return NULL for an
- * empty list. */
+/* The next three functions allocate one element more, as calloc of none may return NULL. */
 static int compile_validations(struct hfd_policy *policy, const struct hf__json *list) {
         unsigned features = features_of(policy);
         int r = 0;

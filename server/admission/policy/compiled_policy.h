@@ -58,7 +58,7 @@ struct hfd_policy {
 /* object: a stored policy. An expression that does not compile is not an error here: it fails when
  * it is evaluated. 0; -ENOMEM; HF_E_INVALID: the object is malformed. */
 int hfd_policy_new(const struct hfd_object *object, bool mutating, struct hfd_policy **ret_policy);
-/* The caller has a reference already, or one to an index that has. */
+/* The caller has a reference already, or has one to an index that refers to the policy. */
 struct hfd_policy *hfd_policy_ref(struct hfd_policy *policy);
 struct hfd_policy *hfd_policy_unref(struct hfd_policy *policy); /* accepts NULL */
 

@@ -5,7 +5,8 @@ struct hfd_cacher;
 struct hfd_custom_table;
 struct hfd_resource;
 
-/* A reference to the row of a kind of params. NULL: the kind is not served, or not stored. */
+/* A reference to the row (a version of a kind) that params have. NULL: it is not served, or the
+ * kind is not stored. */
 const struct hfd_resource *hfd_policy_params_kind(struct hfd_cacher *cacher,
                                                   const char *api_version, const char *kind);
 /* The same among the built-in kinds and those of the table, which may be NULL. */

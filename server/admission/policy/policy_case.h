@@ -30,7 +30,7 @@ struct hfd_policy_case {
         struct hf__json *ns;
         bool ns_known;                   /* ns was looked up, if need be */
         struct hfd_expression_work work; /* of the evaluation of a policy that is under way */
-        /* The row that the rules of the last policy have matched. */
+        /* The row (a version of a kind) that the rules of the last policy have matched. */
         const struct hfd_resource *as;
         const struct hf__json *seen;               /* the new object as the caller gave it */
         const struct hf__json *object, *old;       /* in the version of `as`, for expressions */

@@ -42,7 +42,7 @@ struct hfd_policy_index {
  */
 int hfd_policy_index_new(struct hfd_cacher *cacher, bool mutating,
                          const struct hfd_policy_index *old, struct hfd_policy_index **ret_index);
-/* The caller has a reference already, or holds the lock of the owner of one. */
+/* The caller has a reference already, or holds the lock that guards another one. */
 struct hfd_policy_index *hfd_policy_index_ref(struct hfd_policy_index *index);
 struct hfd_policy_index *hfd_policy_index_unref(struct hfd_policy_index *index); /* accepts NULL */
 /* For `wants` of a plug-in (admission.h): whether some policy may apply, judged as by

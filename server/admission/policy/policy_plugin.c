@@ -6,9 +6,9 @@
  * Invariants: an attempt has no effect on the admission until it is complete, so it can start over:
  * on the pool, or when the conversion webhook of a kind has converted an object to the version that
  * a policy's rules name, or params to the version that its paramKind names. If the conversion is
- * known already, it starts over in a loop: a recursion would be as deep as policies need different
- * conversions. After the plug-in has let the admission go on or has refused it, it does not touch
- * the admission any more.
+ * known already, the attempt starts over in a loop: a recursion would be as deep as policies need
+ * different conversions. After the plug-in has let the admission go on or has refused it, it does
+ * not touch the admission any more.
  */
 #include "server/admission/policy/policy_plugin.h"
 

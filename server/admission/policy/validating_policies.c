@@ -105,8 +105,8 @@ static void add_audit_failure(struct validating *v, size_t i, const char *messag
         hf__strbuf_done(&text);
 }
 
-/* Validation number i has failed (or as in add_audit_failure): denies, warns and audits as the
- * binding says. */
+/* Validation number i, or what i stands for in add_audit_failure, has failed: denies, warns and
+ * audits as the binding says. */
 static void act_on_failure(struct validating *v, size_t i, const char *reason,
                            const char *message) {
         if ((v->binding->actions & HFD_POLICY_DENY) != 0)
