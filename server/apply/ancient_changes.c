@@ -97,7 +97,7 @@ static void append_joined(struct hf__arena *scratch, struct hfd_managers *manage
                                       .api_version = ranked[0].manager.api_version,
                                       .time = i > 0 ? ranked[i - 1].manager.time : NULL,
                                       .fields = hfd_managers_union(scratch, joined.at, i)};
-        /* An earlier write may have made a bucket that is not among the oldest managers now. */
+        /* Perhaps the manager ancient-changes of an earlier write is not among the oldest now. */
         for (; i < n; i++) {
                 const struct hfd_manager *m = &ranked[i].manager;
                 if (bucket.fields && hfd_manager_is_same(m, &bucket)) {

@@ -9,10 +9,10 @@
  *
  * Invariants:
  *
- *  - The sets borrow texts from the schema, the copy of live's managers, live, config, kubectl's
- *    annotation and the new object, which are all kept until the end. Only `changes`, and the sets
- *    made of it, borrow from the new object. The new object is not changed while these are in use:
- *    it changes before hfd_compare, and again from remove_emptied on.
+ *  - The sets of fields borrow texts from the schema, the copy of live's managers, live, config,
+ *    kubectl's annotation and the new object, which are all kept until the end. Only `changes`, and
+ *    the sets made of it, borrow from the new object. The new object is not changed while these are
+ *    in use: it changes before hfd_compare, and again from remove_emptied on.
  *  - An apply that changes neither the object, nor the fields of a manager, nor the apiVersion of
  *    the manager that applies, keeps all times. The new object then equals live, and need not be
  *    written.

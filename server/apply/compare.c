@@ -112,7 +112,7 @@ static void compare_objects(struct walk *w, const struct hfd_schema *schema,
 /* ---- lists ---- */
 
 /* Compares the elements of both versions that have the same step; x, y: the first such element, or
- * NULL. At least one of x and y is not NULL, and at least one is single or NULL. */
+ * NULL. At least one of x and y is not NULL, and at least one is single (shape.h) or NULL. */
 static struct result compare_elements(struct walk *w, const struct hfd_schema *schema,
                                       const struct hfd_element *x, const struct hfd_element *y,
                                       unsigned depth) {

@@ -11,7 +11,7 @@
 struct hf__json;
 struct hfd_schema;
 
-/* The name of the manager for which this is done. */
+/* The name of the manager of `kubectl apply --server-side`. */
 #define HFD_LAST_APPLIED_MANAGER "kubectl"
 
 /*

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The walk that lists the fields of a value: all of them, or those that an applier owns. An applier
- * owns the leaves and the empty objects. It owns another object, or a list that is divided into
- * elements, even an empty one, only if the schema does not name it: an element of a list, or the
- * value under a key of a map. A field that the schema names, such as `spec`, belongs to all
- * managers that own a part of it.
+ * owns the leaves and the empty objects. It owns other objects, and lists that are divided into
+ * elements (empty ones, too), only if the schema does not name the field: if they are elements of a
+ * list, or stand under a key of a map. A field that the schema names, such as `spec`, belongs to
+ * all managers that own a part of it.
  *
  * Invariant: the walk visits each value at most once, and recurses at most HFD_FIELDS_DEPTH times.
  */

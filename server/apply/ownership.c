@@ -4,10 +4,10 @@
  *
  * Invariants:
  *
- *  - An entry whose fields do not change is moved from the old list to the new one.
- *  - No sets are made for a write if renewal.h finds that the managers keep their fields. So the
- *    renewal of a Lease costs only a comparison of the two versions, and the update of a time. If
- *    live's list is a raw value, the time is changed in its text.
+ *  - An entry of managedFields whose fields do not change is moved from the old list to the new.
+ *  - No sets of fields are made for a write if renewal.h finds that the managers keep their fields.
+ *    So the renewal of a Lease costs only a comparison of the two versions, and the update of a
+ *    time. If live's list is a raw value (json.h), the time is changed in its text.
  *  - A malformed list from a client is not an error: the list of the live object counts, as in
  *    Kubernetes.
  */

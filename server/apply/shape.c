@@ -49,8 +49,8 @@ static int order_of_elements(const void *a, const void *b) {
         return x->position < y->position ? -1 : x->position > y->position;
 }
 
-/* Sorts the elements, and finds those that share a step, as they may in a stored object. An applied
- * configuration with such is refused, a create or update only if the kind's rules forbid them. */
+/* Sorts the elements, and finds those that share a step, as they may in a stored object. An apply
+ * with such elements is refused; a create or update is refused only if the kind's rules say so. */
 static void sort_elements(struct hfd_elements *elements) {
         struct hfd_element *sorted = elements->sorted;
 

@@ -3,8 +3,8 @@
  * Collects the addresses of a request.
  *
  * Invariant: the array has few addresses, and nothing else. Clients may write anything into the
- * headers, so the number of addresses is limited, and a text that is not one is left out. Only the
- * address of the connection is certain. If the connection has one, it is the last.
+ * headers, so the number of addresses is limited, and a text that is not an address is left out.
+ * Only the address of the connection is certain. If the connection has one, it is the last.
  */
 #include "server/audit/source_ips.h"
 

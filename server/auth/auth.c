@@ -29,7 +29,7 @@
 #include "server/auth/tokens.h"
 
 struct hfd_auth {
-        /* Immutable after new and use. */
+        /* Immutable after hfd_auth_new and hfd_auth_use. */
         const struct hfd_token_authenticator *others[HFD_AUTHENTICATORS_MAX]; /* borrowed */
         size_t n_others;
         const struct hf__json *audiences; /* of this server; NULL = none; borrowed */
@@ -161,8 +161,8 @@ static int accept_audiences(const struct hfd_auth *auth, const struct hfd_token_
         return r;
 }
 
-/* Asks the other authenticators in turn, until the result is not HF_E_UNAUTHORIZED. This is also
- * the result if one accepts the token, but not for the audiences in *use. */
+/* Asks the other authenticators in turn, until one gives another result than HF_E_UNAUTHORIZED. One
+ * that accepts the token, but not for the audiences in *use, counts as HF_E_UNAUTHORIZED. */
 static int ask_others(const struct hfd_auth *auth, const char *token,
                       const struct hfd_token_use *use, struct hfd_user *ret_user) {
         int r = HF_E_UNAUTHORIZED;

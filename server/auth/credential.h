@@ -13,8 +13,8 @@ struct hfd_credential {
         int64_t expires; /* seconds since 1970; INT64_MAX = never, for a token of a Secret */
         const char *ns, *account, *account_uid;
         const char *secret, *secret_uid; /* NULL = not bound to a Secret */
-        /* True: the Secret must contain the token itself, whose SHA-256 is digest, and its uid is
-         * not compared. */
+        /* True: the Secret must contain the token itself, whose SHA-256 is digest, and the uid of
+         * the Secret is not compared. */
         bool of_secret;
         unsigned char digest[32];
         char text[]; /* the texts that the pointers above refer to */

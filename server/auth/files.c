@@ -2,7 +2,7 @@
 /*
  * Reads small files, and locks lock files.
  *
- * Invariant: a file may contain a key, so its text is overwritten wherever this file frees it.
+ * Invariant: a file may contain a key, so its text is overwritten before the text is freed.
  */
 #include "server/auth/files.h"
 

@@ -111,7 +111,7 @@ int hfd_impersonation_parse(struct hfd_http_request *request, struct hfd_user *r
         const char *uid = hfd_http_request_header(request, "impersonate-uid");
         const char *value = hfd_http_request_header_like(request, EXTRA_PREFIX, 0, &key);
 
-        /* As in Kubernetes, an empty name or uid is as good as none, also in front of others. */
+        /* As in Kubernetes, an empty name or uid is as good as none, even if others follow it. */
         *ret_user = (struct hfd_user){0};
         bool fits = first_value(user, name, sizeof name) &&
                     first_value(uid, ret_user->uid, sizeof ret_user->uid);

@@ -177,8 +177,8 @@ static bool is_good_key(const char *key) {
         return hfd_is_dns_subdomain(domain) && slash[1 + strspn(slash + 1, characters)] == '\0';
 }
 
-/* Why no right allows the extra values in a mode other than the legacy one; NULL = one may. *ret_n:
- * their number, if the result is NULL. */
+/* Why no right allows the extra values in a mode other than the legacy one; NULL = no reason.
+ * *ret_n: the number of extra values, if the result is NULL. */
 static const char *extra_fault(const struct hfd_requester *user, size_t *ret_n) {
         const char *fault = NULL;
 

@@ -99,8 +99,8 @@ static void put_unresolved(struct hf__strbuf *out, const char *unresolved) {
         hf__strbuf_putc(out, ']');
 }
 
-/* The lines of the missing rights, as far as there is room for them before n_end more bytes: whole
- * lines only. A message that is cut says more than an error about its length. */
+/* Appends the lines of the missing rights: whole lines, as many as leave room for n_end bytes. A
+ * message that is cut says more than an error about its length. */
 static void put_missing(struct hf__strbuf *why, const struct hf__strbuf *missing, size_t n_end) {
         static const char cut[] = "\n...";
         size_t n = missing->n, used = why->n + n_end + sizeof cut - 1;

@@ -17,8 +17,8 @@ struct hfd_server;
  * the lock of --cert-dir, or until the stop token fires. 0, -errno, HF_E_CANCELED, or another error
  * of hfd_pki_load_or_make or hfd_flag_read_pem. The message names the file, where there is one,
  * except when memory runs out. It also names the flag, if the user must correct something
- * (hfd_flag_is_mistake). Thread: that of hfd_assembly_make, before the sequence thread starts;
- * later the reload's thread only.
+ * (hfd_flag_is_mistake). Thread: that of hfd_assembly_make, before the sequence thread
+ * (main/sequence.c) starts; later the reload's thread only.
  */
 int hfd_certificates_read(struct hfd_server *server, struct hf_status *reterr_status);
 /* Reads the keys of the tokens of service accounts, and makes server->service_accounts use them. On

@@ -9,7 +9,7 @@
 /* Help, the last command of the enum, has no row: its text is that of the command that it
  * explains. */
 const struct hfd_command_info hfd_commands[HFD_COMMAND_VERSION + 1] = {
-        /* The first command of a new user is holdfastd --help, so it lists the other commands. */
+        /* A new user's first command is holdfastd --help, so its text lists the other commands. */
         [HFD_COMMAND_SERVE] =
                 {"",
                  {NULL},
@@ -22,7 +22,7 @@ const struct hfd_command_info hfd_commands[HFD_COMMAND_VERSION + 1] = {
                  "holdfastd pki COMMAND      makes, shows, exports and joins the CA of the "
                  "certificates\n"
                  "holdfastd version          shows the version\n"},
-        /* systemd runs it after the server, with the server's list of flags (flags.c). */
+        /* systemd runs `release` after the server, with the server's list of flags (flags.c). */
         [HFD_COMMAND_RELEASE] =
                 {" release",
                  {NULL},

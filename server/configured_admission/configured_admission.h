@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /* Builds the chain of admission plug-ins: those of the command line, then policies and webhooks.
- * Thread: that of hfd_assembly_make; for hfd_configured_admission_check and _free main. */
+ * Thread: that of hfd_assembly_make, but main for hfd_configured_admission_check and _free. */
 #include <holdfast/error.h>
 
 struct hfd_config;

@@ -209,8 +209,8 @@ static int check_identity(const struct hf__json *json, const char *uid,
 
 /* Decodes the patch, which is base64. A value in the patch may be as deep as a whole object, even
  * if that is too deep for the place where the patch puts it. Such a patch cannot be applied, so the
- * write is refused. If it were an error here, the call would have failed, and the failurePolicy
- * Ignore would let the write pass. */
+ * write is refused. If this function refused the patch, the call would have failed, and the
+ * failurePolicy Ignore would let the write pass. */
 static int read_patch(const char *text, struct hf__json **ret_patch,
                       char why[HFD_ADMISSION_REVIEW_WHY_MAX]) {
         char *data = NULL;

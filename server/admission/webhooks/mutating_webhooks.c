@@ -3,10 +3,10 @@
  * Calls the mutating webhooks of a request, one after the other, in the order of their
  * configurations. Each webhook sees the object with the changes of those before it.
  *
- *      next hook that applies -> call -> patch -> settle -> next hook ...
+ *      next hook that applies -> call -> patch -> hfd_admission_settle -> next hook ...
  *
- * The run is the state of the plug-in in an admission, so the second round has the same index and
- * knows which webhooks the first round has called.
+ * struct run is the state of the plug-in in an admission. It outlives the first round of calls, so
+ * the second round (reinvocation.h) has the same index and knows which webhooks were called.
  *
  * Invariant: calls may end before the function that begins them returns. `step` makes this a loop
  * and not a recursion, which would be as deep as the list is long. If matchConditions turn out to
@@ -283,8 +283,8 @@ static bool describe_call(struct run *run, struct hfd_response *response) {
         return false;
 }
 
-/* Prepares the call of the webhook at run->i, if it applies. False: response is the error, or the
- * allowance is spent, or a conversion is wanted. */
+/* Prepares the call of the webhook at run->i, if it applies. False: response is the error, or
+ * effort->allowance is spent, or a conversion is wanted. */
 static bool prepare_call(struct run *run, struct hfd_webhook_effort *effort, bool *ret_applies,
                          struct hfd_response *response) {
         if (!run->is_described && !describe_call(run, response))
@@ -320,7 +320,7 @@ static void run_turn(void *ctx, const struct hfd_work_task *task) { continue_run
 
 static void resume_run(void *ctx) { continue_run(ctx, NULL); }
 
-/* A webhook could not be prepared. If the allowance is spent, the run goes on in a turn on the
+/* A webhook could not be prepared. If effort->allowance is spent, the run goes on in a turn on the
  * pool; if a conversion is wanted, the run goes on after it; otherwise response is the error. True:
  * the conversion is known, and the caller goes on. */
 static bool stop_or_wait(struct run *run, const struct hfd_webhook_effort *effort,

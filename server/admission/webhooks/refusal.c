@@ -62,7 +62,7 @@ static void add_details(struct hfd_response *response, const struct hf__json *de
 
 /* After how many seconds the client may try again: kube-apiserver sends this number of the details
  * as the header Retry-After, too, and clients wait for that long and repeat the request. 0 = the
- * webhook does not say. */
+ * webhook does not say, or the number is out of range. */
 static uint32_t retry_after_of(const struct hf__json *details) {
         int64_t seconds = 0;
 

@@ -3,12 +3,12 @@
  * Calls all validating webhooks of a request at the same time, and waits for all calls. The first
  * refusal that has arrived is the response, as in Kubernetes.
  *
- * Invariants: once the webhooks are chosen, the thread that makes `pending` 0 ends the run, and no
- * other thread touches the run after that. The loop that begins the calls counts as one. Which
- * webhooks are called is known before the first call begins, so if their matchConditions turn out
- * to be expensive, the choice goes on in turns on a pool of threads (turn.h). If the conversion
- * webhook of the kind must convert an object to the version that an admission webhook sees, the
- * choice goes on after the conversion.
+ * Invariants: once the webhooks are chosen, `pending` counts the calls that have not ended, and the
+ * loop that begins them. The thread that makes it 0 ends the run, and no other thread touches the
+ * run after that. Which webhooks are called is known before the first call begins, so if their
+ * matchConditions turn out to be expensive, the choice goes on in turns on a pool of threads
+ * (turn.h). If the conversion webhook of the kind must convert an object to the version that an
+ * admission webhook sees, the choice goes on after the conversion.
  */
 #include <assert.h>
 #include <errno.h>
@@ -25,7 +25,7 @@ struct run {
         struct hfd_webhooks *webhooks;
         struct hfd_webhook_index *index; /* owned reference */
         pthread_mutex_t mu;
-        /* Guarded by mu, together with the notes of a. */
+        /* Guarded by mu, together with a->notes. */
         size_t pending;
         struct hfd_response refusal; /* owned; code 0 = none */
         /* While the webhooks are chosen; one thread at a time does that. */
@@ -159,8 +159,8 @@ static bool describe_call(struct run *run, struct hfd_response *response) {
         return run->is_described;
 }
 
-/* Adds the webhooks that apply to the request. False: response is the error, unless the allowance
- * is spent or a conversion is wanted. Then the next call continues with the same webhook. */
+/* Adds the webhooks that apply to the request. False: response is the error, unless
+ * effort->allowance is spent or a conversion is wanted; then call this again to go on. */
 static bool select_hooks(struct run *run, struct hfd_webhook_effort *effort,
                          struct hfd_response *response) {
         for (; run->index && run->at < run->index->n; run->at++) {
@@ -189,9 +189,9 @@ static bool select_hooks(struct run *run, struct hfd_webhook_effort *effort,
 static void run_turn(void *ctx, const struct hfd_work_task *task);
 static void resume_run(void *ctx);
 
-/* The webhooks could not be chosen. If the allowance is spent, the choice goes on in a turn on the
- * pool; if a conversion is wanted, the choice goes on after it; otherwise response is the error.
- * True: the conversion is known, and the caller goes on. */
+/* The webhooks could not be chosen. If effort->allowance is spent, the choice goes on in a turn on
+ * the pool; if a conversion is wanted, the choice goes on after it; otherwise response is the
+ * error. True: the conversion is known, and the caller goes on. */
 static bool stop_or_wait(struct run *run, const struct hfd_webhook_effort *effort,
                          struct hfd_response *response) {
         int r = 0;

@@ -3,10 +3,10 @@
  * A call of a webhook: sends the review, and turns the response into an outcome.
  *
  * Invariants: a call that is sent counts in the load of its webhook from begin to done, and no
- * webhook has more than max_calls. If its client leaves, the call is canceled. The waker may fire
- * before the ID of the outbound request is known. So the waker sets client_left and then reads
- * outbound_id, and the thread that sends sets outbound_id and then reads client_left: at least one
- * of them cancels. That needs sequentially consistent atomics.
+ * webhook has more than max_calls. If its client leaves, call->waker fires and cancels the call. It
+ * may fire before the ID of the outbound request is known. So on_client_left sets client_left and
+ * then reads outbound_id, and the thread that sends sets outbound_id and then reads client_left: at
+ * least one of them cancels. That needs sequentially consistent atomics.
  */
 #include "server/admission/webhooks/webhook_call.h"
 
@@ -102,7 +102,7 @@ static void on_response(struct hfd_webhook_call *call, const struct hfd_outbound
         }
 }
 
-/* Thread: that of the client of outbound calls, or the loader's (hfd_outbound_done). */
+/* Thread: see hfd_outbound_done. */
 static void on_result(void *ctx, const struct hfd_outbound_result *result) {
         struct hfd_webhook_call *call = ctx;
         char why[700];

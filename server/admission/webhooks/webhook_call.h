@@ -39,10 +39,10 @@ enum hfd_webhook_outcome {
          * too large. The request fails whatever the failurePolicy is, so that neither a flood of
          * requests nor a large object lets a write escape the webhook. */
         HFD_WEBHOOK_LIMITED,
-        /* The request fails whatever the failurePolicy is: memory ran out, or something else that
-         * the server needs to send the review; the deadline had passed, or the client had left,
-         * before the review was sent; or the webhook's patch cannot be applied, or makes an object
-         * that is not valid. */
+        /* The request fails whatever the failurePolicy is: memory ran out; the server could not
+         * make a UID for the review; the deadline had passed, or the client had left, before the
+         * review was sent; or the webhook's patch cannot be applied, or makes an object that is not
+         * valid. */
         HFD_WEBHOOK_INTERNAL
 };
 
@@ -66,7 +66,7 @@ struct hfd_webhook_call {
         /* The result. Whoever owns the call frees it by hfd_webhook_call_done. */
         enum hfd_webhook_outcome outcome;
         struct hfd_admission_review_response review; /* if a valid response came */
-        struct hfd_response refusal;                 /* unless it is allowed */
+        struct hfd_response refusal;                 /* unless outcome is ALLOWED */
         int code;                                    /* as hfd_webhook_metrics_called */
         /* Private. */
         char uid[HFD_UID_MAX];

@@ -63,9 +63,9 @@ static bool wants_request(void *ctx, const struct hfd_admission_attributes *of) 
         return wanted;
 }
 
-/* `any` is set after the index, so whoever reads true finds an index. The feed never makes two
- * calls at the same time, so no other thread replaces the index meanwhile: webhooks->index is still
- * the index to which `old` is a second reference, and nothing is freed under the lock. */
+/* `any` is set after the index, so whoever reads true finds an index. admission_feed.h never calls
+ * this twice at the same time, so no other thread replaces the index meanwhile: webhooks->index is
+ * still the index to which `old` is a second reference, and nothing is freed under the lock. */
 static int refresh_index(void *ctx) {
         struct hfd_webhooks *webhooks = ctx;
         struct hfd_webhook_index *index = NULL, *old = hfd_webhooks_index(webhooks);

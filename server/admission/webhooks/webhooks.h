@@ -21,7 +21,7 @@ struct hfd_webhooks;
 struct hfd_work_pool;
 
 struct hfd_webhooks_config {
-        /* All are borrowed while the feed of admission runs or a request is served. */
+        /* All are borrowed while the feed (admission_feed.h) runs or a request is served. */
         struct hfd_cacher *cacher;
         struct hfd_outbound *outbound;
         struct hfd_work_pool *pool;                  /* for expensive matchConditions */
@@ -32,7 +32,7 @@ struct hfd_webhooks_config {
 /* host outlives the plug-in. 0 or -errno. */
 int hfd_webhooks_new(const struct hf_host *host, const struct hfd_webhooks_config *config,
                      bool mutating, struct hfd_webhooks **ret_webhooks);
-/* Call it when no admission is under way and the feed of admission is stopped. Accepts NULL,
+/* Call it when no admission is under way and the feed (admission_feed.h) is stopped. Accepts NULL,
  * returns NULL. */
 struct hfd_webhooks *hfd_webhooks_free(struct hfd_webhooks *webhooks);
 /* The plug-in for a chain. Its ctx is webhooks. */

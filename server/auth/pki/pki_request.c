@@ -388,7 +388,7 @@ static bool copy_subject(X509 *cert, const X509_REQ *request) {
                 const X509_NAME_ENTRY *entry = X509_NAME_get_entry(from, i);
                 if (!is_copied(entry))
                         continue;
-                /* The first -1 appends: to the RDN of the entry before (-1) or as a new RDN (0). */
+                /* loc -1: at the end; set -1: in the RDN of the entry before, 0: as a new RDN. */
                 int set = X509_NAME_ENTRY_set(entry);
                 if (X509_NAME_add_entry(subject, entry, -1, set == last_set ? -1 : 0) != 1)
                         return false;

@@ -173,8 +173,8 @@ static struct hfd_custom_kind *find_same(const struct hfd_custom_set *set,
         return hfd_custom_set_find(set, kind->storage->row.group, kind->storage->row.plural);
 }
 
-/* Retires the kinds that the new set has replaced or does not have. The slots of those that it does
- * not have lose their forms. */
+/* Retires the kinds that the new set has replaced or does not have. The slots (custom_table.h) of
+ * those that it does not have lose their forms. */
 static void retire_old(struct hfd_kind_feed *feed, const struct hfd_custom_set *old,
                        const struct hfd_custom_set *set) {
         for (size_t i = 0; old && i < old->n; i++) {

@@ -53,7 +53,7 @@ struct hfd_history_ring {
         struct hfd_history_entry entries[];
 };
 
-/* All objects of the resource as they were at revision `changed`, of a change or the floor. */
+/* All objects of the resource at revision `changed`, which is that of a change or the floor. */
 struct hfd_history_state {
         uint64_t changed;
         struct hfd_object_tree objects; /* owned */
@@ -99,7 +99,7 @@ struct hfd_history_garbage {
 };
 
 void hfd_event_histories_init(struct hfd_event_histories *histories);
-/* The history of a slot, which is in use from now on. */
+/* The history of a resource (hfd_resource_index), which is in use from now on. */
 struct hfd_event_history *hfd_event_history_of(struct hfd_event_histories *histories,
                                                size_t resource);
 /*

@@ -12,8 +12,8 @@
  * filled again.
  *
  * A leader's write does not rely on this: its transaction compares the epoch, once that is known,
- * in addition to the fence. So even if the backup contains the leader's term, the leader's first
- * write after a restore that has changed the epoch fails and ends the term.
+ * in addition to the fence (term_record.h). So even if the backup contains the leader's term, the
+ * leader's first write after a restore that has changed the epoch fails and ends the term.
  *
  * Invariant: the revision in a reply is compared with the snapshot from the time when its request
  * was sent, never with the state when the reply arrives, because replies may arrive in any order. A

@@ -77,8 +77,8 @@ struct hfd_cacher {
          */
         struct hfd_object_tree newer[HFD_SLOTS_MAX];
         /*
-         * By key: placeholders for stored values that are not valid objects, or cannot be decrypted
-         * (stored_value.h). They are not served, but the audit of the cache needs them.
+         * By key: placeholders for stored values that are invalid, or cannot be decrypted (sealed
+         * values; stored_value.h). They are not served, but the audit of the cache needs them.
          */
         struct hfd_object_tree unreadable;
         struct hfd_event_histories histories;

@@ -25,7 +25,7 @@ struct hfd_listing {
 
         /* the timer thread only */
         struct hfd_object_tree trees[HFD_SLOTS_MAX];
-        /* Empty until the listing is published: then that of the cacher moves here, to be freed. */
+        /* Empty until the listing is published: then gets the cacher's `newer`, to be freed. */
         struct hfd_object_tree newer[HFD_SLOTS_MAX];
         struct hfd_event_histories histories; /* likewise, those of the cacher */
         struct hfd_object_tree unreadable;    /* placeholders, by key; see cacher_state.h */

@@ -10,8 +10,8 @@
  *
  * A watch that begins at an earlier revision first catches up: it takes its batches from the
  * history instead of the queue, a slice under each lock. Meanwhile nothing is queued for it,
- * because the history gets every change. Under the lock under which it has taken the last one, the
- * watch goes over to the queue, so no change is lost and none comes twice. If the history drops
+ * because the history gets every change. The watch goes over to the queue under the lock under
+ * which it takes the last change, so no change is lost and none comes twice. If the history drops
  * changes before a slow client has got them, the watch ends, and the client lists again.
  *
  * Invariant: hfd_delivery_run_locked returns true at most once, after the last call of sink.events.

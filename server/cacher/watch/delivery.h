@@ -43,9 +43,9 @@ struct hfd_delivery {
         int end_error;      /* for sink.end, if end_requested */
         struct hfd_queued_change *queue; /* owned; changes queue_at to n_queue wait */
         size_t queue_at, n_queue, queue_space;
-        /* The bytes of the changes that wait in queue (queued_bytes). Read without the lock, too,
-         * as a measure only, so relaxed: sink.waiting_changed or sink.end tells the owner of the
-         * watch when to read the number again. */
+        /* The bytes of the changes that wait in queue (queued_bytes). Read without the lock, too:
+         * it is only a measure, so relaxed order is enough. sink.waiting_changed or sink.end tells
+         * the owner of the watch when to read the number again. */
         atomic_size_t n_bytes;
         bool behind;       /* the sink was told that changes wait */
         bool catches_up;   /* changes are taken from the history; nothing is queued */

@@ -10,7 +10,7 @@
  * exactly once. A watcher that was not started, opened or canceled does not end.
  *
  * References: one for the caller of hfd_watcher_new, one for the cacher's lists (dropped after
- * sink.end), one while the watcher is in a list of dirty watchers, one for a request to the store.
+ * sink.end), one while it is in a list of dirty watchers (watchers.h), one for a store request.
  */
 #include "server/cacher/watch/watcher.h"
 
@@ -245,8 +245,8 @@ bool hfd_watcher_new(struct hfd_cacher *cacher, const struct hfd_watcher_spec *s
         bool sealed = synced && hfd_stored_value_find_sealed(&cacher->unreadable, cacher->prefix,
                                                              spec->resource, &scope, &value);
         const struct hfd_custom_version *custom = spec->resource->custom;
-        /* hfd_slot_form_retire_kind sets it under the lock and ends the watches in the lists, so no
-         * watch of a kind that is not served any more stays. */
+        /* hfd_slot_form_retire_kind sets kind->retired under the lock and ends the watches in the
+         * lists, so no watch of a kind that is not served any more stays. */
         bool retired = custom && atomic_load(&custom->kind->retired);
         if (!ended && synced && !sealed && !retired &&
             queue_initial_locked(watcher, spec->revision)) {

@@ -6,7 +6,7 @@
  *
  * Invariants. The informer has only the Secrets of this type, with an index by account, so that a
  * change of an account costs one look-up. A Secret is deleted only if it names no account, or a
- * consistent read has shown that there is none with its name and uid, because the caches may be
+ * consistent read has shown that no account has that name and uid, because the caches may be
  * outdated. A Secret is written at the resourceVersion that was read, so a token that another
  * client has added meanwhile is not replaced.
  */
@@ -47,7 +47,7 @@ static bool copy_uid(const struct hf__json *secret, const struct hf__json *accou
 }
 
 /* Finds the account of the Secret, and copies its uid. HF_E_NOT_FOUND: the Secret names no account,
- * or there is none with its name and uid. */
+ * or no account has that name and uid. */
 static int find_account(struct hfd_controller_context *context, struct hf_term *term,
                         const char *ns, const struct hf__json *secret, char uid[64]) {
         const char *name = hfd_token_secret_account(secret);

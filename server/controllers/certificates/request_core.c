@@ -16,7 +16,7 @@
 #include "base/time_format.h"
 
 /* How long requests are kept, in seconds: those that were denied, have failed or got their
- * certificate, and those that still wait for one of these. */
+ * certificate, and those that still wait. */
 #define DONE_KEPT    3600
 #define PENDING_KEPT (24 * 3600)
 

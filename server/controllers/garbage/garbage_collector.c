@@ -163,8 +163,8 @@ static int delete_node(struct job *job, enum hfd_gc_verdict verdict) {
 /* ---- an object with owners ---- */
 
 /*
- * Adds the uids of the owners that are not solid to the JSON array `lost`. An object may have two
- * references with the same uid; if one of them refers to a solid owner, both are kept.
+ * Adds the uids of the owners that are not solid (gc_owners.h) to the JSON array `lost`. An object
+ * may have two references with the same uid; if one of them refers to a solid owner, both are kept.
  */
 static int collect_lost(const struct hfd_gc_references *references, struct hf__json *lost) {
         struct hf__json *solid = hf__json_array();

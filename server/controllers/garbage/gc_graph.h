@@ -20,7 +20,7 @@ struct hf__json;
 
 /* The id of a kind has up to 20 digits; then there are ":", "/" and the NUL. */
 #define HFD_GC_KEY_MAX (2 * HF_NAME_MAX + 24)
-#define HFD_GC_UID_MAX 64 /* bytes of a uid, with its NUL; a longer one counts as a solid owner */
+#define HFD_GC_UID_MAX 64 /* bytes, with the NUL; an owner with a longer uid counts as existing */
 
 struct hfd_gc_graph {
         struct hfd_kind_set *set;        /* borrowed */
