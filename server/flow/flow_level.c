@@ -155,8 +155,8 @@ static void count_start(struct hfd_flow_place *place, hf_nsec waited) {
         c->n_executing++;
         c->executing_seats += place->width;
         c->n_dispatched++;
-        /* Requests of an exempt level never wait. As in Kubernetes, their zeros do not hide the
-         * waits of others in a sum over all levels. */
+        /* Requests of an exempt level never wait. As in Kubernetes they are left out, so that their
+         * zeros do not hide the waits of others in a sum over all levels. */
         if (place->level->set.config.kind != HFD_LEVEL_EXEMPT)
                 hfd_histogram_observe(&c->waited, &hfd_flow_seconds, waited);
 }
