@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Parses a review, an object that asks the server a question, passes it to the file for its kind,
+ * Parses a review (an object that asks the server a question), passes it to the file for its kind,
  * and prints the response: the same object with a status.
  *
  * Invariant: the status that a client sends is dropped before the review is decided. So the status
