@@ -2,8 +2,8 @@
 /*
  * Finds, makes and orders the accounts of users, to which unread responses and watches are charged.
  *
- * Accounts are found by the hash of the user's name. An account exists while a response or a watch
- * is charged to it, or a list has a reservation in it. So there are no more accounts than requests.
+ * Accounts are found by the hash of the user's name. There are no more of them than requests: one
+ * exists while a response or a watch is charged to it, or a list has a reservation (unsent.h).
  *
  * Invariants: everything here runs under the mutex `mu` of struct hfd_unsent, except new and free.
  * No user has two accounts.
