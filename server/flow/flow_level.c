@@ -61,7 +61,7 @@ int hfd_flow_level_new(struct hfd_flow_levels *levels, const char *name,
         return 0;
 }
 
-/* The memory orders are those of hfd_flow_index_ref and _unref. */
+/* Relaxed: there is a reference already. acq_rel: what others did happens before the free. */
 struct hfd_flow_level *hfd_flow_level_ref(struct hfd_flow_level *level) {
         assert(!level || atomic_load_explicit(&level->refs, memory_order_relaxed) > 0);
         if (level)
