@@ -44,7 +44,7 @@ static review_fn find_review(const char *plural) {
 }
 
 /* The type is checked before the members: a body of another kind gets the message about its kind,
- * not one about a member that its kind has and this one has not. */
+ * not one about a member that only its kind has. */
 struct hf__json *hfd_review_parse(const struct hfd_resource *resource, const void *body,
                                   size_t n_body, struct hfd_response *response) {
         HF__CLEANUP(hf__json_cleanup) struct hf__json *object = NULL;
