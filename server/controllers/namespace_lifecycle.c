@@ -278,7 +278,7 @@ static bool is_pods(const struct hfd_kind *kind) {
         return !*kind->row.resource.group && strcmp(kind->row.resource.plural, "pods") == 0;
 }
 
-/* Does step 2 for the pods and then, if none remain, for the other kinds. */
+/* Does step 2 (top of this file) for the pods and then, if none remain, for the other kinds. */
 static int empty_kinds(const struct hfd_kind_set *set, struct hf_term *term, struct hf__json *ns,
                        struct hfd_namespace_report *report) {
         int r = 0;
@@ -294,7 +294,7 @@ static int empty_kinds(const struct hfd_kind_set *set, struct hf_term *term, str
         return r;
 }
 
-/* Does steps 2 to 4 of the list at the top of this file. */
+/* Does steps 2 to 4 (top of this file). */
 static int empty_namespace(const struct lifecycle *lifecycle, struct hf_term *term,
                            struct hf__json *ns, const char *name, hf_nsec *ret_again) {
         struct hfd_namespace_report report = {0};

@@ -175,7 +175,7 @@ static int set_conditions(struct hf__json *conditions, const struct hfd_namespac
                           const char *now, bool *ret_changed) {
         struct messages messages = {0};
         /* The conditions if nothing remains and nothing has failed. The first two never change: the
-         * controller knows the kinds from a set and sends no discovery requests that could fail. */
+         * controller knows the kinds already, and sends no discovery requests that could fail. */
         struct condition all[N_CONDITIONS] = {
                 [DISCOVERY] = {"NamespaceDeletionDiscoveryFailure", "ResourcesDiscovered",
                                "All resources successfully discovered", false},

@@ -57,6 +57,6 @@ void hfd_namespace_report_done(struct hfd_namespace_report *report);
 bool hfd_namespace_report_is_due(const struct hf__json *ns);
 
 /* Sets status.conditions of the namespace from the report. now: a metav1.Time. *ret_changed: the
- * status differs and must be written. 0, -ENOMEM. */
+ * status differs and must be written. 0, -ENOMEM, or -EINVAL: the status is malformed. */
 int hfd_namespace_report_set_conditions(const struct hfd_namespace_report *report,
                                         struct hf__json *ns, const char *now, bool *ret_changed);

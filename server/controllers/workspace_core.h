@@ -9,8 +9,8 @@
  *                                    later: HFD_WS_INITIALIZER, then the names in
  *                                    spec.initializers, then those that are registered now
  *      Initializing   Ready          the list is empty: each initializer removes its name when it
- *                                    is done. This controller removes HFD_WS_INITIALIZER when the
- *                                    namespace ws-<name> exists
+ *                                    is done. workspace_initializer.c removes
+ *                                    HFD_WS_INITIALIZER when the namespace ws-<name> exists
  *      any            (deleted)      the workspace is marked for deletion: the namespace
  *                                    that it owns is deleted, and when that is gone, the
  *                                    finalizer is removed
@@ -24,7 +24,7 @@
 struct hf__json;
 
 #define HFD_WS_FINALIZER        "tenancy.holdfast.dev/workspace"
-#define HFD_WS_INITIALIZER      "system:namespace" /* this controller's own entry in the list */
+#define HFD_WS_INITIALIZER      "system:namespace" /* the entry of workspace_initializer.c */
 #define HFD_WS_INITIALIZERS     "status.initializers"
 #define HFD_WS_MAX_INITIALIZERS 64 /* per workspace; further ones are ignored */
 

@@ -176,7 +176,7 @@ int hfd_workspace_initializer_delete_namespace(struct hfd_controller_context *co
 struct registered {
         char *names[HFD_WS_MAX_INITIALIZERS];
         size_t n;
-        int error; /* -ENOMEM: a name may be missing */
+        int error; /* 0, or -errno: a name may be missing */
 };
 
 static void collect_initializer(void *ctx, const char *ns, const char *name, const char *object,

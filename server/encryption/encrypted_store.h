@@ -2,8 +2,8 @@
 #pragma once
 /*
  * A store that encrypts the objects of another store: what its users write and read is plain, and
- * what the inner store has is encrypted. It implements the port of storage/store.h over any other
- * implementation, and adds no thread and no queue: callbacks run on the inner store's threads.
+ * what the inner store has is encrypted. It implements the interface of storage/store.h over any
+ * other implementation. It adds no thread and no queue: callbacks run on the inner store's threads.
  *
  * A value that cannot be decrypted is delivered as it is stored, with hfd_kv.sealed. Gets and
  * transactions whose keys no rule covers (Leases, term records) go to the inner store directly.

@@ -4,7 +4,7 @@
  * about the user that the sender impersonates.
  *
  * Invariant: impersonation and decision are set on the worker before the handler is called, and so
- * before the second event (record.h).
+ * before any event after RequestReceived (audit/record.h).
  */
 #include "server/filters/audit.h"
 

@@ -21,8 +21,8 @@ static struct hfd_audit_record *record_of(struct hfd_http_request *request) {
         return context ? context->audited : NULL;
 }
 
-/* At the level Metadata the body is kept for the name, uid and resourceVersion that it contains; a
- * patch and the options of a delete contain none. */
+/* At the level Metadata the body is kept for the name, uid and resourceVersion that it contains. As
+ * in kube-apiserver, these are not taken from a patch or from the options of a delete. */
 void hfd_audited_request(struct hfd_http_request *request, const char *body, size_t n) {
         struct hfd_audit_record *record = record_of(request);
 

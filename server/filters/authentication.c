@@ -20,8 +20,8 @@ int hfd_authentication_filter(struct hfd_http_request *request, struct hfd_auth 
 }
 
 void hfd_authentication_refuse(struct hfd_http_request *request, int error) {
-        /* Other errors are the server's, such as memory that has run out. They get 503, because a
-         * client throws its credentials away after a 401. */
+        /* An error other than HF_E_UNAUTHORIZED is the server's, such as memory that has run out.
+         * It gets 503, because a client throws its credentials away after a 401. */
         if (error == HF_E_UNAUTHORIZED)
                 hfd_status_response_code(request, 401, 0, "Unauthorized");
         else

@@ -59,9 +59,10 @@ struct hfd_filters *hfd_filters_free(struct hfd_filters *filters);
 
 /*
  * The HTTP server's on_head; filters is the struct hfd_filters. It attaches a context to the
- * request (request_context.h). Returns HFD_HTTP_REFUSED or HFD_HTTP_REFUSED_STRANGER if it has sent
- * a response. Otherwise the server reads the body, except that of a read by the anonymous user:
- * unknown clients must not make the server keep bodies. Thread: worker. Never blocks.
+ * request (request_context.h). If it has sent a response, returns HFD_HTTP_REFUSED_STRANGER if the
+ * sender is not authenticated, else HFD_HTTP_REFUSED. Otherwise the server reads the body, except
+ * that of a read by the anonymous user: unknown clients must not make the server keep bodies.
+ * Thread: worker. Never blocks.
  */
 enum hfd_http_verdict hfd_filters_head(void *filters, struct hfd_http_request *request);
 /* The handler for the HTTP server, for requests that hfd_filters_head did not refuse. Thread:

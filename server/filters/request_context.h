@@ -67,7 +67,7 @@ struct hfd_request_context {
         bool runs;           /* it is counted as running (request_metrics.h) */
         /* The response was sent, or the client has left. */
         struct hf__departure departure;
-        struct hfd_unsent *accounts;    /* borrowed; what waits for a watch is charged to it */
+        struct hfd_unsent *accounts;    /* borrowed; charged for what a watch has unread */
         struct hfd_unsent_entry unsent; /* charged if the client reads slowly */
         /* For the audit log; all NULL without an audit log. */
         struct hfd_audit *audit;          /* borrowed */

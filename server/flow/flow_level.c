@@ -61,7 +61,7 @@ int hfd_flow_level_new(struct hfd_flow_levels *levels, const char *name,
         return 0;
 }
 
-/* The memory orders are those of hfd_flow_index_ref and _unref. */
+/* Relaxed: there is a reference already. acq_rel: what others did happens before the free. */
 struct hfd_flow_level *hfd_flow_level_ref(struct hfd_flow_level *level) {
         assert(!level || atomic_load_explicit(&level->refs, memory_order_relaxed) > 0);
         if (level)
@@ -155,8 +155,8 @@ static void count_start(struct hfd_flow_place *place, hf_nsec waited) {
         c->n_executing++;
         c->executing_seats += place->width;
         c->n_dispatched++;
-        /* Requests of an exempt level never wait. As in Kubernetes, their zeros do not hide the
-         * waits of others in a sum over all levels. */
+        /* Requests of an exempt level never wait. As in Kubernetes they are left out, so that their
+         * zeros do not hide the waits of others in a sum over all levels. */
         if (place->level->set.config.kind != HFD_LEVEL_EXEMPT)
                 hfd_histogram_observe(&c->waited, &hfd_flow_seconds, waited);
 }

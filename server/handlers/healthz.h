@@ -17,7 +17,7 @@
 struct hfd_healthz;
 
 /*
- * Adds the check "ping" to host->health, which may be NULL, unless it already has one. host must
+ * Adds the check "ping" to host->health, unless it has one or host->health is NULL. host must
  * outlive the object. on_ready (may be NULL) is called once, by the first /readyz that succeeds
  * without excluding a check, on the thread of that request. 0 or -errno.
  */

@@ -14,7 +14,7 @@
 #include "base/thread.h"
 
 struct entry {
-        struct hf__keyed keyed; /* first member: find casts it back; its key is in `text` */
+        struct hf__keyed keyed; /* first member, so a cast gives the entry; its key is in `text` */
         const char *uid;        /* in `text` */
         char text[];
 };

@@ -20,9 +20,9 @@ int hfd_gc_waiting_init(struct hfd_gc_waiting *waiting);
 void hfd_gc_waiting_done(struct hfd_gc_waiting *waiting);
 
 /* Notes that the object with that key (hfd_gc_graph_key) waits. Returns whether this is new, as far
- * as is known: the object of the key had another uid, or did not wait. If memory runs out, a new
- * object is not noted, and is new again the next time. If true, the caller enqueues the dependents,
- * and calls hfd_gc_waiting_remove if that fails. */
+ * as is known: the object of the key had another uid, or did not wait. Then the caller enqueues the
+ * dependents, and calls hfd_gc_waiting_remove if that fails. If memory runs out, a new object is
+ * not noted, and is new again the next time. */
 bool hfd_gc_waiting_add(struct hfd_gc_waiting *waiting, const char *key, const char *uid);
-/* The object with that key is gone, or does not wait. Does nothing if it is not in the index. */
+/* Forgets the object with that key. Does nothing if it is not in the index. */
 void hfd_gc_waiting_remove(struct hfd_gc_waiting *waiting, const char *key);

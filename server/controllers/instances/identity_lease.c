@@ -13,11 +13,11 @@
  *  - Each update is based on the object that the server returned last, so a renewal is one PUT with
  *    that resourceVersion. After an error the object is dropped. The next attempt then tries a
  *    create, and reads and updates the Lease if it exists.
- *  - Each write sets again everything that the Lease says about this instance, except acquireTime,
- *    because another client may have changed the Lease, and clients use the address in it. Members
+ *  - Another client may have changed the Lease, and clients use the address in it. So each write
+ *    sets again everything that the Lease says about this instance, except acquireTime. Members
  *    that other clients have added stay.
  *  - Each request has its own deadline: a store that does not respond must not delay the shutdown.
- *  - Requests use the ungated client, because an instance that does not lead has a Lease too.
+ *  - Requests use the ungated client, which also writes while this instance does not lead.
  */
 #include "server/controllers/instances/identity_lease.h"
 

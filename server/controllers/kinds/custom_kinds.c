@@ -24,9 +24,9 @@
  *    of this file, on the thread of a controller, or in hfd_custom_kinds_free; never on an
  *    informer's thread (kind_set.h).
  *  - `settled` says that, as of the count `scanned`, the current set has all kinds that have to be
- *    in it. The handler increases `changed` before a wait for its event's revision ends. So if a
- *    thread has waited for a revision, and then finds the set complete, it knows all kinds that
- *    were Established at that revision, apart from those that LIST_MAX leaves out.
+ *    in it. When hf_informer_wait for a revision returns, the handler has counted the events up to
+ *    that revision in `changed`. So if a thread has waited, and then finds the set complete, it
+ *    knows all kinds that were Established at that revision, except those that LIST_MAX leaves out.
  */
 #include "server/controllers/kinds/custom_kinds.h"
 

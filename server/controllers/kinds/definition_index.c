@@ -2,7 +2,7 @@
 /*
  * The index of definitions.
  *
- * Invariant: the values depend only on the definition, because the informer computes them once for
+ * Invariant: its values depend only on the definition, because the informer computes them once for
  * each version of it. Each value begins with a letter that says what it means, and contains the
  * group. So one index holds all sorts of values.
  */

@@ -51,7 +51,7 @@ static void index_finalizers(void *ctx, const char *ns, const char *name, const 
                 (void)hf_informer_values_add(values, ns);
 }
 
-/* Controllers read more than the metadata of these kinds from the informers. Most comparisons
+/* Whether controllers read more than the metadata of the kind from its informer. Most comparisons
  * ignore the group, so a custom kind with the same plural is kept whole too; that only costs
  * memory. */
 static bool is_kept_whole(const struct hf_resource *resource) {

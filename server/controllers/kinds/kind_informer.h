@@ -33,8 +33,8 @@ struct hfd_kind_serving_functions {
 struct hfd_kind_sources {
         const struct hf_host *host;
         struct hf_client *client;
-        /* The client of most informers that keep metadata only. Its watches may leave out changes
-         * of an object without owners and finalizers that keep the metadata. NULL = client. */
+        /* The client of most informers that keep metadata only. Its watches may leave out a change
+         * that keeps the metadata, if the object has no owners and finalizers. NULL = client. */
         struct hf_client *metadata_client;
         struct hf_informer_thread *thread; /* NULL = each informer has one of its own */
         struct hfd_kind_serving_functions serving;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The built-in kinds, the sets, and the loops of the controllers with a set.
+ * The built-in kinds, the current set of kinds, and the loops that controllers run with one set.
  *
  * Invariant: custom_kinds.c is started before the informers of the built-in kinds and freed before
  * them, because it follows one of these, the informer of definitions (custom_kinds.h).

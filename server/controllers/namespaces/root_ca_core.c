@@ -45,7 +45,7 @@ enum hfd_root_ca_step hfd_root_ca_next(const struct hf__json *map, const char *p
 
 int hfd_root_ca_restore(struct hf__json *map, const char *pem) {
         struct hf__json *data = hf__json_object(), *annotations;
-        /* Not by hf__json_set_string, which would take the dot in KEY as a separator of a path. */
+        /* hf__json_set_string would take the dot in KEY as a separator of a path. */
         int r = data ? hf__json_put_string(data, KEY, pem) : -ENOMEM;
 
         if (r != 0) {

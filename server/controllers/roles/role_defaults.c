@@ -56,7 +56,7 @@ static int append_to(struct hf__json *object, const char *key, const struct hf__
         return r;
 }
 
-/* Finds out whether the rules of a role cover one more rule. Asks the authorizer whether a user
+/* Finds out whether the rules of a role cover one more rule. Asks hfd_rbac_covers whether a user
  * with this role alone has the rights of the rule, so that there is only one implementation of
  * comparing rules. 0 or -ENOMEM. */
 static int role_covers(const struct hf__json *role, const struct hf__json *rule,

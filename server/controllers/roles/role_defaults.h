@@ -14,7 +14,7 @@
 struct hf__json;
 
 /* Blocks until all objects are up to date, one of them fails, or the term is aborted. default_role
- * NULL: there are none. 0, or the error of a request. Thread: the controller's. */
+ * NULL: there are none. 0, -ENOMEM or the error of a request. Thread: the controller's. */
 int hfd_role_defaults_apply(struct hf_term *term, hfd_default_role_fn default_role);
 /* The same for at most `max` objects, beginning with the one at index *at. Moves *at past those
  * that are up to date. default_role is required. *ret_more: there are further objects. */

@@ -2,8 +2,8 @@
 /*
  * Finds, makes and orders the accounts of users, to which unread responses and watches are charged.
  *
- * Accounts are found by the hash of the user's name. An account exists while a response or a watch
- * is charged to it, or a list has a reservation in it, so there are never more accounts than these.
+ * Accounts are found by the hash of the user's name. There are no more of them than requests: one
+ * exists while a response or a watch is charged to it, or a list has a reservation (unsent.h).
  *
  * Invariants: everything here runs under the mutex `mu` of struct hfd_unsent, except new and free.
  * No user has two accounts.
@@ -121,7 +121,7 @@ void hfd_unsent_drop(struct hfd_unsent *unsent, struct hfd_unsent_account *accou
         hf__mutex_assert_held(&unsent->mu);
         if (account->n > 0 || account->n_watches > 0 || account->n_reserved > 0)
                 return;
-        /* The orders and the lists point to what an account has, so nothing may be left in them. */
+        /* Heaps, entries and watches point to their account, so none may be left that does. */
         assert(account->bytes == 0 && account->watch_bytes == 0 && !account->charged);
         assert(!account->oldest && !account->first_behind && !account->late.first);
         assert(!account->by_bytes.queued && !account->by_watch_bytes.queued);

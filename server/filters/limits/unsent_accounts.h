@@ -27,7 +27,7 @@ struct hfd_unsent_account {
         size_t bytes, n;                          /* of the charged responses */
         size_t n_reserved;                        /* lists with a reservation */
         bool charged;                             /* bytes or watch_bytes is not 0 */
-        struct hfd_unsent_entry *oldest, *newest; /* an examined entry becomes the newest */
+        struct hfd_unsent_entry *oldest, *newest; /* a search for stalled readers reorders them */
         size_t watch_bytes, n_watches;
         /* The list of watches that have just fallen behind, in the order of since; and the order by
          * bytes of those that unsent_watch.c has found to be behind for HFD_UNSENT_STALL. */

@@ -177,9 +177,9 @@ static struct hfd_unsent_account *full_locked(struct hfd_unsent *unsent, const c
         return NULL;
 }
 
-/* Cuts stalled readers until their responses give back as many bytes as the new one may need, and
- * drops the references. Otherwise each small response that is cut would let a large list in. False:
- * they give back less; the next request goes on with others. */
+/* Cuts stalled readers until their responses give back as many bytes as the new one may need:
+ * otherwise each small response that is cut would let a large list in. False: they give back less;
+ * the next request goes on with others. Drops the references that the candidates have. */
 static bool make_room(struct hfd_unsent *unsent, struct candidate *candidates, size_t n,
                       bool list) {
         hf_nsec since = hf_now(hf_host_clock(unsent->host)) - HFD_UNSENT_STALL;

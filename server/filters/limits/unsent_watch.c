@@ -158,7 +158,7 @@ static struct hfd_unsent_watch *take_largest_locked(struct hfd_unsent_account *a
         *ret_again = watch->ended;
         watch->ended = true;
         make_young_locked(watch, now); /* its client gets HFD_UNSENT_STALL before it is cut */
-        /* The request is alive: a watch leaves its account before its last reference (unsent.h). */
+        /* The request is alive: its watch leaves the account before it is freed (unsent.h). */
         (void)hfd_http_request_ref(watch->request);
         return watch;
 }
@@ -177,8 +177,7 @@ void hfd_unsent_watch_charge(struct hfd_unsent_watch *watch) {
         pthread_mutex_unlock(&unsent->mu);
         if (!largest)
                 return;
-        /* The watch lives as long as its request, which has the reference of take_largest_locked.
-         */
+        /* The watch lives as long as its request, to which this function has a reference. */
         struct hfd_http_request *request = largest->request;
         if (again) {
                 (void)hfd_http_request_cut_stalled(request, now - HFD_UNSENT_STALL);

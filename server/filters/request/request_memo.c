@@ -6,9 +6,9 @@
  * - the path: method and path up to the last slash are the same, and the last segment is a plain
  *   name. Such a path differs from the remembered one in the name only, because
  *   hfd_request_memo_keep leaves out paths whose last segment can be more than a name.
- * - the flow: in addition, the index is the current one, and user and groups are the same. A match
- *   does not depend on the name of the object (flow_rule.c), unless that is a Namespace, whose name
- *   counts as the namespace: hfd_request_memo_keep leaves those out.
+ * - the flow: in addition, the index of FlowSchemas is the current one, and user and groups are the
+ *   same. A match does not depend on the name of the object (flow_rule.c), unless that is a
+ *   Namespace, whose name counts as the namespace: hfd_request_memo_keep leaves those out.
  *
  * Rights are not remembered: each request is authorized.
  *

@@ -116,8 +116,8 @@ double hfd_borrowing_adjust(struct hfd_level_limits *levels, size_t n) {
         /* The exempt levels leave enough, so the limited ones share. They share `total`, the
          * nominal limits of all levels, although exempt levels may use some of these seats. */
         bool shares = left > sum && sum <= total && upper >= total;
-        /* If not even the upper limits of all limited levels use up the seats, there is no such
-         * fraction. As in Kubernetes, their current limits stay as they are then. */
+        /* If not even the upper limits of all limited levels use up the seats, no fraction does. As
+         * in Kubernetes, their current limits stay as they are then. */
         if (shares)
                 fraction = find_fraction(levels, n, (double)total);
         for (size_t i = 0; i < n; i++) {

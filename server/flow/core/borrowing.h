@@ -40,6 +40,6 @@ unsigned hfd_borrowing_first(const struct hfd_level_limits *limits);
  * in the latter case the current limits of these levels stay.
  */
 double hfd_borrowing_adjust(struct hfd_level_limits *levels, size_t n);
-/* The greatest width that a request may have in a level with queues: 15 % of its nominal limit,
+/* The most seats (width) that a request may take in a level with queues: 15 % of its nominal limit,
  * rounded up, or that limit divided by the queues of a hand, whichever is less; but at least 1. */
 unsigned hfd_borrowing_max_width(unsigned nominal, unsigned n_hand);

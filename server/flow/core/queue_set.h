@@ -67,7 +67,7 @@ struct hfd_seats {
         int64_t arrived_r;             /* virtual time */
 };
 
-/* A first in, first out list of requests. */
+/* A list of requests, in the order in which they were added. */
 struct hfd_seats_list {
         struct hfd_seats *first, *last;
 };

@@ -17,7 +17,7 @@ static uint32_t *count_of(struct hfd_retry_after *retry, int64_t second) {
         return &retry->refused[(uint64_t)second % N_SECONDS];
 }
 
-/* Refusals in the `after` seconds before this one. */
+/* Refusals in the `after` seconds before `second`. */
 static uint64_t refused_before(struct hfd_retry_after *retry, int64_t second) {
         uint64_t n = 0;
 

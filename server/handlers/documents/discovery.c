@@ -3,9 +3,9 @@
  * Discovery, in its older form: a document for each group, and for each version. Documents are
  * generated for each request, because clients request them rarely and cache them.
  *
- * Invariant: groups, versions and kinds come from the rows that are served now; only the core
- * version, v1, is also written here. There is no list of groups and versions: the first row of a
- * group or version represents it here.
+ * Invariant: groups, versions and kinds come from the rows (resources) that are served now; only
+ * the core version, v1, is also written here. There is no list of groups and versions: the first
+ * row of a group or version represents it here.
  */
 #include "server/handlers/documents/discovery.h"
 

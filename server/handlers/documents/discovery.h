@@ -3,7 +3,7 @@
 /*
  * Discovery: describes which groups, versions and resources are served
  * (https://kubernetes.io/docs/concepts/overview/kubernetes-api/#discovery-api). The documents are
- * generated from the rows that are served. Thread: any.
+ * generated from the rows (resources) that are served. Thread: any.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -26,7 +26,7 @@ struct hf__buf *hfd_discovery(struct hfd_custom_table *table, const char *path, 
  * Whether a HEAD of path is answered as a GET. As in Kubernetes, this is so for /apis, for
  * /apis/GROUP, and for /apis/GROUP/VERSION if the version has only custom resources. The other
  * documents have GET only. True also for a path below /apis that has no document, which is then a
- * 404. The other rules are those of hfd_discovery.
+ * 404. Slashes at the end, and table: as for hfd_discovery.
  */
 bool hfd_discovery_takes_head(struct hfd_custom_table *table, const char *path);
 

@@ -106,7 +106,7 @@ void hfd_definitions_add(struct hfd_definitions *definitions, const struct hfd_r
                 if (part.other)
                         add_definition(definitions, part.other->schema,
                                        (struct hfd_definition){.resource = part.other});
-        /* A review that is no report can only be created: it needs no list, and only its body. */
+        /* A review that is no report can only be created: it needs no list and no other bodies. */
         if (resource->is_review && !resource->is_report)
                 return;
         if (has_room(definitions))
@@ -131,8 +131,9 @@ void hfd_openapi_put_definition_name(struct hf__strbuf *s, const struct hfd_reso
                 hf__strbuf_printf(s, "%sList", name);
 }
 
-/* Quantities and int-or-strings may be numbers as well, but OpenAPI v2 has no type for that: as in
- * Kubernetes they are strings there. A format, or the definition's name, tells clients the rest. */
+/* Quantities and int-or-strings may also be numbers, but OpenAPI v2 has no type for that: as in
+ * Kubernetes they are strings there. Clients know a quantity by its definition's name, and an
+ * int-or-string by its format. */
 const char *hfd_openapi_type(const struct hfd_schema *schema) {
         switch (schema->type) {
         case HFD_SCHEMA_STRUCT:

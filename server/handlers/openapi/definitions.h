@@ -10,7 +10,7 @@
 struct hf__strbuf;
 
 struct hfd_definition {
-        const struct hfd_schema *schema;     /* has a definition name; of a list: of its items */
+        const struct hfd_schema *schema;     /* has a definition name; is_list: of the items */
         const struct hfd_resource *resource; /* the resource of this kind; NULL = not a resource */
         bool is_list;    /* the list of the resource's objects, which has no schema of its own */
         bool is_in_core; /* without a resource: a kind of the group "", such as Status */

@@ -19,6 +19,5 @@ int hfd_openapi_handler_new(struct hfd_registry *registry,
  */
 struct hfd_openapi_handler *hfd_openapi_handler_free(struct hfd_openapi_handler *handler);
 
-/* The handler of /openapi/..., as in http.h; ctx is the struct hfd_openapi_handler. Never blocks.
- */
+/* The handler of /openapi/..., as in http.h; ctx: the struct hfd_openapi_handler. Never blocks. */
 void hfd_openapi_handle(void *ctx, struct hfd_http_request *http_request);

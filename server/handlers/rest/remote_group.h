@@ -12,8 +12,8 @@
 #include "server/resources/response.h"
 
 /*
- * Called for a resource that is not served. If a service should serve the group and version, the
- * response becomes 503.
+ * Called for a resource that is not served. If a service should serve the group and version, and
+ * this server does not, the response becomes 503.
  */
 void hfd_remote_group_refuse(struct hfd_cacher *cacher, const char *group, const char *version,
                              struct hfd_response *response);

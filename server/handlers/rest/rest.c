@@ -11,8 +11,8 @@
  * handles them without hfd_registry_serve.
  *
  * handle_resource creates the struct hfd_rest_request, which keeps everything that the registry
- * borrows: the HTTP request with its body, the fence, the options. on_done sends the response and
- * frees the struct. rest_watch.c handles watches instead, and rest_list.c sends large lists.
+ * borrows: the HTTP request with its body, the fence (holdfast/fence.h), the options. on_done
+ * responds and frees the struct. rest_watch.c handles watches, and rest_list.c sends large lists.
  *
  * Invariant: exactly one response is sent for each request. A request that fill_request refuses
  * gets its response at once and never reaches the registry.
@@ -215,7 +215,7 @@ static bool resolve_request_info(struct hfd_rest_request *rest, const struct hfd
         return true;
 }
 
-/* text: the value of the header. False: response is the error (400, 500). */
+/* text: the value of FENCE_HEADER. False: response is the error (400, 500). */
 static bool parse_fence(struct hfd_rest_request *rest, const char *text,
                         struct hfd_response *response) {
         rest->fence = malloc(sizeof *rest->fence);

@@ -143,7 +143,7 @@ static struct form make_form(struct hfd_http_request *http_request,
 static void send_form(struct hfd_http_request *http_request, const struct hfd_response *response,
                       struct form *form, const struct hfd_request *request, const char *mistakes) {
         static const struct hfd_header gzip_headers[] = {HFD_GZIP_HEADERS};
-        struct hfd_header headers[6 + HFD_REST_WARNINGS_MAX]; /* six besides the warnings */
+        struct hfd_header headers[6 + HFD_REST_WARNINGS_MAX]; /* six besides those of warnings.h */
         struct hf__strbuf warnings = {0};
         char deprecation[HFD_REST_WARNING_MAX], retry_after[16];
         const char *fence = hfd_http_request_header(http_request, FENCE_HEADER);

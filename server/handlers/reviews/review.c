@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Parses a review, an object that asks the server a question, passes it to the file for its kind,
+ * Parses a review (an object that asks the server a question), passes it to the file for its kind,
  * and prints the response: the same object with a status.
  *
  * Invariant: the status that a client sends is dropped before the review is decided. So the status
@@ -44,7 +44,7 @@ static review_fn find_review(const char *plural) {
 }
 
 /* The type is checked before the members: a body of another kind gets the message about its kind,
- * not one about a member that its kind has and this one has not. */
+ * not one about a member that only its kind has. */
 struct hf__json *hfd_review_parse(const struct hfd_resource *resource, const void *body,
                                   size_t n_body, struct hfd_response *response) {
         HF__CLEANUP(hf__json_cleanup) struct hf__json *object = NULL;

@@ -87,8 +87,8 @@ static SSL_CTX *ref_tls(struct hfd_http *http) {
 
 /* Whether to verify the client certificate again, because time may have changed the result. Either
  * its chain has expired, though another chain may verify (of a CA that was renewed with its key).
- * Or the certificate was refused, perhaps because a clock was wrong. For these reasons it is
- * verified at most once per VERIFY_INTERVAL. */
+ * Or the certificate was refused, perhaps because a clock was wrong. Unless there was a reload, it
+ * is verified at most once per VERIFY_INTERVAL. */
 static bool is_due(const struct hfd_connection *connection) {
         const struct hf_clock *clock = hf_host_clock(connection->worker->http->host);
         const struct hfd_origin *origin = connection->origin;
@@ -218,8 +218,8 @@ int hfd_connection_new(struct hfd_worker *worker, int fd, const struct sockaddr_
                 return -ENOMEM;
         event.data.ptr = connection;
         set_socket_options(fd);
-        /* Before ref_tls: after a reload in between, the certificate is verified once too often. In
-         * the other order the reload could be missed. */
+        /* Read before ref_tls: after a reload in between, the certificate is verified once too
+         * often. In the other order the reload could be missed. */
         connection->n_reloads = atomic_load(&worker->http->n_reloads);
         tls = ref_tls(worker->http);
         connection->ssl = hfd_tls_accept(tls, fd, &connection->bad_cert);
@@ -333,7 +333,7 @@ static void begin_linger(struct hfd_connection *connection) {
                 connection->dead = true;
                 return;
         }
-        /* Otherwise the kernel's buffer would grow while input is dropped, and a peer that ignores
+        /* A small buffer: the kernel's would grow while input is dropped, and a peer that ignores
          * the response could make us drop megabytes at a time, which keeps a processor busy. */
         int n = LINGER_BUFFER;
         (void)setsockopt(connection->fd, SOL_SOCKET, SO_RCVBUF, &n, sizeof n);

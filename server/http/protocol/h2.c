@@ -458,8 +458,8 @@ static void h2_response_changed(struct hfd_connection *connection,
                 if (request->response.close_after)
                         h2_drain(connection);
         } else if (state.started) {
-                /* If the data source was not deferred, that is an error, but not a fatal one. If
-                 * memory is short, nothing would send the rest of the response. */
+                /* If the data source was not deferred, that is an error, but not a fatal one. A
+                 * lack of memory is fatal: nothing would send the rest of the response. */
                 r = nghttp2_session_resume_data(h2->session, request->stream_id);
         }
         if (r != 0 && nghttp2_is_fatal(r))

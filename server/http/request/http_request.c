@@ -7,8 +7,8 @@
  * any thread may respond. A request that is refused gets its response from the worker and is never
  * dispatched. At the end the worker detaches it from the connection; it is freed with the last
  * reference. References: one for the connection until the request is detached, one for the handler,
- * one for a message on its way to the worker. The list `responded` of the worker may take this
- * reference over, and that of the connection from there.
+ * one for a message on its way to the worker. This last one may move to the worker's list
+ * `responded`, and from there to the connection's.
  *
  * Invariants:
  * - What handlers read is immutable after the handler was called, so that it needs no lock. There

@@ -126,7 +126,7 @@ void hfd_http_request_set_response_header(struct hfd_http_request *request, cons
 void hfd_http_request_share_response_headers(struct hfd_http_request *request,
                                              const struct hfd_checked_header *headers, size_t n);
 /*
- * A pointer for the user of on_head that belongs to the connection and is shared by its requests;
+ * A pointer that belongs to the connection and is shared by its requests, for the user of on_head;
  * NULL until it is set. free_fn is called when it is replaced, or when the connection ends. Get and
  * set it in on_head only. Thread: worker.
  */
