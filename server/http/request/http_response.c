@@ -174,8 +174,8 @@ static bool has_connection_close(const struct hfd_header *headers, size_t n_head
         return false;
 }
 
-/* Begins a response. Checks the headers before it locks the mutex, which is so held only briefly. A
- * second response, or one to a detached request, is dropped. */
+/* Begins a response. Checks the headers before it locks the mutex, to hold the mutex only briefly.
+ * A second response, or one to a detached request, is dropped. */
 static void start_response(struct hfd_http_request *request, int code, const char *content_type,
                            const struct hfd_header *headers, size_t n_headers, bool streaming,
                            struct hf__buf *body) {
