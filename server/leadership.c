@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Records a change of leadership that the elector reports: in the run file, the log fields and the
- * status line.
+ * status line of systemd.
  *
  * Invariant: while this process leads a term, the run file names the Lease, the identity and the
  * term, because `holdfastd release` frees exactly that term after a crash. If the file cannot be

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* Updates log fields, run file and status line when the leadership of this process changes, and
- * ends a term when the store was replaced. */
+/* Updates log fields, run file and systemd's status line when the leadership of this process
+ * changes, and ends a term when the store's history was replaced (by a restored backup). */
 #include <holdfast/leader.h>
 
 struct hfd_server;

@@ -3,7 +3,7 @@
  * Signs JSON Web Tokens, and verifies their signatures.
  *
  * Invariants. When a signature was found right, the set of keys remembers the digest of the whole
- * token. While it does, header and signature of that token are not looked at again (verified.h).
+ * token. As long as it does, that token's header and signature are not checked again (verified.h).
  * hfd_jwt_verify parses only the header, whose size is limited, until the signature is found right.
  * The algorithm is that of the key; the header must name the same one, so neither "none" nor HMAC
  * with a public key can pass. Base64url is strict: no padding, no other alphabet, no unused bits.

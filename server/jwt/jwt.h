@@ -3,8 +3,8 @@
 /*
  * JSON Web Tokens (RFC 7519) as signed texts, header.claims.signature (RFC 7515). What the claims
  * mean is for the caller. Pure, apart from random numbers of signatures, and from the tokens that a
- * set of keys remembers (verified.h). Where the decoder or OpenSSL lacks memory, the result is
- * HF_E_UNAUTHORIZED or -EIO, as for other failures. Thread: any.
+ * set of keys remembers (verified.h). Where the decoder or OpenSSL lacks memory, the result is that
+ * of other failures: -EIO from hfd_jwt_sign, HF_E_UNAUTHORIZED from the others. Thread: any.
  */
 #include <stdbool.h>
 #include <stddef.h>

@@ -29,10 +29,10 @@ struct hfd_jwt_key;
 int hfd_jwt_key_read(const char **at, struct hfd_jwt_key **ret_key,
                      struct hf_status *reterr_status);
 /*
- * Makes the public key of a JWK (RFC 7517). Its id is the kid of the JWK, "" if it has none.
- * HF_E_INVALID: it is malformed, not for signatures, or of another kind, its id does not fit into
- * HFD_JWT_KEY_ID_MAX, or OpenSSL has failed, also for lack of memory. -ENOMEM. The caller frees the
- * key.
+ * Makes the public key of a JWK (RFC 7517). Its id is the kid of the JWK, "" if that has none. 0;
+ * HF_E_INVALID: the JWK is malformed, not for signatures, or of another kind, its kid does not fit
+ * into HFD_JWT_KEY_ID_MAX, or OpenSSL has failed, also for lack of memory; or -ENOMEM. The caller
+ * frees the key.
  */
 int hfd_jwt_key_of_jwk(const struct hf__json *jwk, struct hfd_jwt_key **ret_key);
 /* Accepts NULL, returns NULL. */

@@ -30,8 +30,8 @@ struct hfd_jwt_key_set *hfd_jwt_key_set_unref(struct hfd_jwt_key_set *set);
 /*
  * Adds all keys of a PEM text; one that the set has already is left out. signs: the first key of
  * the text is the one that signs; it must be private, and replaces its public key if the set has
- * that. Only one call for a set may have signs. HF_E_INVALID: the text has no key, or one that is
- * not usable. HF_E_TOO_LARGE: there are more than HFD_JWT_KEYS_MAX. -ENOMEM. The message begins
+ * that. Only one call for a set may have signs. 0; HF_E_INVALID: the text has no key, or one that
+ * is unusable; HF_E_TOO_LARGE: there are more than HFD_JWT_KEYS_MAX; or -ENOMEM. The message begins
  * with `name`, which says where the text is from. On an error the set may have some of the keys.
  */
 int hfd_jwt_key_set_add(struct hfd_jwt_key_set *set, const char *name, const char *pem, bool signs,
@@ -42,7 +42,7 @@ int hfd_jwt_key_set_add(struct hfd_jwt_key_set *set, const char *name, const cha
  * that is wanted, which is added before the others, wherever it is; NULL = any. Apart from that
  * key, only the first HFD_JWT_TRIED_MAX members are tried, because each costs a computation.
  * algorithms: those that are accepted, comma separated ("RS256,ES256"). *ret_n: how many were
- * added; 0 also if jwks is not a JWK Set. 0 or -ENOMEM.
+ * added; 0 also if jwks is not a JWK Set. Returns 0 or -ENOMEM.
  */
 int hfd_jwt_key_set_add_jwks(struct hfd_jwt_key_set *set, const struct hf__json *jwks,
                              const char *first, const char *algorithms, size_t *ret_n);

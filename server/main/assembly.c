@@ -67,7 +67,7 @@ static void on_peers_changed(void *ctx) {
         hfd_server_wake(server);
 }
 
-/* These come first, because the other objects use them. */
+/* Makes the objects that come first, because the others use them. */
 static int make_basics(struct hfd_server *server, struct hf_status *reterr_status) {
         int r = hf_metrics_new(&server->host.metrics);
 

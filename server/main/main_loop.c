@@ -11,7 +11,7 @@
  * messages cannot overtake each other.
  *
  * Invariant: while the sequence thread runs, main blocks only in poll, in writes to the log or to
- * the service manager if they are not read, and while it trims memory (about 100 ms for a
+ * the service manager that nobody reads yet, and while it trims memory (about 100 ms for a
  * gigabyte). So it handles signals and feeds the watchdog in time. Work that may take long runs on
  * other threads: the boot and the shutdown on the sequence thread, reading files for a reload on
  * the reload's thread. Before it starts the sequence thread, main waits until the objects are

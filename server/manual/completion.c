@@ -21,8 +21,8 @@ static const char *name_of(enum hfd_command command) {
         return name + (name[0] == ' ');
 }
 
-/* Appends the shell pattern that matches each command in the table of commands except `version`,
- * after which nothing can be completed. */
+/* Appends the shell pattern that matches each sub-command, also those of two words, but not
+ * `version`, after which nothing can be completed. */
 static void add_names(struct hf__strbuf *out) {
         for (int i = 1; i < HFD_COMMAND_VERSION; i++)
                 hf__strbuf_printf(out, "%s'%s'", i > 1 ? "|" : "", name_of((enum hfd_command)i));

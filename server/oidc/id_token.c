@@ -4,9 +4,9 @@
  * the user. The messages are those of kube-apiserver, where it has one.
  *
  * Invariants: a claim that is looked at and has the wrong type makes the token invalid. So does a
- * missing one, apart from nbf, email_verified and the groups. As Go reads the claims, null is
- * accepted as nbf, as the groups or one of them, and as an element of aud. Names are never cut. The
- * name of a claim may contain dots, so it is never used as a path.
+ * missing one, apart from nbf, email_verified and the groups. As in Go's JSON decoder, null passes
+ * for nbf, for the groups or one of them, and for an element of aud. Names are never cut. The name
+ * of a claim may contain dots, so it is never used as a path.
  */
 #include "server/oidc/id_token.h"
 
@@ -37,7 +37,7 @@ static bool has_audience(const struct hf__json *claims, const char *client_id) {
 
         if (hf__json_is_string(audience))
                 return strcmp(hf__json_text(audience), client_id) == 0;
-        /* As Go reads the list, null in it is an empty text. */
+        /* As in Go's decoder, null in the list is an empty text. */
         for (const struct hf__json *m = hf__json_first(audience); m; m = hf__json_next(m))
                 if (!hf__json_is_string(m) && !hf__json_is_null(m))
                         return false;
@@ -68,7 +68,7 @@ static int check_time(const struct hf__json *claims, int64_t now, struct hf_stat
         if (now >= expires)
                 return REFUSE("oidc: verify token: oidc: token is expired (Token Expiry: %s)",
                               text);
-        /* As Go reads the claims, null is a missing nbf. */
+        /* As in Go's decoder, a null nbf is a missing one. */
         const struct hf__json *claim = hf__json_get(claims, "nbf");
         if (!claim || hf__json_is_null(claim))
                 return 0;
@@ -141,7 +141,7 @@ static bool add_group(const struct hfd_id_token_rules *rules, const struct hf__j
         return n >= 0 && (size_t)n < sizeof group && hfd_user_add_group(user, group);
 }
 
-/* Reads the groups: a string, or a list of strings. As Go reads them, null is an empty list, and
+/* Reads the groups: a string, or a list of strings. As in Go's decoder, null is an empty list, and
  * within a list an empty string. */
 static int set_groups(const struct hfd_id_token_rules *rules, const struct hf__json *claims,
                       struct hfd_user *user, struct hf_status *reterr_status) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The client's side of the module: the list of calls, and the loading.
+ * The program's side of the module (module.h): the list of calls, and the loading.
  *
  *      idle      nothing is loaded; a call starts the loader's thread
  *      loading   calls wait in a list, which the loader sends when it has the module
@@ -9,10 +9,10 @@
  * If the module cannot be loaded, the calls that wait end with the reason, and the state is idle
  * again: the next call tries once more, so that installing the module is enough.
  *
- * Invariants. A call is in its bucket from hfd_outbound_send until just before its callback. The
- * lock is not held in callbacks and while the module is called. If a call is canceled while it
- * waits, the loader ends it. If it is canceled while the module accepts it, the thread that sends
- * it passes the cancellation on as soon as the module has given the call a number.
+ * Invariants. A call is in the hash table (buckets) from hfd_outbound_send until just before its
+ * callback. The lock is held neither in callbacks nor while the module is called. If a call is
+ * canceled while it waits, the loader ends it. If it is canceled while the module accepts it, the
+ * thread that sends it passes the cancellation on as soon as the module has given it a number.
  */
 #include "server/outbound/outbound.h"
 
@@ -285,7 +285,7 @@ void hfd_outbound_cancel(struct hfd_outbound *outbound, uint64_t id) {
                 engine_id = call->engine_id;
         }
         pthread_mutex_unlock(&outbound->mu);
-        /* The engine has given the call a number, so the module is loaded. The engine lives until
+        /* If the engine has given the call a number, the module is loaded. The engine lives until
          * hfd_outbound_join, which must not run at the same time. */
         if (engine_id)
                 outbound->module->cancel(outbound->engine, engine_id);

@@ -114,8 +114,8 @@ struct hfd_outbound *hfd_outbound_free(struct hfd_outbound *outbound);
 /*
  * Begins a call. On success *ret_id (ret_id may be NULL) is set, and never 0; the callback may come
  * before that. 0; HF_E_CLOSED: it was stopped; HF_E_TOO_MANY: HFD_OUTBOUND_MAX_CALLS are under way;
- * HF_E_INVALID: not an https URL, or one with a user; -EINVAL: misuse; -ENOMEM or another -errno.
- * After a failure there is no callback. Never blocks. Thread: any.
+ * HF_E_INVALID: the URL is not https, is malformed or names a user; -EINVAL: misuse; -ENOMEM or
+ * another -errno. After a failure there is no callback. Never blocks. Thread: any.
  */
 int hfd_outbound_send(struct hfd_outbound *outbound, const struct hfd_outbound_request *request,
                       uint64_t *ret_id);

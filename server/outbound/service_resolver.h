@@ -21,9 +21,9 @@
 
 struct hfd_service_resolver;
 
-/* Reads the flag's value; "" = no service is named. The caller frees it. HF_E_INVALID: an item is
- * malformed, or has the same text before its '=' as an earlier item; the message shows the item. Or
- * -ENOMEM. */
+/* Reads the flag's value; "" = no service is named. The caller frees *ret_resolver. 0, -ENOMEM, or
+ * HF_E_INVALID: an item is malformed, or has the same text before its '=' as an earlier item; the
+ * message shows the item. */
 int hfd_service_resolver_new(const char *text, struct hfd_service_resolver **ret_resolver,
                              struct hf_status *reterr_status);
 /* Accepts NULL, returns NULL. */
@@ -35,8 +35,8 @@ struct hfd_service_address {
         char *connect_to; /* "host:port"; NULL = the URL's */
 };
 
-/* resolver may be NULL: no service is named. path may be NULL or lack its first slash. The URL is
- * one of hfd_https_url_clean. The caller calls hfd_service_address_done. 0 or -ENOMEM. Never
+/* resolver may be NULL: no service is named. path may be NULL or lack its first slash. The URL has
+ * passed hfd_https_url_clean. The caller calls hfd_service_address_done. 0 or -ENOMEM. Never
  * blocks. */
 int hfd_service_resolve(const struct hfd_service_resolver *resolver, const char *ns,
                         const char *name, unsigned port, const char *path,

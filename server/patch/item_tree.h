@@ -21,8 +21,8 @@ struct hfd_item_tree {
         uint32_t unused; /* list of removed nodes, linked by left; 0 = none */
 };
 
-/* Builds the tree of container's children. 0, -ENOMEM, or HF_E_TOO_LARGE. On failure there is
- * nothing to free. */
+/* Builds the tree of container's children. 0, -ENOMEM, or HF_E_TOO_LARGE (2^30 children or more).
+ * On failure there is nothing to free. */
 int hfd_item_tree_init(struct hfd_item_tree *tree, const struct hf__json *container);
 void hfd_item_tree_done(struct hfd_item_tree *tree);
 size_t hfd_item_tree_count(const struct hfd_item_tree *tree);

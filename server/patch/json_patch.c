@@ -24,7 +24,7 @@
 #include "base/json.h"
 #include "server/patch/document_index.h"
 
-#define COPY_MAX ((size_t)3 << 20) /* estimated bytes that copies add; as the limit of a body */
+#define COPY_MAX ((size_t)3 << 20) /* estimated bytes of all copies; a body has the same limit */
 
 struct operation {
         const char *op, *path, *from; /* from NULL = not given, or not a string */

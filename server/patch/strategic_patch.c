@@ -48,7 +48,7 @@ struct merging {
 struct spot {
         const char *path;                /* for messages; "" = the document, or a list's element */
         const struct hfd_schema *schema; /* of the value; NULL = unknown */
-        const struct hfd_schema_field *list; /* of the value if it is a merged list; else NULL */
+        const struct hfd_schema_field *list; /* the value's field, if a merged list; else NULL */
         bool is_replaced;                    /* it is replaced as a whole */
 };
 
@@ -155,7 +155,7 @@ static int merge_ordered(struct merging *p, const struct spot *at, struct hfd_me
         if (!hf__json_is_array(order))
                 return hfd_patch_malformed(p->outcome,
                                            "invalid patch format of setElementOrder list");
-        /* The value is not a merged list. If the patch has a value, merge_value handles it. */
+        /* Not a merged list: merge_value handles the value, if the patch has one. */
         if (!at->list || (value && !hf__json_is_array(value))) {
                 if (value || !target)
                         return 0;

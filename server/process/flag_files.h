@@ -28,7 +28,7 @@ struct hfd_flag_pem {
 
 /* Reads the file and checks its text. The caller frees *ret_text; if a key may be in it, by
  * hfd_secret_free: the file of a certificate may contain its key. *ret_text is NULL if the flag is
- * not given, and after an error. Errors of hfd_read_file and hfd_pem_check. */
+ * not given, and after an error. 0, or an error of hfd_read_file or hfd_pem_check. */
 int hfd_flag_read_pem(const struct hfd_flag_pem *file, char **ret_text,
                       struct hf_status *reterr_status);
 /* Checks that the key belongs to the certificate. Neither text is NULL. 0 or HF_E_INVALID, also if

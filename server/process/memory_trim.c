@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Compares the process's resident memory with the memory that it has allocated. The difference is
- * about what malloc_trim could give back, except for free memory on pages with used memory.
- * The waste that a trim could not give back is tolerated: the next trim comes when there is more.
+ * Compares the process's resident memory with the memory that it has allocated. The difference, the
+ * waste, is about what malloc_trim could give back, except for free memory on pages with used
+ * memory. The waste that a trim could not give back is tolerated: the next trim waits for more.
  *
  * mallinfo2 visits all free blocks, under the allocator's locks. So it is only called if the
  * process is large enough for a trim to be worth its cost, and the more seldom the longer it takes.

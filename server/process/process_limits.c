@@ -18,8 +18,8 @@
 #include <holdfast/error.h>
 
 int hfd_process_limits_reserve_standard(void) {
-        /* open returns the lowest free descriptor, so each of these gets its own number. Output on
-         * a closed descriptor remains an error, because /dev/null is opened for reading; log lines
+        /* open returns the lowest free descriptor, so each closed one is opened under its own
+         * number. Output on it remains an error, because /dev/null is opened for reading; log lines
          * get lost. */
         for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
                 if (fcntl(fd, F_GETFD) < 0 && errno == EBADF &&

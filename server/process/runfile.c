@@ -48,8 +48,8 @@ static int make_path(const char *runtime_dir, const char *instance, char path[PA
         return 0;
 }
 
-/* Reads the whole content into text, which has MAX_BYTES bytes. HF_E_INVALID: the content is larger
- * than a run file can be. Or -errno. */
+/* Reads the whole content into text, which has MAX_BYTES bytes. 0, HF_E_INVALID (the content is
+ * larger than a run file can be) or -errno. */
 static int read_content(int fd, char *text, size_t *ret_n) {
         size_t n = 0;
         while (n < MAX_BYTES) {

@@ -28,8 +28,8 @@ struct hfd_runfile;
 
 /*
  * Creates the directory and the file if they are missing, locks the file and records that this
- * process leads nothing. Keeps the lock until hfd_runfile_free. HF_E_BUSY: another process has the
- * lock, an instance or a `holdfastd release`; the message names the file. HF_E_INVALID: the
+ * process leads nothing. Keeps the lock until hfd_runfile_free. 0; HF_E_BUSY: another process has
+ * the lock, an instance or a `holdfastd release`; the message names the file. HF_E_INVALID: the
  * instance's name cannot be a file name, or other users could replace the directory. Or -errno.
  */
 int hfd_runfile_lock(const char *runtime_dir, const char *instance,

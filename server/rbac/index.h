@@ -30,7 +30,7 @@ struct hfd_rbac_builder *hfd_rbac_builder_new(void);
 struct hfd_rbac_builder *hfd_rbac_builder_free(struct hfd_rbac_builder *builder);
 /*
  * Adds an object, which is read during the call only. ns: of a Role or RoleBinding; "" for the
- * others. 0 or -ENOMEM; then the builder can only be freed.
+ * others. 0, or -ENOMEM: then the builder can only be freed.
  */
 int hfd_rbac_builder_add(struct hfd_rbac_builder *builder, enum hfd_rbac_kind kind, const char *ns,
                          const char *name, const struct hf__json *object);

@@ -46,8 +46,8 @@ static bool skip_equal(struct hf__span text, size_t *at, struct hf__span value) 
         return true;
 }
 
-/* The object's text from the opening brace of its metadata on. In every object resourceVersion is
- * the first member of the metadata, so the brace precedes it. */
+/* The object's text from the opening brace of its metadata on. In every object resourceVersion, at
+ * splice_at, is the first member of the metadata, so the brace precedes it. */
 static struct hf__span metadata_of(const struct hfd_object *object) {
         size_t begin = object->splice_at - (size_t)1;
 

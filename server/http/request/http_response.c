@@ -84,9 +84,9 @@ static struct hfd_packed_header lengths_of(const struct hfd_checked_header *head
 }
 
 /*
- * The headers that belong to this response alone: the content type, the one that on_head has set,
- * and those of the caller. (hfd_http_response_next_header adds those that requests share.) A header
- * that would break the framing (such as a line break in a value, or a Content-Length of the caller)
+ * The headers that belong to this response alone: the content type, the header that the callback
+ * on_head has set, and the headers of the caller. (hfd_http_response_next_header adds those that
+ * requests share.) A header that would break the framing (a line break in a value, Content-Length)
  * is left out instead of failing the response, because a value may echo what a client sent.
  */
 struct head {
@@ -174,8 +174,8 @@ static bool has_connection_close(const struct hfd_header *headers, size_t n_head
         return false;
 }
 
-/* Begins a response. Checks the headers before it locks the mutex, to hold that for a short time. A
- * second response, or one to a detached request, is dropped. */
+/* Begins a response. Checks the headers before it locks the mutex, to hold the mutex only briefly.
+ * A second response, or one to a detached request, is dropped. */
 static void start_response(struct hfd_http_request *request, int code, const char *content_type,
                            const struct hfd_header *headers, size_t n_headers, bool streaming,
                            struct hf__buf *body) {
@@ -344,9 +344,9 @@ void hfd_http_response_get_state(struct hfd_http_request *request,
 
 /*
  * Takes up to n bytes of the first piece, which begin at *ret_offset. NULL: the queue is empty.
- * *ret_left: the bytes that remain in the queue, if the piece leaves it; then the caller drops its
- * reference. Otherwise it is not set, and the piece stays valid without the lock, because only this
- * thread removes pieces.
+ * If these are the piece's last bytes, it leaves the queue: *ret_left is what remains in the queue,
+ * and the caller unrefs the piece. Otherwise *ret_left is not set, and the piece stays valid after
+ * the unlock, because only this thread removes pieces.
  */
 static struct hf__buf *take_part(struct hfd_http_response *response, size_t n, hf_nsec now,
                                  size_t *ret_n, size_t *ret_offset, size_t *ret_left) {

@@ -58,8 +58,8 @@ struct hfd_http_response {
          * reads this, while the worker changes this, then reads the flag in on_drained. So one of
          * the two sees what the other has done. */
         atomic_size_t ring_bytes;
-        /* Boot time when the worker last read bytes, or first learned of the response; 0 = it has
-         * not yet. Guarded by mu. */
+        /* Boot time when the worker last read bytes or, before it has read any, when it learned of
+         * the response; 0 = it has not learned of it yet. Guarded by mu. */
         hf_nsec sent_at;
         size_t offset;         /* worker only: bytes already read of the first piece */
         size_t n_sent;         /* worker only: body bytes given to the connection */

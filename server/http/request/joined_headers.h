@@ -13,8 +13,7 @@
 #define HFD_HEADERS_MAX 256 /* per request; more cannot be joined */
 
 /*
- * Writes the n bytes of headers at `packed` to out, each name once, in the order in which the names
- * come first. out has room for n bytes, because joined headers are never longer. Returns the number
- * of bytes.
+ * Writes the n bytes of headers at `packed` to out: each name once, where it appears first. out has
+ * room for n bytes, because joined headers are never longer. Returns the number of bytes written.
  */
 size_t hfd_join_headers(const char *packed, size_t n, char *out);

@@ -16,7 +16,7 @@
 struct hfd_request_body {
         char *data;   /* owned; NUL-terminated; NULL = empty */
         size_t n;     /* bytes without the NUL */
-        size_t space; /* bytes of memory; from HFD_REQUEST_BODY_MAPPED a mapping, else of malloc */
+        size_t space; /* of data; HFD_REQUEST_BODY_MAPPED or more: a mapping, else from malloc */
 };
 
 /* A body whose memory has this many bytes or more is in a mapping of its own. */

@@ -69,9 +69,9 @@ struct hfd_admission_attributes hfd_admit_attributes(const struct hfd_request *r
 
 /* ---- the options ---- */
 
-/* Adds the options of a delete that came in the query: propagationPolicy and orphanDependents, if
- * the body has none, and gracePeriodSeconds, if there is no body. has_body: the options have what
- * the body has. 0 or -ENOMEM. */
+/* Adds the options of a delete that came in the query, unless there is a body (has_body): then
+ * `options` is a copy of it, and hfd_delete_options_read has put its propagationPolicy and
+ * orphanDependents in `o` in place of those of the query. 0 or -ENOMEM. */
 static int add_policy(struct hf__json *options, const struct hfd_options *o, bool has_body) {
         static const char *const policies[] = {[HFD_PROPAGATE_ORPHAN] = "Orphan",
                                                [HFD_PROPAGATE_BACKGROUND] = "Background",

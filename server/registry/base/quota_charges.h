@@ -42,8 +42,8 @@ void hfd_quota_charges_set(struct hfd_quota_charges *charges, struct hfd_object 
                            size_t n);
 /*
  * Decides about the change for all quotas, and stops at the first one that refuses. The caller has
- * zeroed *decision. path: of the new object if it is a quota itself, otherwise "". A quota with
- * this path is left out: it exists already, so the create will fail. 0, -ENOMEM or HF_E_TOO_LARGE.
+ * zeroed *decision. path: of the new object if it is a quota, otherwise "". A quota with this path
+ * is left out: it exists, so the create will fail. 0, -ENOMEM or HF_E_TOO_LARGE (a quota's key).
  */
 int hfd_quota_charges_decide(struct hfd_quota_charges *charges,
                              const struct hfd_quota_change *change, const char *prefix,

@@ -21,8 +21,8 @@ int hfd_shared_table_init(struct hfd_shared_table *table) {
 }
 
 /* Takes the highest 8 bits of a multiplicative hash, for HFD_SHARED_BUCKETS. The lowest 6 bits of
- * the address are left out: an object takes 64 bytes or more, so two of them differ above. Clients
- * do not choose addresses, so the hash needs no secret. */
+ * the address are left out: an object takes 64 bytes or more, so the other bits of two objects
+ * differ. Clients do not choose addresses, so the hash needs no secret. */
 static struct hfd_shared_conversion **bucket_of(struct hfd_shared_table *table,
                                                 const struct hfd_object *source) {
         return &table->buckets[((uintptr_t)source >> 6) * UINT64_C(0x9E3779B97F4A7C15) >> 56];

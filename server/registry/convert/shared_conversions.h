@@ -5,8 +5,8 @@
  * gets the same object. So the object is converted once for each version, by the watch that comes
  * first. The others wait for this conversion, or find its result later.
  *
- * Memory: shared_table.h. Gets, lists and writes do not use this: each converts what it shows. Only
- * for the params of policies do requests use the same table (convert_params.h).
+ * shared_table.h bounds their memory. Gets, lists and writes do not share: each converts what it
+ * shows. Only for the params of policies do requests use the same table (convert_params.h).
  *
  * Lock: that of the table; it is not held while the webhook is called or a callback runs. Thread:
  * any.

@@ -81,5 +81,5 @@ void hfd_rendering_put_head(struct hf__strbuf *s, const struct hfd_request *requ
  * or the stored bytes are malformed; s->error may be 0. */
 bool hfd_rendering_put_item(struct hf__strbuf *s, const struct hfd_request *request,
                             struct hfd_object *object, int64_t now_s);
-/* The time for put_item, in seconds since 1970. */
+/* The time for hfd_rendering_put_item, in seconds since 1970. */
 int64_t hfd_rendering_now(const struct hfd_registry *registry);

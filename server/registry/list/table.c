@@ -3,7 +3,7 @@
  * Renders Tables for kubectl, and PartialObjectMetadata. The columns of a kind are in its
  * struct hfd_resource (resource.h).
  *
- * Invariant: of the formats in JSON, only these parse objects in order to render them. All other
+ * Invariant: of the formats in JSON, only Tables and PartialObjectMetadata parse objects. All other
  * reads copy or send the bytes of an object in the stored version, so that a plain get or list
  * costs no parsing. (Selectors, another version or an older definition of the kind
  * (forms/conversion.c), indenting and protobuf may cost it.)

@@ -7,9 +7,9 @@
  * Invariant: a write of a Scale changes the number of replicas and nothing else. It gets the
  * object, makes the new Scale, and patches the object's number of replicas. If the object has
  * changed meanwhile, the write begins anew, a few times, unless the client has named a version. An
- * apply becomes an apply of an object that has at most this one field. If admission must be asked,
- * a dry run of that apply comes first, so that a conflict with another manager of the field is
- * reported before admission is asked, as in Kubernetes.
+ * apply becomes an apply of an object that has, beside its type and metadata, at most this field.
+ * If admission must be asked, a dry run of that apply comes first, so that a conflict with another
+ * manager of the field is reported before admission is asked, as in Kubernetes.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -198,7 +198,7 @@ static bool check_precondition(struct hfd_part *part) {
         return false;
 }
 
-/* The same for the Scale that a patch makes, and for one that is applied. */
+/* As check_precondition, for the new Scale, which admission may have changed, or an applied one. */
 static bool check_uid(struct hfd_part *part, const struct hf__json *scale) {
         const char *wanted = hf__json_string(scale, "metadata.uid"),
                    *found = hf__json_string_or_empty(part->old_scale, "metadata.uid");
@@ -346,7 +346,7 @@ static void try_apply(struct hfd_part *part) {
         hf__json_free(config);
 }
 
-/* Sets the number of replicas that the client applies in *scale. False: the part has ended. */
+/* Sets in *scale the number of replicas that the client applies. False: the part has ended. */
 static bool apply_scale(struct hfd_part *part, struct hf__json **scale) {
         int64_t replicas;
 

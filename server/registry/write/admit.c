@@ -197,7 +197,7 @@ static void convert_form(void *ctx, const struct hfd_resource *from, const struc
         hfd_convert_json(w->registry, &convert);
 }
 
-/* The same for the params of a policy. */
+/* As convert_form, for the params of a policy. */
 static void convert_params(void *ctx, const struct hfd_resource *to,
                            struct hfd_object *const *sources, size_t n, hfd_objects_converted *done,
                            void *done_ctx) {

@@ -2,7 +2,7 @@
 #pragma once
 /*
  * Large writes. Parsing, patching and validating a large body or object takes many milliseconds. On
- * a thread that serves connections or delivers the store's replies, all others would wait for it.
+ * a thread that serves connections or delivers the store's replies, this delays other requests.
  * So the pool of threads (work_pool.h) does it. A small write is not passed to the pool, which
  * would cost it more than the work itself.
  */

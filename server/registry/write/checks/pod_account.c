@@ -38,7 +38,7 @@ static bool is_new_pod(const struct hfd_write *w) {
                hfd_quota_kind(resource->group, resource->plural) == HFD_QUOTA_PODS;
 }
 
-/* Only pods have this subresource. */
+/* Does not compare the kind: only pods have the subresource ephemeralcontainers. */
 static bool adds_ephemeral_containers(const struct hfd_write *w) {
         return w->registry->assigns_accounts &&
                w->request->subresource == HFD_SUB_EPHEMERAL_CONTAINERS;
