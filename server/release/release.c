@@ -66,7 +66,7 @@ static int read_key(struct release *release, const char *key, const struct hfd_k
 
 /* Sets *ret_released to a copy of the Lease without a holder, with a duration of one second and the
  * current time, as client-go writes it when it releases. Everything else is unchanged. 0, -ENOMEM,
- * or HF_E_STALE_TERM: identity does not hold the Lease, or it is not a Lease. */
+ * or HF_E_STALE_TERM: identity does not hold the Lease, or the value is not a Lease. */
 static int make_released_lease(const struct hf__buf *lease, const char *identity, const char *now,
                                struct hf__buf **ret_released) {
         struct hf__json *json;

@@ -22,7 +22,7 @@ bool hfd_write_quota_turn_take(struct hfd_write *w, void (*on_turn)(struct hfd_w
         quota->on_turn = on_turn;
         quota->turn.ns = w->request->ns;
         quota->turn.deadline = w->request->deadline;
-        /* Both before the call: if the turn waits, another thread may use the write at once. */
+        /* Set both before the call: if the turn waits, another thread may use the write at once. */
         quota->turn_state = HFD_WRITE_QUOTA_HAS_TURN;
         w->on_pool = false;
         switch (hfd_quota_turns_take(&w->registry->turns, &quota->turn)) {

@@ -125,8 +125,8 @@ void hfd_write_reply_stale_term(struct hfd_write *w) {
 static int success_code(const struct hfd_write *w) {
         const struct hfd_options *o = &w->request->options;
 
-        /* As in Kubernetes: orphanDependents=false, and the object still exists, because it has
-         * finalizers. For an object that was removed at once, reply_deleted sends 200. */
+        /* As in Kubernetes, 202 if orphanDependents=false and the object still exists, because it
+         * has finalizers. For an object that was removed at once, reply_deleted sends 200. */
         if (w->request->verb == HFD_DELETE_OBJECT && o->has_orphan && !o->orphan)
                 return 202;
         return w->created ? 201 : 200;

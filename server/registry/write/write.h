@@ -133,7 +133,7 @@ struct hfd_write {
         bool created;          /* the object is new */
         /* The write has waited for the cache (checks/priority_default.c). The cache then contains
          * all writes of classes that were acknowledged before the wait, so a class that the cache
-         * lacks does not exist. But a wait with may_be_late may have left the cache behind. */
+         * lacks does not exist. But a wait with may_be_late may end before that (same file). */
         bool knows_classes;
         /* checks/pod_account.c: the cache has had time to learn the account of the new pod. */
         bool knows_account;

@@ -380,7 +380,7 @@ static int hash_form(struct hfd_custom_kind *kind, const struct hf__json *spec) 
         return r;
 }
 
-/* A copy of the object without that member. NULL = out of memory. */
+/* A copy of the object without the member left_out. NULL = out of memory. */
 static struct hf__json *copy_without(const struct hf__json *object, const char *left_out) {
         struct hf__json *copy = hf__json_object();
         int r = copy ? 0 : -ENOMEM;

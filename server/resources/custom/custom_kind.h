@@ -6,8 +6,8 @@
  * are stored, it has a struct hfd_custom_version, with a row (resource.h) for the rest of the
  * server. If a webhook converts the objects, the kind has one for every version.
  *
- * A kind has a reference count. It is immutable except for its two marks, its counters of
- * conversions, and the bytes and the revision of its definition. A reference to a row is one to its
+ * A kind has a reference count. It is immutable except for `terminating`, `retired`, its counters
+ * of conversions, and the bytes and revision of its definition. A reference to a row is one to its
  * kind (hfd_resource_ref). A changed definition makes another kind; requests and objects that have
  * the old one keep it. Pure. Thread: any.
  */
@@ -111,13 +111,13 @@ struct hfd_custom_kind *hfd_custom_kind_ref(struct hfd_custom_kind *kind);
 /* Accepts NULL; returns NULL. */
 struct hfd_custom_kind *hfd_custom_kind_unref(struct hfd_custom_kind *kind);
 
-/* A reference to a row, which is one to its kind. For NULL, rows of the table and permanent rows of
- * slots, these do nothing. ref returns its argument, unref NULL. */
+/* A reference to a row, which is one to its kind. For NULL, built-in rows (resource_table.h) and
+ * permanent rows of slots, both do nothing. ref returns its argument, unref NULL. */
 const struct hfd_resource *hfd_resource_ref(const struct hfd_resource *resource);
 const struct hfd_resource *hfd_resource_unref(const struct hfd_resource *resource);
 /* The columns of the Table of any row; *ret_n of them. */
 const struct hfd_column *hfd_resource_columns(const struct hfd_resource *resource, size_t *ret_n);
 
-/* Whether the kinds of two rows have the same `form`. A row without a kind (of the table, or the
+/* Whether the kinds of two rows have the same `form`. A row without a kind (a built-in one, or the
  * permanent row of a slot) has no form, and is the same only as itself. */
 bool hfd_custom_same_form(const struct hfd_resource *a, const struct hfd_resource *b);

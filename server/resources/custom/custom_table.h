@@ -49,8 +49,8 @@ size_t hfd_custom_table_slots(const struct hfd_custom_table *table);
  */
 const struct hfd_resource *hfd_custom_table_find(struct hfd_custom_table *table, const char *group,
                                                  const char *version, const char *plural);
-/* The same, but the version in which objects are stored is found even if it is not served. For
- * requests of the server itself: its controllers must reach all objects. */
+/* The same, but the version in which objects are stored is found even if it is not served. The
+ * server's own requests use this: its controllers must reach all objects. */
 const struct hfd_resource *hfd_custom_table_find_stored(struct hfd_custom_table *table,
                                                         const char *group, const char *version,
                                                         const char *plural);

@@ -2,9 +2,9 @@
 #pragma once
 /*
  * All rows that are served at a moment, those of the table in resource_table.h and those of custom
- * resources, in the order in which clients see them: groups as kube-apiserver orders them, in each
- * the versions, the preferred one first, in each the resources. For discovery and OpenAPI, and
- * to find out whether a group version is served. Pure. Thread: owner only.
+ * resources, in the order in which clients see them: groups as kube-apiserver orders them; in a
+ * group its versions, the preferred one first; in a version its resources. Used for discovery and
+ * OpenAPI, and to find out whether a group version is served. Pure. Thread: owner only.
  */
 #include "server/resources/custom/custom_table.h"
 

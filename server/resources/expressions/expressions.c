@@ -222,8 +222,8 @@ int hfd_expressions_compile(struct hfd_expressions *set, const char *text, unsig
         return r;
 }
 
-/* The type that a variable has for other expressions: that of its values if they are scalars, lists
- * or maps; dyn for all others, also within lists and maps. As in Kubernetes. */
+/* The type that a variable has for other expressions, as in Kubernetes: that of its values if they
+ * are scalars, lists or maps; dyn for all others, also within lists and maps. */
 static const struct hf__cel_type *seen_as(struct hf__arena *arena,
                                           const struct hf__cel_type *type) {
         const struct hf__cel_type *made;

@@ -26,8 +26,8 @@
  * leave the object in its version. registry/convert converts before an object comes here for a
  * client (hfd_conversion_is_pending).
  *
- * For the row that stores the objects, hfd_conversion_object costs nothing, unless the object is
- * packed (it is unpacked) or has the form of an older definition. For another version of a custom
+ * For the row that stores the objects, hfd_conversion_object costs nothing, unless it must unpack
+ * the object (packed.h) or give it the form of a newer definition. For another version of a custom
  * resource it copies the bytes. For a built-in kind, hfd_conversion_parse and hfd_conversion_encode
  * search the table of resources for another version. If there is none, they only parse and encode.
  *
@@ -43,7 +43,7 @@
 const struct hfd_resource *hfd_resource_stored(const struct hfd_resource *row);
 /*
  * Writes to out how the row calls a field: stored is the path of the field in the stored form
- * ("involvedObject.kind"), out the path in the form of the row ("regarding.kind"). For selectors.
+ * ("involvedObject.kind"), out the path in the form of the row ("regarding.kind").
  */
 void hfd_conversion_field(const struct hfd_resource *row, const char *stored, char *out,
                           size_t max_out);

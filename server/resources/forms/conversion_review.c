@@ -6,8 +6,8 @@
  * Invariants: the values of a response are counted before it is parsed, because each value becomes
  * a struct, even one that is a single byte in the response. A webhook can change neither the
  * identity nor the metadata of an object, except labels and annotations. The messages are those of
- * kube-apiserver, except those about a response that is too large or not JSON, and about an element
- * that is no object.
+ * kube-apiserver, except those about a response that is too large or not JSON, about an element
+ * that is no object, and about a fraction in labels or annotations (type_name).
  */
 #include "server/resources/forms/conversion_review.h"
 

@@ -148,9 +148,9 @@ const struct hf__json *hfd_object_selectable(struct hfd_object *object);
 /* The same if they are there already, so that nothing is parsed. NULL = they are not. */
 const struct hf__json *hfd_object_selectable_made(const struct hfd_object *object);
 /*
- * What the one reader of objects of this kind has extracted from the bytes, so that it needs to
- * read them once only. Only for resources with keeps_extract. Borrowed from object, and valid as
- * long as the object. NULL = nothing yet.
+ * What the code that uses objects of this kind has extracted from the bytes, so that it need not
+ * read them again. Only for resources with keeps_extract. Borrowed from object, and valid as long
+ * as the object. NULL = nothing yet.
  */
 const void *hfd_object_extract(const struct hfd_object *object);
 /* Keeps a block of memory as the extract, which the object frees with free, and returns it. If

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The rows of the other groups: Leases, Events, priority and fairness, classes, Workspaces. Columns
- * and flags are those of kube-apiserver. Those of Workspaces, which it does not have, are as for a
+ * The rows of the groups that no other file here has, such as those of Leases and Workspaces.
+ * Columns and flags are those of kube-apiserver; of Workspaces, which it does not have, those of a
  * custom resource, except for the name's syntax and unconditional_update. Invariants: as in rows.h.
  */
 #include "server/resources/resource.h"

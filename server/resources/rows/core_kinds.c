@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The rows of the core group. Columns and flags are those of kube-apiserver. The invariants are
- * those in rows.h.
+ * The rows of the core group, except the workload kinds (workloads/workloads.h). Columns and flags
+ * are those of kube-apiserver. The invariants are those in rows.h.
  */
 #include "server/resources/resource.h"
 #include "server/resources/rows/rows.h"

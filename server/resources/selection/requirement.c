@@ -93,7 +93,7 @@ static bool remove_last_word(char *text, const char *word) {
         return true;
 }
 
-/* `key in (a,b)`, `key notin (a,b)` */
+/* Parses `key in (a,b)` or `key notin (a,b)`. */
 static int parse_set(struct hfd_requirement *requirement, char *text) {
         char *open = strchr(text, '('), *close = strrchr(text, ')');
 

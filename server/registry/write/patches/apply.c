@@ -220,8 +220,8 @@ int hfd_write_apply_track(struct hfd_write *w, struct hf__json *old) {
                 return 0; /* nobody owns what a Binding sets, as in Kubernetes */
         if (w->request->verb == HFD_PATCH && w->request->patch == HFD_PATCH_APPLY)
                 return old ? keep_times(w->object, old) : 0;
-        /* An object that had no owners gets none before it is applied, or before a client sends
-         * managers, as in Kubernetes. */
+        /* As in Kubernetes, an object that had no owners gets none until it is applied or a client
+         * sends managers. */
         if (old && !hf__json_path(old, "metadata.managedFields") &&
             !hf__json_path(w->object, "metadata.managedFields"))
                 return 0;

@@ -82,7 +82,7 @@ int hfd_write_merge_parts(struct hfd_write *w, const struct hf__json *old) {
                 return merge_subresource(w, old);
         if (is_part) {
                 r = replace_part(w->object, is_status ? "spec" : "status", old);
-                /* As in Kubernetes, because old kubelets send damaged ownerReferences, which
+                /* As in Kubernetes, ownerReferences stay: old kubelets send damaged ones, which
                  * would break the garbage collection. */
                 if (r == 0 && hfd_quota_kind(resource->group, resource->plural) == HFD_QUOTA_PODS)
                         r = replace_part(w->object, "metadata.ownerReferences", old);

@@ -48,7 +48,7 @@ static bool policy_finalizer(const struct hfd_write *w, const char **ret_finaliz
         const struct hfd_options *o = &w->request->options;
 
         *ret_finalizer = NULL;
-        /* Such objects have no dependents, so there is nothing that a policy could apply to. */
+        /* An object that owns nothing has no dependents, to which a policy could apply. */
         if (w->request->resource->owns_nothing)
                 return true;
         if (o->has_orphan) {

@@ -14,8 +14,8 @@
  * itself does not change that part, and a create keeps the client's status only for a Node. A
  * request to a subresource changes only its part, and in some kinds metadata (enum
  * hfd_subresource). A uid that the client names must be that of the object that the update
- * replaces, except in a patch of a subresource that keeps metadata. So must a resourceVersion,
- * except "" and "0".
+ * replaces, except in a patch of a subresource that keeps metadata. A resourceVersion must be the
+ * object's, too, unless it is "" or "0".
  */
 #include "server/registry/write/steps/update.h"
 
@@ -137,9 +137,9 @@ static bool prepare_and_track(struct hfd_write *w) {
 
 /*
  * Validates w->object against w->old (NULL = a create). False: the response was sent, or another
- * attempt was started. The causes have 15 KiB, whose items are not initialized. A stack page that a
- * thread has touched once stays resident, and a valid object should not touch these pages. So this
- * function is not made a part of its caller, which encodes the object later.
+ * attempt was started. The causes take 15 KiB, and their items are not initialized. A stack page
+ * that a thread has touched stays resident, and a valid object should not touch these pages. So
+ * this function is not made a part of its caller, which encodes the object later.
  */
 __attribute__((noinline)) static bool validate_object(struct hfd_write *w) {
         const struct hf__json *old = w->old;
@@ -273,7 +273,7 @@ static int prepare_create(struct hfd_write *w) {
         return r;
 }
 
-/* The quotas come last: while they are taken, other writes wait. */
+/* The quotas come last: a write that has its turn there (quota_turn.h) makes others wait. */
 static void commit_create(struct hfd_write *w) {
         if (!hfd_write_quota_admit(w, hfd_write_commit) ||
             (w->request->options.dry_run && refuse_existing_in_dry_run(w)))
@@ -448,8 +448,8 @@ static bool check_revision(struct hfd_write *w, const char *revision) {
 
 /* ---- update ---- */
 
-/* An update that deletes the object, or changes nothing, needs no quota. Nor does one of a kind of
- * which quotas count the number only. */
+/* An update that deletes the object, or changes nothing, needs no quota. Nor does an update of a
+ * kind of which quotas count only how many objects there are. */
 static void commit_update(struct hfd_write *w) {
         const struct hfd_resource *resource = w->request->resource;
 

@@ -48,8 +48,8 @@ static const char *path_with_name(struct hf__strbuf *path, size_t n, const char 
         return path->data ? path->data : "";
 }
 
-/* Checks `rule` and `message`. A rule of several lines makes no readable message, so it needs one.
- */
+/* Checks `rule` and `message`. A rule of several lines is no readable message, so the rule must
+ * have a `message`. */
 static void check_message(const struct hf__json *rule, struct hf__strbuf *path, size_t n,
                           struct hfd_causes *causes) {
         const char *text = text_of(rule, "rule");

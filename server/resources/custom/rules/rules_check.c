@@ -137,8 +137,8 @@ static struct hfd_rule_correlation correlation_below(struct hfd_rule_correlation
         if (!above.current)
                 return above;
         /* Without `nearest`, the part above is the whole object. Both objects are in the version of
-         * the request, whatever was sent and stored. So these two members would always equal their
-         * counterparts, and Kubernetes gives them none. */
+         * the request, whatever was sent and stored. So apiVersion and kind would always equal
+         * their counterparts, and Kubernetes gives them none. */
         if (!above.nearest && property &&
             (strcmp(property, "apiVersion") == 0 || strcmp(property, "kind") == 0))
                 return (struct hfd_rule_correlation){.current = NULL};

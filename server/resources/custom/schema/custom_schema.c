@@ -154,8 +154,8 @@ static void check_status(const struct hfd_custom_schema *schema, const struct hf
  * caller then checks alone.
  *
  * The object must differ from the old one only in metadata and status. The old one may have been
- * stored when there was no limit of work. If such an update were refused, nobody could remove its
- * finalizers, and so nobody could delete it.
+ * stored when there was no limit of work. If such an update were refused, nobody could remove the
+ * finalizers of the object, and so nobody could delete it.
  *
  * What the root of the schema demands of the whole object is not checked again. If the root has
  * limits such as `required`, the status must not appear or disappear. If it has an anyOf, oneOf,

@@ -26,7 +26,7 @@ struct hfd_strict;
 /* Values that the defaults of one object may add. Without a limit, a long list of empty objects
  * would grow by the product of its length and the size of the default. */
 #define HFD_CUSTOM_DEFAULTS_MAX 500000
-/* Bytes of the texts and keys of these values: more than the largest body (3 MiB) has. */
+/* Bytes of texts and keys that the defaults may add: more than the largest body (3 MiB) has. */
 #define HFD_CUSTOM_DEFAULT_BYTES_MAX ((size_t)4 << 20)
 
 /*

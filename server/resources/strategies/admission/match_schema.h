@@ -47,10 +47,10 @@ void hfd_match_resources_validate(const struct hf__json *resources, const char *
  * of these rules, without indexes. */
 void hfd_mutating_rules_validate(const struct hf__json *resources, const char *field,
                                  struct hfd_causes *causes);
-/* matchConditions, which are compiled; NULL: there are none, which is valid. params: expressions
- * may use params, of a policy that has a paramKind. *work: the work (hfd_expressions_work) of
- * compiling the object's other expressions so far, to which the function adds that of the
- * conditions. Beyond HFD_EXPRESSIONS_COMPILE_MAX no more are compiled, which is a cause. Stack: as
- * for expressions (expressions/expressions.h). */
+/* matchConditions, which are compiled; NULL: there are none, which is valid. params: they may use
+ * the variable params, because the policy has a paramKind. *work: the work (hfd_expressions_work)
+ * of compiling the object's other expressions so far, to which the function adds that of the
+ * conditions. Beyond HFD_EXPRESSIONS_COMPILE_MAX no more are compiled, and a cause says so. Stack:
+ * as for expressions (expressions/expressions.h). */
 void hfd_match_conditions_validate(const struct hf__json *conditions, bool params,
                                    const char *field, uint64_t *work, struct hfd_causes *causes);

@@ -221,7 +221,7 @@ void hfd_match_rule_validate(const struct hf__json *rule, const char *field,
 
 /* ---- MatchResources ---- */
 
-/* As in kube-apiserver, a name with both forbidden characters has two causes. */
+/* As in kube-apiserver, a name with both '/' and '%' has two causes. */
 void hfd_match_name_validate(const char *name, const char *field, struct hfd_causes *causes) {
         if (strcmp(name, ".") == 0)
                 hfd_cause_invalid_text(causes, field, name, "may not be '.'");

@@ -41,8 +41,8 @@ static const struct hfd_schema variable_schema = {HFD_STRUCT(HFD_ADMISSION_V1 "V
                                                   .description =
                                                           "A value that several expressions use."};
 
-/* Both kinds of policies have these fields. Only failurePolicy has different numbers in protobuf.
- */
+/* The fields that are the same in both kinds of policies, except that failurePolicy has different
+ * numbers in protobuf. */
 #define CONDITIONS(tag)                                                                            \
         {                                                                                          \
                 "matchConditions",                                                                 \

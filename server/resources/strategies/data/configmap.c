@@ -2,8 +2,8 @@
 /*
  * The strategy of ConfigMaps. They have text in data, and bytes as base64 in binaryData.
  *
- * Invariants: both together have at most 1 MiB, and bytes count as they are decoded. No key is in
- * both, because a pod that mounts the ConfigMap sees them as one directory.
+ * Invariants: both together have at most 1 MiB, and binaryData counts decoded. No key is in both,
+ * because a pod that mounts the ConfigMap sees them as one directory.
  */
 #include <stdio.h>
 #include <string.h>

@@ -72,9 +72,9 @@ static int64_t longest_value(const struct hf__json *values) {
         return longest;
 }
 
-/* A text with one of these four formats becomes a value of another type. The sizes are Kubernetes'
- * estimates. The least sizes, and all sizes of times and durations, are those of the JSON with its
- * quotes; the other largest sizes are those of the text alone. */
+/* A text with the format byte, duration, date or date-time becomes a value of another type. The
+ * sizes are Kubernetes' estimates. The least sizes, and all sizes of times and durations, are those
+ * of the JSON with its quotes; the other largest sizes are those of the text alone. */
 static struct hfd_declared *declare_string(struct hfd_declaring *d, const struct hf__json *props) {
         int64_t max = REQUEST_MAX - 2;
         int64_t length;

@@ -255,7 +255,7 @@ static bool parse(struct parser *p, struct hfd_url_part rest, bool request) {
         size_t n;
 
         *url = (struct hfd_url_text){0};
-        /* This refuses NULs too, which strchr would find in the lists of characters. */
+        /* The loop refuses NULs, too, which strchr would find in the lists of characters. */
         for (size_t i = 0; i < rest.n; i++)
                 if ((unsigned char)rest.at[i] < ' ' || rest.at[i] == 0x7f)
                         return refuse(p, "net/url: invalid control character in URL");

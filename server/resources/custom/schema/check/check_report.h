@@ -44,7 +44,7 @@ hfd_check_report_invalid(const struct hfd_check_report *report, const struct hfd
 __attribute__((format(printf, 4, 5))) void
 hfd_check_report_count(const struct hfd_check_report *report, const struct hfd_place *place,
                        size_t n, const char *format, ...);
-/* The value has the type (or, in a schema with a format, the format) `found`, not `wanted`. */
+/* The value has the type `found`, not `wanted`; or the format, where scalar.c compares formats. */
 void hfd_check_report_type(const struct hfd_check_report *report, const struct hfd_place *place,
                            const char *wanted, const char *found);
 /* The text does not have the format. */

@@ -26,7 +26,7 @@
 static const struct hfd_schema_field fields_of_resources[] = {HFD_FIELD_API_VERSION, HFD_FIELD_KIND,
                                                               HFD_FIELD_METADATA};
 
-/* Its `definition` (schema.h) is NULL: OpenAPI shows a custom kind by the schema in its
+/* The `definition` (schema.h) is NULL: OpenAPI shows a custom kind by the schema in its
  * CustomResourceDefinition, and so needs no definition of this type. */
 static const struct hfd_schema int_or_string = {.type = HFD_SCHEMA_INT_OR_STRING};
 

@@ -201,7 +201,7 @@ static void check_type(struct hfd_structure *structure, const struct hf__json *p
                                           "must be object at the root");
 }
 
-/* A value that is an integer or a string has no fields, so it cannot have these two extensions. */
+/* With x-kubernetes-int-or-string a value has no fields, so extensions for fields are refused. */
 static void check_extensions(struct hfd_structure *structure, const struct hf__json *props,
                              const struct hfd_structure_path *path) {
         static const char *const others[] = {"x-kubernetes-preserve-unknown-fields",
