@@ -196,7 +196,7 @@ static int append_uses(struct hf__json *uses, const struct hf__json *claims) {
 
 /* The claims of a container, and how an element is looked up among those before it. */
 struct uses {
-        struct hf__json_index by_use;  /* texts as of print_use */
+        struct hf__json_index by_use;  /* what print_use prints */
         struct hf__json_index by_name; /* of the claim */
 };
 
