@@ -260,7 +260,7 @@ void hfd_resource_field_selector_validate(const struct hf__json *selector, const
         validate_divisor(resource, hf__json_get(selector, "divisor"), field, causes);
 }
 
-/* ---- files with both ---- */
+/* ---- files of the downward API ---- */
 
 void hfd_downward_file_validate(const struct hf__json *file, const char *field,
                                 struct hfd_causes *causes) {
