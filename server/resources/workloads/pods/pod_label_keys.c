@@ -5,10 +5,10 @@
  * for each of mismatchLabelKeys a term that it does not (NotIn). Schedulers read the selector only.
  *
  * Invariants: the terms and their order are those of kube-apiserver, for each pod that is valid.
- * This comes before the validation, and a client chooses how many keys there are and how long the
- * labels are: so a label that the validation refuses becomes no term, and a key that a list repeats
- * becomes two terms, which are enough for the validation to find it. Keys are found in indexes.
- * Many lists may name the same labels, so the terms may not take more bytes than a body.
+ * All this happens before the validation, and a client chooses how many keys there are and how long
+ * the labels are: so a label that the validation refuses becomes no term, and a key that a list
+ * repeats becomes two terms, which are enough for the validation to find it. Keys are found in
+ * indexes. Many lists may name the same labels, so the terms may not take more bytes than a body.
  */
 #include <errno.h>
 #include <string.h>
@@ -107,7 +107,7 @@ static int merge_term(struct hf__json *term, const struct hf__json_index *labels
 
 /* ---- all terms of a pod ---- */
 
-/* member: that of an element which is the term; NULL: the element itself is one. */
+/* member: the member of each element that is a term; NULL: the element itself is a term. */
 static int merge_list(struct hf__json *list, const char *member,
                       const struct hf__json_index *labels, size_t *room) {
         int r = 0;
