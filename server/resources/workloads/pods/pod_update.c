@@ -158,8 +158,8 @@ static bool validate_deadline(const struct hf__json *spec, const struct hf__json
 }
 
 /* Whether the update sets a negative terminationGracePeriodSeconds to 1, as kube-apiserver allows.
- * Old servers stored negative values. Before this check, hfd_pod_prepare usually sets the new and
- * the old value to 1. */
+ * Old servers stored negative values. In both specs, hfd_pod_prepare usually sets them to 1
+ * first. */
 static bool mends_grace(const struct hf__json *spec, const struct hf__json *old) {
         static const char key[] = "terminationGracePeriodSeconds";
         int64_t seconds, old_seconds;
