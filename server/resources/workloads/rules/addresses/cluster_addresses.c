@@ -20,7 +20,7 @@
 static const char ips_field[] = "spec.clusterIPs", families_field[] = "spec.ipFamilies",
                   policy_field[] = "spec.ipFamilyPolicy";
 
-/* NULL: it has none. In an old spec another program may have stored a value of any type. */
+/* NULL: the spec has no such list. In an old spec, another program may have stored any value. */
 static const struct hf__json *list_of(const struct hf__json *spec, const char *member) {
         const struct hf__json *list = hf__json_get(spec, member);
 
