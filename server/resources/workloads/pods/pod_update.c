@@ -158,8 +158,7 @@ static bool validate_deadline(const struct hf__json *spec, const struct hf__json
 }
 
 /* Whether the update sets a negative terminationGracePeriodSeconds to 1, as kube-apiserver allows.
- * Old servers stored negative values. In both specs, hfd_pod_prepare usually sets them to 1
- * first. */
+ * Old servers stored negative values, which hfd_pod_prepare usually sets to 1 in both specs. */
 static bool mends_grace(const struct hf__json *spec, const struct hf__json *old) {
         static const char key[] = "terminationGracePeriodSeconds";
         int64_t seconds, old_seconds;
