@@ -351,8 +351,7 @@ static int keep_health_port(struct hf__json *spec, const struct hf__json *old) {
 int hfd_service_set_fields(struct hf__json *spec, const struct hf__json *old) {
         bool external = is_type(spec, "ExternalName");
 
-        /* Another program has stored a spec that is no object, and a write of the status keeps
-         * it. */
+        /* Another program has stored a spec that is no object; a status write keeps it. */
         if (!hf__json_is_object(spec))
                 return 0;
         int r = set_affinity(spec);
