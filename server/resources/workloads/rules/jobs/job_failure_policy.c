@@ -207,7 +207,7 @@ void hfd_job_failure_policy_validate(const struct hf__json *spec, const char *fi
                 validate_failure_rule(spec, m, hfd_field_index(path, list, i++), causes);
 }
 
-/* A policy of failures looks at pods that have failed, not at pods that are about to. */
+/* A policy of failures looks at pods that have failed, not at pods that are about to fail. */
 void hfd_job_replacement_policy_validate(const struct hf__json *spec, const char *field,
                                          struct hfd_causes *causes) {
         const char *policy = hf__json_string(spec, "podReplacementPolicy");
