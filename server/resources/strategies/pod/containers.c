@@ -220,7 +220,7 @@ static const struct hfd_schema_field container_restart_rule_fields[] = {
 static const struct hfd_schema container_restart_rule = {
         HFD_STRUCT(HFD_CORE "ContainerRestartRule", container_restart_rule_fields)};
 
-/* The path identifies a mount, not the name: a container may mount a volume at several paths, but
+/* The path, not the name, identifies a mount: a container may mount a volume at several paths, but
  * only one volume at a path. */
 static const struct hfd_schema_field volume_mount_fields[] = {
         {"mountPath", &hfd_schema_text, "The path in the container. It may not contain a colon.",
