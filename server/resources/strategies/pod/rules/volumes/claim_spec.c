@@ -21,7 +21,7 @@ const struct hf__json *hfd_claim_size(const struct hf__json *spec) {
 
 /* ---- access modes ---- */
 
-/* required: the text of the cause if there is none. */
+/* required: the text of the cause if there is no mode. */
 static void require_modes(const struct hf__json *spec, const char *field, const char *required,
                           struct hfd_causes *causes) {
         if (!hf__json_first(hf__json_get(spec, "accessModes")))

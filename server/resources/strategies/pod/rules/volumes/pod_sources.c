@@ -203,7 +203,7 @@ static bool is_of_huge_pages(const char *resource) {
                begins_with(resource, "requests.hugepages-");
 }
 
-/* A power of a thousand or of 1024 with a suffix, or 1. */
+/* Whether the text is "1", or "1" and a suffix: "1k", "1Mi". */
 static bool is_unit_of_bytes(const char *text) {
         return *text == '1' && (!text[1] || (strchr("kMGTPE", text[1]) && !text[2]) ||
                                 (strchr("KMGTPE", text[1]) && strcmp(text + 2, "i") == 0));
