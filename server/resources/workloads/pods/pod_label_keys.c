@@ -60,8 +60,8 @@ static bool take_room(size_t *room, const char *key, const char *operator, const
         return true;
 }
 
-/* Appends a term for each key that is one of the pod's labels. labels: the entries of those that
- * the validation refuses have the item NULL. 0, -ENOMEM or HF_E_TOO_LARGE. */
+/* Appends a term for each key that is one of the pod's labels. labels: an index; the entry of a
+ * label that the validation refuses has the item NULL. 0, -ENOMEM or HF_E_TOO_LARGE. */
 static int append_terms(struct hf__json *terms, const struct hf__json *keys, const char *operator,
                         const struct hf__json_index * labels, size_t *room) {
         struct hf__json_index listed;
