@@ -188,8 +188,7 @@ void hfd_label_keys_validate(const struct hf__json *term, const char *field,
 /* variable_validation.c: env and envFrom of a container */
 void hfd_variables_validate(const struct hf__json *container, const char *field,
                             struct hfd_causes *causes);
-/* The volumes of the files from which variables of containers come (fileKeyRef). field: the path of
- * the spec */
+/* The volumes whose files set variables of containers (fileKeyRef). field: the path of the spec */
 void hfd_file_volumes_validate(const struct hf__json *spec, const char *field,
                                struct hfd_causes *causes);
 /* handler_validation.c: the probes of a container, and its lifecycle hooks. grace: the seconds that
