@@ -274,8 +274,8 @@ const struct hfd_schema hfd_schema_type_meta = {HFD_STRUCT(HFD_META "TypeMeta", 
 
 /* ---- references ---- */
 
-/* Atomic: the name from one manager and the namespace from another name an object that neither of
- * them meant. */
+/* Atomic: a name from one manager and a namespace from another would refer to an object that
+ * neither of them meant. */
 static const struct hfd_schema_field reference_fields[] = {
         {"apiVersion", &hfd_schema_text, "The API version of the object.", .protobuf_tag = 5},
         {"fieldPath", &hfd_schema_text, "The part of the object that is meant.", .protobuf_tag = 7},

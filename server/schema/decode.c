@@ -32,7 +32,7 @@ struct decoder {
         struct hfd_strict *strict; /* NULL = unknown fields are not reported */
         char *reason;
         size_t max_reason;
-        bool keeps_empty; /* lists and maps */
+        bool keeps_empty; /* empty lists and maps stay */
         bool patched;     /* the object is the result of a strategic merge patch */
 };
 

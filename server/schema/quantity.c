@@ -23,8 +23,8 @@
 #define DIGITS       "0123456789"
 /* Room for the input and for the digits, 19 at most, that doubling 60 times adds. */
 #define DIGITS_MAX (HFD_QUANTITY_INPUT_MAX + 40)
-/* A larger exponent makes every value but zero the maximum, a smaller negative one 10^-9. So both
- * are replaced by these bounds. */
+/* An exponent above this makes every value but zero the maximum, and one below its negative makes
+ * it 10^-9. So such exponents are replaced by these bounds. */
 #define EXPONENT_MAX 1000
 
 static const char wrong_format[] = "quantities must match the regular expression "

@@ -89,8 +89,8 @@ bool hfd_schema_embeds(const struct hfd_schema *schema, unsigned outer, unsigned
         for (size_t i = 0; i < schema->n_fields; i++) {
                 unsigned embedded = schema->fields[i].embedded_tag;
 
-                /* The low digit is the outermost message (HFD_EMBEDDED_IN), so for outer 0 it
-                 * alone counts: the message may have no fields but those of its inner messages. */
+                /* The low hex digit is the outermost message (HFD_EMBEDDED_IN), so it alone counts
+                 * for outer 0: the message may have no fields but those of its inner messages. */
                 if (outer == 0 ? embedded % HFD_EMBEDDED_MAX == tag
                                : embedded == HFD_EMBEDDED_IN(outer, tag))
                         return true;

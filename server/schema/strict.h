@@ -39,8 +39,8 @@ void hfd_strict_add(struct hfd_strict *strict, const char *problem, const struct
  * the body; strict NULL = they are not reported. With a schema, keys in values that Go's decoder
  * does not look into are removed but not reported. Very long reports are cut short.
  *
- * schema: that of a body which Kubernetes decodes into a Go type; NULL = the value has none. Such a
- * decoder reports duplicate and unknown fields together, in the order of the body. So if a key
+ * schema: that of a body which Kubernetes decodes into a Go type; NULL = the value has none.
+ * Kubernetes reports duplicate and unknown fields together, in the order of the body. So if a key
  * occurs twice, this function adds the unknown fields too, and returns 1: the caller need not look
  * for them.
  *

@@ -69,7 +69,7 @@ static int64_t value_of(const struct hf__json *object) {
 int hfd_priority_class_prepare(struct hf__json *object, const struct hf__json *old) {
         int r = 0;
 
-        /* The row has no has_generation: as in Kubernetes, no update raises the generation. */
+        /* No has_generation in rows/cluster_kinds.c: as in Kubernetes, no update raises it. */
         if (!old)
                 r = hf__json_set_i64(object, "metadata.generation", 1);
         if (r == 0 && !hf__json_get(object, "value"))

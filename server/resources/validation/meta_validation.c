@@ -27,7 +27,7 @@
 
 /* ---- names ---- */
 
-/* As in kube-apiserver, a segment of a path with both forbidden characters has two causes. */
+/* As in kube-apiserver, a segment of a path with both '/' and '%' has two causes. */
 static void validate_segment(const char *name, const char *field, const char *shown,
                              struct hfd_causes *causes) {
         size_t n = causes->n;

@@ -21,9 +21,9 @@ void hfd_labels_validate(const struct hf__json *labels, const char *field,
                          struct hfd_causes *causes);
 void hfd_annotations_validate(const struct hf__json *annotations, const char *field,
                               struct hfd_causes *causes);
-/* A DNS label; and a DNS subdomain, which n bytes of the text are. A text may be too long and have
- * a wrong form, and has a cause for each then. shown: the text in the causes. The third function
- * has a single cause with both rules. */
+/* A DNS label; and a DNS subdomain in the first n bytes of the text. A text may be too long and
+ * have a wrong form, and has a cause for each then. shown: the text in the causes. The third
+ * function has a single cause with both rules. */
 void hfd_label_text_validate(const char *text, const char *field, const char *shown,
                              struct hfd_causes *causes);
 void hfd_subdomain_text_validate(const char *text, size_t n, const char *field, const char *shown,

@@ -33,9 +33,9 @@ bool hfd_quota_scope_fits(unsigned scope, const char *resource);
 /* Validates a name in a quota. */
 void hfd_resource_name_validate_quota(const char *name, const char *field,
                                       struct hfd_causes *causes);
-/* The second function is for the resources of containers, for the overhead of pods and
- * RuntimeClasses, and for elements of a LimitRange of the types Pod and Container. It has the rules
- * of the first one and further ones. The first one is for elements of all other types. */
+/* The first function is for elements of a LimitRange, except those of the types Pod and Container.
+ * The second function is for these, for the resources of containers, and for the overhead of pods
+ * and RuntimeClasses. It has the rules of the first one and further ones. */
 void hfd_resource_name_validate(const char *name, const char *field, struct hfd_causes *causes);
 void hfd_resource_name_validate_container(const char *name, const char *field,
                                           struct hfd_causes *causes);

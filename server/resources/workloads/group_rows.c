@@ -241,7 +241,7 @@ static const struct hfd_resource rows[] = {
                 .has_generation = true,
                 .subresources = HFD_SUB_STATUS,
                 .subresources_write_meta = true,
-                /* The cells of "Active" count the references in the status. They are those of
+                /* The cells of "Active" count the references in the status, which are those of
                  * running Jobs only: the controller removes the reference of a Job that has
                  * finished. */
                 .columns = HFD_COLUMNS({"Name", "string", "name", "metadata.name"},
@@ -434,8 +434,8 @@ static const struct hfd_resource rows[] = {
         {
                 .group = "storage.k8s.io",
                 .version = "v1",
-                /* As in kube-apiserver, neither CSIDrivers nor CSINodes, CSIStorageCapacities and
-                 * VolumeAttachments have unconditional updates: a writer must have read what it
+                /* As in kube-apiserver, CSIDrivers, CSINodes, CSIStorageCapacities and
+                 * VolumeAttachments have no unconditional updates: a writer must have read what it
                  * overwrites. */
                 .plural = "csidrivers",
                 .singular = "csidriver",

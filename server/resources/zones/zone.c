@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reads a file of a time zone (TZif, RFC 8536). It has two parts with the same structure, a header
- * and tables. The first one has moments of 4 bytes and is skipped; the second has moments of 8
+ * Reads a file of a time zone (TZif, RFC 8536). It has two parts, each of which is a header and
+ * tables. The first part has moments of 4 bytes and is skipped; the second one has moments of 8
  * bytes. The rule for the time after the last moment is a line at the end. A file of version 1,
  * which has only the first part, counts as malformed.
  *

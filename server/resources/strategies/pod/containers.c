@@ -39,9 +39,9 @@ static const struct hfd_schema recursive_read_only_mode_text = {.type = HFD_SCHE
                                                                 "RecursiveReadOnlyMode"};
 static const struct hfd_schema pull_policy_text = {.type = HFD_SCHEMA_TEXT,
                                                    .definition = HFD_CORE "PullPolicy"};
-/* Apply tells ports apart by both members, a strategic merge patch by merge_key alone, because
- * patchMergeKey can name only one. So such a patch takes UDP 53 and TCP 53 for the same port, as in
- * Kubernetes. */
+/* Apply tells ports apart by number and protocol, a strategic merge patch by merge_key alone,
+ * because patchMergeKey can name only one. So such a patch takes UDP 53 and TCP 53 for the same
+ * port, as in Kubernetes. */
 static const char *const by_container_port_and_protocol[] = {"containerPort", "protocol", NULL};
 static const struct hfd_schema container_restart_policy_text = {.type = HFD_SCHEMA_TEXT,
                                                                 .definition = HFD_CORE
@@ -139,7 +139,7 @@ static const struct hfd_schema file_key_selector = {HFD_STRUCT(HFD_CORE "FileKey
                                                                file_key_selector_fields),
                                                     .atomic = true};
 
-/* A Go pointer each, because exactly one of them is set. */
+/* Each source is a Go pointer, because a variable has exactly one of them. */
 static const struct hfd_schema_field env_var_source_fields[] = {
         {"configMapKeyRef", &config_map_key_selector, "A key of a ConfigMap.", .protobuf_tag = 3,
          .flags = HFD_FIELD_POINTER},
@@ -223,7 +223,7 @@ static const struct hfd_schema_field container_restart_rule_fields[] = {
 static const struct hfd_schema container_restart_rule = {
         HFD_STRUCT(HFD_CORE "ContainerRestartRule", container_restart_rule_fields)};
 
-/* The path identifies a mount, not the name: a container may mount a volume at several paths, but
+/* The path, not the name, identifies a mount: a container may mount a volume at several paths, but
  * only one volume at a path. */
 static const struct hfd_schema_field volume_mount_fields[] = {
         {"mountPath", &hfd_schema_text, "The path in the container. It may not contain a colon.",

@@ -35,8 +35,8 @@ static const struct hfd_schema preemption_policy_text = {.type = HFD_SCHEMA_TEXT
                                                          .definition = HFD_CORE "PreemptionPolicy"};
 static const struct hfd_schema restart_policy_text = {.type = HFD_SCHEMA_TEXT,
                                                       .definition = HFD_CORE "RestartPolicy"};
-/* Apply tells constraints apart by both members. The merge_key of a strategic merge patch can only
- * be one of them: topologyKey. */
+/* Apply tells constraints apart by topologyKey and whenUnsatisfiable. The merge_key of a strategic
+ * merge patch can only be one of the two: topologyKey. */
 static const char *const by_topology_key_and_when_unsatisfiable[] = {"topologyKey",
                                                                      "whenUnsatisfiable", NULL};
 

@@ -65,9 +65,9 @@ static const struct hfd_schema_field downward_api_volume_file_fields[] = {
 static const struct hfd_schema downward_api_volume_file = {
         HFD_STRUCT(HFD_CORE "DownwardAPIVolumeFile", downward_api_volume_file_fields)};
 
-/* The other three structs that refer to a Secret or a ConfigMap have a member `name`, of an
- * embedded LocalObjectReference. This struct is older, so its member is called secretName and is
- * not embedded. */
+/* The other three structs of this file that refer to a Secret or a ConfigMap have a member `name`,
+ * of an embedded LocalObjectReference. This struct is older, so its member is called secretName and
+ * is not embedded. */
 static const struct hfd_schema_field secret_volume_source_fields[] = {
         {"defaultMode", &hfd_schema_int32,
          "The permissions of files that have none of their own: 0 to 0777.", .protobuf_tag = 3,

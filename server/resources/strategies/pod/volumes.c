@@ -125,8 +125,8 @@ static const struct hfd_schema persistent_volume_claim_template = {
         HFD_STRUCT(HFD_CORE "PersistentVolumeClaimTemplate",
                    persistent_volume_claim_template_fields)};
 
-/* A template, and not the name of a claim: a controller makes the claim and names the pod as its
- * owner, so the claim goes when the pod goes. */
+/* This source has a template, and not the name of a claim: a controller makes the claim and names
+ * the pod as its owner, so the claim goes when the pod goes. */
 static const struct hfd_schema_field ephemeral_volume_source_fields[] = {
         {"volumeClaimTemplate", &persistent_volume_claim_template,
          "The claim that is made for the pod.", .protobuf_tag = 1, .flags = HFD_FIELD_POINTER},

@@ -118,7 +118,7 @@ static void validate_fit(const struct hf__json *object, unsigned scopes, const c
                                                   "unsupported scope applied to resource");
 }
 
-/* No object is in both scopes of such a pair, so the quota would count nothing. */
+/* No object is in both scopes of one of these pairs, so the quota would count nothing. */
 static void validate_conflicts(unsigned scopes, const char *field, const char *value,
                                struct hfd_causes *causes) {
         static const unsigned pairs[] = {HFD_SCOPE_BEST_EFFORT | HFD_SCOPE_NOT_BEST_EFFORT,

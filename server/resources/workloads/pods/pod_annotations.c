@@ -84,7 +84,7 @@ static void validate_cost(const struct hf__json *annotations, const struct hf__j
                                        "must be a 32bit integer");
 }
 
-/* ---- all of them ---- */
+/* ---- all annotations ---- */
 
 /* The values of the annotations for AppArmor are checked with the spec of a new pod
  * (hfd_app_armor_annotations_validate). */

@@ -5,10 +5,10 @@
  * for each of mismatchLabelKeys a term that it does not (NotIn). Schedulers read the selector only.
  *
  * Invariants: the terms and their order are those of kube-apiserver, for each pod that is valid.
- * This comes before the validation, and a client chooses how many keys there are and how long the
- * labels are: so a label that the validation refuses becomes no term, and a key that a list repeats
- * becomes two terms, which are enough for the validation to find it. Keys are found in indexes.
- * Many lists may name the same labels, so the terms may not take more bytes than a body.
+ * All this happens before the validation, and a client chooses how many keys there are and how long
+ * the labels are: so a label that the validation refuses becomes no term, and a key that a list
+ * repeats becomes two terms, which are enough for the validation to find it. Keys are found in
+ * indexes. Many lists may name the same labels, so the terms may not take more bytes than a body.
  */
 #include <errno.h>
 #include <string.h>
@@ -60,8 +60,8 @@ static bool take_room(size_t *room, const char *key, const char *operator, const
         return true;
 }
 
-/* Appends a term for each key that is one of the pod's labels. labels: the entries of those that
- * the validation refuses have the item NULL. 0, -ENOMEM or HF_E_TOO_LARGE. */
+/* Appends a term for each key that is one of the pod's labels. labels: an index; the entry of a
+ * label that the validation refuses has the item NULL. 0, -ENOMEM or HF_E_TOO_LARGE. */
 static int append_terms(struct hf__json *terms, const struct hf__json *keys, const char *operator,
                         const struct hf__json_index * labels, size_t *room) {
         struct hf__json_index listed;
@@ -107,7 +107,7 @@ static int merge_term(struct hf__json *term, const struct hf__json_index *labels
 
 /* ---- all terms of a pod ---- */
 
-/* member: that of an element which is the term; NULL: the element itself is one. */
+/* member: the member of each element that is a term; NULL: the element itself is a term. */
 static int merge_list(struct hf__json *list, const char *member,
                       const struct hf__json_index *labels, size_t *room) {
         int r = 0;

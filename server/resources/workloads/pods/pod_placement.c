@@ -128,8 +128,8 @@ static bool is_superset(const struct hf__json *wide, const struct hf__json *t) {
                strcmp(hfd_text_of(t, "value"), hfd_text_of(wide, "value")) == 0;
 }
 
-/* Whether another toleration of the list covers t: one in `kept`, which has the needed ones of
- * those before t, or one after t in the list. Of equal ones, the first is kept. */
+/* Whether another toleration of the list covers t: one of `kept`, which are left of those before t,
+ * or one after t in the list. Of equal tolerations, the first is kept. */
 static bool is_redundant(const struct hf__json *kept, const struct hf__json *t) {
         for (const struct hf__json *m = hf__json_first(kept); m; m = hf__json_next(m))
                 if (is_superset(m, t))

@@ -232,8 +232,8 @@ static void validate_addresses(const struct hf__json *object, const struct hf__j
                                    causes);
 }
 
-/* Kubernetes has one list inside, and podIP shows its first element. Older clients write podIP
- * alone, so it wins if both differ. */
+/* Inside kube-apiserver there is only the list podIPs, and podIP shows its first element. Older
+ * clients write podIP alone, so it wins if both differ. */
 int hfd_pod_set_addresses(struct hf__json *object) {
         const char *ip = hf__json_string(object, "status.podIP"),
                    *first = hf__json_string(hf__json_first(hf__json_path(object, "status.podIPs")),

@@ -158,7 +158,7 @@ static bool validate_deadline(const struct hf__json *spec, const struct hf__json
 }
 
 /* Whether the update sets a negative terminationGracePeriodSeconds to 1, as kube-apiserver allows.
- * Old servers stored negative values. hfd_pod_prepare usually sets both to 1 before this check. */
+ * Old servers stored negative values, which hfd_pod_prepare usually sets to 1 in both specs. */
 static bool mends_grace(const struct hf__json *spec, const struct hf__json *old) {
         static const char key[] = "terminationGracePeriodSeconds";
         int64_t seconds, old_seconds;
@@ -216,8 +216,8 @@ static void validate_other_fields(const struct hf__json *spec, const struct hf__
         hf__json_free(old_rest);
 }
 
-/* Whether both specs have as many containers. If not, adds a cause, and kube-apiserver checks no
- * other rule of updates. */
+/* Whether both specs have the same number of containers. If not, adds a cause, and kube-apiserver
+ * checks no other rule of updates. */
 static bool validate_lists(const struct hf__json *spec, const struct hf__json *old,
                            struct hfd_causes *causes) {
         char field[HFD_FIELD_PATH_MAX];

@@ -145,8 +145,8 @@ static void drop_internal_policy(struct hf__json *spec) {
 
 /* ---- addresses ---- */
 
-/* Copies a member from the old spec if the new one does not have it, and if it has the right type:
- * another program may have stored any. 0 or -ENOMEM. */
+/* Copies a member of the old spec to the new one if that has none. An old value of a wrong type,
+ * which another program may have stored, is not copied. 0 or -ENOMEM. */
 static int keep_field(struct hf__json *spec, const struct hf__json *old, const char *key,
                       bool (*has_type)(const struct hf__json *value)) {
         const struct hf__json *had = hf__json_get(old, key);
@@ -346,12 +346,12 @@ static int keep_health_port(struct hf__json *spec, const struct hf__json *old) {
         return number == 0 && had != 0 ? hf__json_set_i64(spec, key, had) : 0;
 }
 
-/* ---- all of them ---- */
+/* ---- all fields ---- */
 
 int hfd_service_set_fields(struct hf__json *spec, const struct hf__json *old) {
         bool external = is_type(spec, "ExternalName");
 
-        /* Another program has stored it so; a write of the status does not change it. */
+        /* Another program has stored a spec that is no object; a status write keeps it. */
         if (!hf__json_is_object(spec))
                 return 0;
         int r = set_affinity(spec);

@@ -209,8 +209,8 @@ static int drop_repeated(struct hf__json *volumes) {
 }
 
 /* A copy of the template with the volumes that its pods will have: one for each claim, and the
- * template's own volumes that have other names. The containers are checked against these, because
- * they mount both. NULL: out of memory. The caller frees the copy. */
+ * template's own volumes that have other names. The containers may mount all of these volumes, so
+ * they are checked against them. NULL: out of memory. The caller frees the copy. */
 static struct hf__json *with_claims(const struct hf__json *template,
                                     const struct hf__json *claims) {
         HF__CLEANUP(hf__json_cleanup) struct hf__json *copy = hf__json_dup(template);

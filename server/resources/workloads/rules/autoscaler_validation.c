@@ -243,7 +243,7 @@ static void validate_policy(const struct hf__json *policy, const char *field,
                                           "must be greater than zero");
                 }
         }
-        /* The loop has refused a period below 1, so only a longer one is left to be refused. */
+        /* The loop has refused a period below 1, so only the upper limit is left. */
         (void)hf__json_i64(policy, "periodSeconds", &period);
         if (period > PERIOD_MAX)
                 hfd_require_range(policy, field, "periodSeconds", 1, PERIOD_MAX,

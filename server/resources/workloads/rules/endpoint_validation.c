@@ -173,8 +173,8 @@ static void validate_app_protocol(const struct hf__json *port, const char *field
                                             hfd_field_path(path, field, "appProtocol"), causes);
 }
 
-/* names: an index of those of all ports. The names are unique; "" is a name, too, so at most one
- * port has no name. */
+/* names: an index of the names of all ports. The names are unique; "" is a name, too, so at most
+ * one port has no name. */
 static void validate_port(const struct hf__json *port, const struct hf__json_index *names,
                           size_t position, struct hfd_causes *causes) {
         const char *name = hfd_text_of(port, "name");

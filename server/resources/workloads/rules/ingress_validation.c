@@ -176,7 +176,7 @@ static void validate_hosts(const struct hf__json *tls, const char *field,
                                        hfd_field_path(path, field, "secretName"), causes);
 }
 
-/* A new Ingress may name its class in the older way, too, if it is the same class. */
+/* A new Ingress may also name its class in the older annotation, if it is the same class. */
 static void validate_class_annotation(const struct hf__json *object, struct hfd_causes *causes) {
         static const char key[] = "kubernetes.io/ingress.class";
         const char *class = hf__json_string(object, "spec.ingressClassName"),
@@ -271,8 +271,8 @@ static bool keeps_parameters(const struct hf__json *parameters, const struct hf_
         return true;
 }
 
-/* Not only an unchanged spec is accepted: an update that changes one of controller and parameters
- * does not have the other one checked. */
+/* If an update changes only one of controller and parameters, the other one is not checked: it may
+ * be older than the rules. */
 void hfd_ingress_class_validate(const struct hf__json *object, const struct hf__json *old,
                                 struct hfd_causes *causes) {
         const struct hf__json *spec = hf__json_get(object, "spec"),

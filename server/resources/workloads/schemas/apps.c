@@ -54,7 +54,7 @@ static const struct hfd_schema_field controller_revision_fields[] = {
 const struct hfd_schema hfd_controller_revision_schema = {
         HFD_STRUCT("io.k8s.api.apps.v1.ControllerRevision", controller_revision_fields)};
 
-/* A number of pods, or a percentage of them: "25%". */
+/* Each field is a number of pods, or a percentage of them: "25%". */
 static const struct hfd_schema_field rolling_update_daemon_set_fields[] = {
         {"maxSurge", &hfd_schema_int_or_string, .protobuf_tag = 2, .flags = HFD_FIELD_POINTER},
         {"maxUnavailable", &hfd_schema_int_or_string, .protobuf_tag = 1,

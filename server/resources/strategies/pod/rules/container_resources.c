@@ -26,7 +26,7 @@
 
 /* ---- amounts ---- */
 
-/* What kinds of resources there are. Huge pages are of no use without memory or CPU. */
+/* Whether there are huge pages, and CPU or memory, without which huge pages are of no use. */
 struct kinds {
         bool pages, compute;
 };
@@ -194,9 +194,9 @@ static int append_uses(struct hf__json *uses, const struct hf__json *claims) {
         return r;
 }
 
-/* The claims of a container, and how an element is looked up among those before it. */
+/* Indexes of the claims of a container, to find an earlier one that is equal. */
 struct uses {
-        struct hf__json_index by_use;  /* texts as of print_use */
+        struct hf__json_index by_use;  /* what print_use prints */
         struct hf__json_index by_name; /* of the claim */
 };
 

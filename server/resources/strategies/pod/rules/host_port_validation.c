@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The rule that the containers of a pod use no port of the node twice: only one of them could
- * listen on it. An init container is looked at alone, because it runs before the others. As in
- * Kubernetes, so is a sidecar, although it does not end before them. In a pod with hostNetwork
- * every containerPort is a port of the node (presets.c).
+ * listen on it. An init container is looked at alone, because it ends before the others start. As
+ * in Kubernetes, a sidecar is looked at alone too, although it runs beside them. In a pod with
+ * hostNetwork every containerPort is a port of the node (presets.c).
  *
  * Invariant: the time grows with n log n, because a client chooses the number of ports.
  */

@@ -4,8 +4,8 @@
  * volumes, containers and tolerations.
  *
  * Invariants: the texts of the causes and their order are those of kube-apiserver, because clients
- * show them and tests compare them. Rules that only pods have are not here, but in
- * workloads/pods/pod_update.c, except the one for images of volumes (of_pod).
+ * show them and tests compare them. Rules that only pods have are not here, but in the folder
+ * workloads/pods, except the one for images of volumes (of_pod).
  */
 #include "server/resources/strategies/pod/rules/pod_validation.h"
 

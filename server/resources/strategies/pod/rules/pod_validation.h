@@ -168,8 +168,8 @@ void hfd_host_aliases_validate(const struct hf__json *list, const char *field,
 /* gate_validation.c: spec.readinessGates and spec.schedulingGates */
 void hfd_gates_validate(const struct hf__json *spec, const char *field, struct hfd_causes *causes);
 /* scheduling/node_selector.c: a selector of nodes by labels and names, and one of its terms.
- * any_value: the values of labels may have any form. So it is in preferred terms, and in an update
- * of an object whose old selector has values that no label can have. */
+ * any_value: the values of labels may have any form, as in preferred terms, and in an update of an
+ * object whose old selector has values that no label can have. */
 void hfd_node_selector_validate(const struct hf__json *selector, const char *field, bool any_value,
                                 struct hfd_causes *causes);
 void hfd_node_selector_term_validate(const struct hf__json *term, const char *field, bool any_value,
@@ -188,7 +188,7 @@ void hfd_label_keys_validate(const struct hf__json *term, const char *field,
 /* variable_validation.c: env and envFrom of a container */
 void hfd_variables_validate(const struct hf__json *container, const char *field,
                             struct hfd_causes *causes);
-/* The volumes that variables of all containers read files of. field: the path of the spec */
+/* The volumes whose files set variables of containers (fileKeyRef). field: the path of the spec */
 void hfd_file_volumes_validate(const struct hf__json *spec, const char *field,
                                struct hfd_causes *causes);
 /* handler_validation.c: the probes of a container, and its lifecycle hooks. grace: the seconds that

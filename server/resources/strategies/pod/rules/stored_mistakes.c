@@ -52,8 +52,8 @@ static bool is_same_place(const char *a, const char *b) {
 }
 
 /* Drops from the causes that were added after the first n those that the old value has, too. One of
- * the old causes excuses one of the new ones. was: has the form of its schema. Not a part of its
- * caller, because of the size of the causes (registry/write/steps/update.c). */
+ * the old causes excuses one of the new ones. was: has the form of its schema. Not inlined, because
+ * the causes would take much of the stack of the caller (registry/write/steps/update.c). */
 __attribute__((noinline)) static void drop_old_causes(const struct hfd_change_rules *rules,
                                                       const struct hf__json *was, const char *field,
                                                       size_t n, struct hfd_causes *causes) {
@@ -126,7 +126,7 @@ static bool is_allowed(const struct hfd_cause *cause, const struct hfd_causes *o
 }
 
 /* Drops what is allowed from the causes that were added after the first n. was: has the form of its
- * schema. Not a part of its caller, because of the size of the causes. */
+ * schema. Not inlined, like drop_old_causes. */
 __attribute__((noinline)) static void drop_allowed(const struct hf__json *was, const char *field,
                                                    size_t n, struct hfd_causes *causes) {
         struct hfd_causes old;

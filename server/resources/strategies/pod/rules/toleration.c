@@ -14,7 +14,7 @@
 #include "server/resources/validation/meta_validation.h"
 #include "server/resources/validation/names.h"
 
-/* A value that is too long may break both rules of a label's value: they are in one cause. */
+/* A value that breaks both rules (its length and its form) has one cause that names both. */
 void hfd_taint_value_validate(const char *value, const char *field, struct hfd_causes *causes) {
         static const char too_long[] = "must be no more than 63 bytes";
         char why[600];

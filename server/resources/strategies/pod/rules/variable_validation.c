@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The rules of a container's environment variables: `env`, single variables, and `envFrom`, all
- * keys of a ConfigMap or Secret.
+ * The rules of a container's environment variables: `env` (single variables) and `envFrom` (all
+ * keys of a ConfigMap or Secret).
  *
  * Invariant: the texts of the causes, their paths and their order are those of kube-apiserver,
  * because clients show them and tests compare them. Some paths of kube-apiserver lead to a list in

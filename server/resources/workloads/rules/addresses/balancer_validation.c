@@ -51,7 +51,7 @@ static const char *trim(const char *text, size_t n, char out[RANGE_MAX]) {
 }
 
 /* As in Kubernetes, the ranges of the field may have white space around them. Returns an array of
- * them without it, which the caller frees; NULL: memory ran out. */
+ * the trimmed ranges, which the caller frees; NULL: memory ran out. */
 static struct hf__json *trim_ranges(const struct hf__json *list) {
         struct hf__json *trimmed = hf__json_array();
         char range[RANGE_MAX];

@@ -20,7 +20,7 @@
 static const char ips_field[] = "spec.clusterIPs", families_field[] = "spec.ipFamilies",
                   policy_field[] = "spec.ipFamilyPolicy";
 
-/* NULL: it has none. In an old spec another program may have stored a value of any type. */
+/* NULL: the spec has no such list. In an old spec, another program may have stored any value. */
 static const struct hf__json *list_of(const struct hf__json *spec, const char *member) {
         const struct hf__json *list = hf__json_get(spec, member);
 
@@ -55,7 +55,7 @@ bool hfd_service_is_headless(const struct hf__json *spec) {
         return first && !hf__json_next(first) && strcmp(hf__json_text_or_empty(first), "None") == 0;
 }
 
-/* The cause shows the whole list, unless it is long; NULL is null. */
+/* The cause shows the whole list, unless it is long. It shows the list NULL as null. */
 static void refuse_list(const struct hf__json *list, const char *field, const char *why,
                         struct hfd_causes *causes) {
         char shown[250] = "null";
@@ -65,7 +65,7 @@ static void refuse_list(const struct hf__json *list, const char *field, const ch
         hfd_cause_invalid(causes, field, shown, why);
 }
 
-/* The policy may be absent: null. */
+/* The cause shows a policy that is absent as null. */
 static void refuse_policy(const struct hf__json *spec, const char *why, struct hfd_causes *causes) {
         if (hf__json_get(spec, "ipFamilyPolicy"))
                 hfd_cause_invalid_text(causes, policy_field, hfd_text_of(spec, "ipFamilyPolicy"),

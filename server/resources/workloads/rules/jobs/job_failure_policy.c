@@ -119,8 +119,8 @@ static void validate_values(const struct hf__json *values, const char *field, bo
                 refuse_values(values, field, "must be ordered", causes);
 }
 
-/* Whether the template has a container of this name in one of two lists. The few rules of a policy
- * may walk them: they need no index. */
+/* Whether the template has a container of this name in one of two lists. A policy has few rules, so
+ * each walks the lists, without an index. */
 static bool has_container(const struct hf__json *job_spec, const char *name) {
         static const char *const lists[] = {"template.spec.containers",
                                             "template.spec.initContainers"};
@@ -207,7 +207,7 @@ void hfd_job_failure_policy_validate(const struct hf__json *spec, const char *fi
                 validate_failure_rule(spec, m, hfd_field_index(path, list, i++), causes);
 }
 
-/* A policy of failures looks at pods that have failed, not at pods that are about to. */
+/* A policy of failures looks at pods that have failed, not at pods that are about to fail. */
 void hfd_job_replacement_policy_validate(const struct hf__json *spec, const char *field,
                                          struct hfd_causes *causes) {
         const char *policy = hf__json_string(spec, "podReplacementPolicy");

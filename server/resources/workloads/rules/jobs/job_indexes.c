@@ -147,8 +147,8 @@ static struct cursor begin(const char *text, int64_t completions) {
         return cursor;
 }
 
-/* If two intervals have no common index, the one that begins first ends before the other one
- * begins, and so before all that follow that one. So its cursor moves. */
+/* If two intervals have no common index, the one that begins first ends before the other one and
+ * before all that follow the other one. So the cursor of the first one moves. */
 bool hfd_job_indexes_overlap(const char *a, const char *b, int64_t completions,
                              int64_t *ret_index) {
         struct cursor x = begin(a, completions), y = begin(b, completions);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What an update of a Job must not change, such as its selector and its template. While the Job is
- * idle (is_idle), the template may change where its pods may run, and with which resources.
+ * idle (is_idle), an update may change where the template's pods run, and with which resources.
  *
  * Invariants: the texts of the causes and their order are those of kube-apiserver, because clients
  * show them and tests compare them. Members are compared by their schema, so that an absent member

@@ -100,8 +100,8 @@ static void refuse_conditions(const struct change *change, const char *detail) {
 /* ---- numbers ---- */
 
 /* Checks that no uid of the list is empty, or occurs a second time: a pod is in one of the two
- * lists, and once. own: an index of this list; others: one of the list that was checked before, or
- * NULL. */
+ * lists, and once. own: an index of this list; others: an index of the list that was checked
+ * before, or NULL. */
 static void validate_uids(const struct hf__json *list, const char *field,
                           const struct hf__json_index *own, const struct hf__json_index *others,
                           struct hfd_causes *causes) {

@@ -143,7 +143,7 @@ void hfd_daemon_set_validate_status(const struct hf__json *object, const struct 
         validate_counts(&hfd_daemon_set_schema, object, old, &rules, causes);
 }
 
-/* Both versions of autoscalers have these two numbers, so the schema of either will do. */
+/* The status of an autoscaler has both numbers in v1 and in v2, so either schema will do. */
 void hfd_autoscaler_validate_status(const struct hf__json *object, const struct hf__json *old,
                                     struct hfd_causes *causes) {
         static const char *const names[] = {"currentReplicas", "desiredReplicas", NULL};

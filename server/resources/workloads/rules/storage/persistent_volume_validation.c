@@ -100,8 +100,8 @@ static void validate_source(const struct hf__json *spec, const char *name, const
 
 /* ---- the nodes that can use the volume ---- */
 
-/* old: the affinity of the old spec. If a value in it is not that of a label, the new affinity may
- * have such values, too. */
+/* old: the affinity of the old spec. If it has values that no label can have, the new affinity may
+ * have some, too. */
 static void validate_affinity(const struct hf__json *affinity, const struct hf__json *old,
                               struct hfd_causes *causes) {
         static const char field[] = "spec.nodeAffinity.required";

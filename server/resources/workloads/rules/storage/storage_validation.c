@@ -152,8 +152,8 @@ void hfd_volume_attributes_class_validate(const struct hf__json *object, const s
 
 /* ---- CSIDrivers ---- */
 
-/* No audience may occur twice; an absent one counts as "". The range is checked in two calls,
- * because each bound has a text of its own. */
+/* No audience may occur twice; an absent one counts as "". expirationSeconds is checked in two
+ * calls, because each bound has a text of its own. */
 static void validate_token_requests(const struct hf__json *requests, struct hfd_causes *causes) {
         static const char list[] = "spec.tokenRequests";
         char path[HFD_FIELD_PATH_MAX], member[HFD_FIELD_PATH_MAX];

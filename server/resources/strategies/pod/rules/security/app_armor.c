@@ -152,7 +152,7 @@ void hfd_app_armor_annotations_validate(const struct hf__json *annotations,
                 hf__json_index_done(&names[i]);
 }
 
-/* ---- whether they agree ---- */
+/* ---- whether annotations and fields agree ---- */
 
 /* field: the path of the container. of_pod: the profile of the pod; NULL: there is none. A profile
  * that is absent, or of an unknown type (which has got its own cause), is not compared. */

@@ -28,8 +28,8 @@ static bool has_control(const char *text) {
         return false;
 }
 
-/* Whether the first n bytes are the name of a domain as of NetBIOS: up to 15 characters, none of
- * which has a meaning in paths or patterns, and no dot at the beginning. */
+/* Whether the first n bytes are a NetBIOS domain name: up to 15 characters, none of which has a
+ * meaning in paths or patterns, and no dot at the beginning. */
 static bool is_netbios(const char *domain, size_t n) {
         size_t n_characters = 0;
 

@@ -21,7 +21,7 @@ const struct hf__json *hfd_claim_size(const struct hf__json *spec) {
 
 /* ---- access modes ---- */
 
-/* required: the text of the cause if there is none. */
+/* required: the text of the cause if there is no mode. */
 static void require_modes(const struct hf__json *spec, const char *field, const char *required,
                           struct hfd_causes *causes) {
         if (!hf__json_first(hf__json_get(spec, "accessModes")))
@@ -107,8 +107,8 @@ static bool are_equal(const struct hf__json *source, const struct hf__json *refe
         return !hf__json_get(source, "apiGroup") == !hf__json_get(reference, "apiGroup");
 }
 
-/* dataSource is the older form of dataSourceRef, and knows no namespace. A cause about both shows,
- * as in Kubernetes, a value of a Go type without visible fields. */
+/* dataSource is the older form of dataSourceRef, and knows no namespace. As in Kubernetes, a cause
+ * about both shows "{}" as the value. */
 static void validate_data_sources(const struct hf__json *spec, const char *field,
                                   struct hfd_causes *causes) {
         const struct hf__json *source = hf__json_get(spec, "dataSource"),

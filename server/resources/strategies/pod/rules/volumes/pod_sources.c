@@ -203,7 +203,7 @@ static bool is_of_huge_pages(const char *resource) {
                begins_with(resource, "requests.hugepages-");
 }
 
-/* A power of a thousand or of 1024 with a suffix, or 1. */
+/* Whether the text is "1", or "1" and a suffix: "1k", "1Mi". */
 static bool is_unit_of_bytes(const char *text) {
         return *text == '1' && (!text[1] || (strchr("kMGTPE", text[1]) && !text[2]) ||
                                 (strchr("KMGTPE", text[1]) && strcmp(text + 2, "i") == 0));
@@ -260,7 +260,7 @@ void hfd_resource_field_selector_validate(const struct hf__json *selector, const
         validate_divisor(resource, hf__json_get(selector, "divisor"), field, causes);
 }
 
-/* ---- files with both ---- */
+/* ---- files of the downward API ---- */
 
 void hfd_downward_file_validate(const struct hf__json *file, const char *field,
                                 struct hfd_causes *causes) {

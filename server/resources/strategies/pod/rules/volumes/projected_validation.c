@@ -26,8 +26,8 @@ static const char *const lists[] = {"secret", "configMap", "downwardAPI"},
 
 /* ---- repeated paths ---- */
 
-/* The path of each file that must not be that of an earlier one. As in Kubernetes, the paths of
- * tokens are not among them, and a missing path is one of them (as "") only if it is a bundle's. */
+/* The paths of files among which none may occur twice. As in Kubernetes, the paths of tokens are
+ * not among them, and a missing path is one of them (as "") only if it is a bundle's. */
 struct paths {
         struct hf__json *all; /* an array of texts */
         struct hf__json_index by_text;

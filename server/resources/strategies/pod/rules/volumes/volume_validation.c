@@ -100,8 +100,8 @@ bool hfd_is_persistent_source(const char *name) {
 
 /* ---- one volume ---- */
 
-/* Kubernetes derives a name from that of an iSCSI volume and from its portal, if the initiator has
- * a name. kube-apiserver misspells the path in a PersistentVolume. */
+/* Kubernetes derives a name from the name and the portal of an iSCSI volume, if the initiator has a
+ * name. kube-apiserver misspells the path in a PersistentVolume. */
 static void validate_initiator(const struct hf__json *iscsi, const char *name, const char *field,
                                bool persistent, struct hfd_causes *causes) {
         const char *portal = hfd_text_of(iscsi, "targetPortal");
