@@ -19,7 +19,7 @@
 struct hf__lock;
 
 struct hf__lock_reply {
-        int result;               /* as for HF__EV_READ_DONE and HF__EV_WRITE_DONE */
+        int result;               /* as for HF__EV_READ_DONE and HF__EV_WRITE_DONE (core.h) */
         hf_nsec retry_after;      /* the server's Retry-After; 0 = none */
         struct hf__record record; /* if result is 0 */
         struct hf_status status;  /* if result is not 0 */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The status line shows the one fact that an operator needs most: the first of these that applies.
- * The server stops; it waits for the store; a controller is stuck; the bootstrap runs or fails; the
- * server waits for the bootstrap; the current leader.
+ * The status line shows the one fact that an operator needs most, which is the first one of this
+ * list that applies: the server stops; it waits for the store; a controller is stuck; the bootstrap
+ * runs or fails; the server waits for the bootstrap; the current leader.
  *
  * Invariant: docs/operating.md lists the texts and what to do about them, so both must change
  * together.

@@ -18,9 +18,9 @@ extern const struct hf__cel_row hf__cel_regexes[];
 extern const struct hf__cel_row hf__cel_optionals[];
 extern const struct hf__cel_row hf__cel_networks[];
 
-/* args[0][args[1]], or args[0][?args[1]], of values that the overloads of the index do not take. As
- * in cel-go a value that is no container has no elements, so the second form gives an empty
- * optional. */
+/* The index args[0][args[1]] (optional: args[0][?args[1]]) for values that none of its overloads
+ * takes. As in cel-go a value that is no container has no elements, so the second form gives an
+ * empty optional. */
 struct hf__cel_value hf__cel_index_any(struct hf__cel_run *run, const struct hf__cel_value *args,
                                        bool optional);
 

@@ -39,7 +39,7 @@ int hf__cel_regex_compile(struct hf__arena *arena, const char *text, size_t n,
  * several that begin at the same place, the one that the order of the alternatives prefers.
  * *ret_start and *ret_end get its first byte and the byte after it. If both are NULL, the search
  * only finds out whether there is a match, which is quicker. The search charges its work to the
- * run, and uses its scratch memory. False: there is no match, or the run has failed.
+ * run, and uses the run's scratch memory. False: there is no match, or the run has failed.
  */
 bool hf__cel_regex_find(const struct hf__cel_regex *regex, struct hf__cel_run *run,
                         const char *text, size_t n, size_t from, size_t *ret_start,

@@ -27,7 +27,7 @@ struct hf__cel_zones {
 
 struct hf__cel_declarations {
         const struct hf__cel_library *functions;
-        /* An evaluation gets their values in this order. */
+        /* An evaluation gets the values of the variables in this order. */
         const struct hf__cel_variable *variables;
         size_t n_variables;
         /* Types that an expression may construct: Name{field: value}. */

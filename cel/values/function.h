@@ -29,7 +29,7 @@ enum hf__cel_cost {
         HF__CEL_COST_SLICE,  /* from the second argument to the third */
         HF__CEL_COST_RANGE,  /* as many as the first argument says */
         HF__CEL_COST_LEVELS, /* as many as the first has, times the second, if any */
-        HF__CEL_COST_PAIRS,  /* see hf__cel_charge_pairs; of the last argument */
+        HF__CEL_COST_PAIRS,  /* pairs of the last argument's elements (hf__cel_charge_pairs) */
         HF__CEL_COST_AUTHORIZATION,
         HF__CEL_COST_SELECTOR, /* 10, and the worst case of parsing the second argument */
 };

@@ -46,7 +46,7 @@ struct hfd_flow_level {
         struct hfd_flow_class *classes; /* list, owned */
 };
 
-/* Places whose decision must be reported once all locks are released. Zero = none. */
+/* Places (flow_level.h) whose decision must be reported once no lock is held. Zero = none. */
 struct hfd_flow_reports {
         struct hfd_flow_place *first, **end;
 };

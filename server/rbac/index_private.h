@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Private to server/rbac: the arrays of an index. Texts are numbers of the table of texts. Roles,
+ * Private to server/rbac: the arrays of an index, with numbers in place of texts (texts.h). Roles,
  * rules and bindings are named by their positions in the arrays of struct hfd_rbac_index.
  *
  * Thread: one thread builds an index. From then on it is immutable, apart from its references, and

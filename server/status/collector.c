@@ -11,8 +11,8 @@
  *   on_response writes into the caller's model.
  *
  * Threads. One thread calls all functions of the header. Responses arrive on the engine's thread,
- * and events and the end of the watch on the client's thread. What cannot even be started ends on
- * the calling thread. `mu` guards what they share, apart from `changed` and its ctx (see there).
+ * and events and the end of the watch on the client's thread. A request or watch that cannot start
+ * ends on the calling thread. `mu` guards what threads share, but not `changed` and its ctx.
  */
 #include "server/status/collector.h"
 
@@ -53,8 +53,8 @@ struct hfd_status_collector {
         struct hf__http_engine *engine; /* owned */
         struct hf__http_tls *tls;       /* owned; NULL = plain http: no instance is queried */
         /* Owned; the header line with the bearer token for instances. NULL = the kubeconfig has no
-         * token, or may_send_token forbids sending it. These queries never have a token of a
-         * tokenFile, because only `client` reads that file. */
+         * token, or may_send_token forbids sending it. Requests to instances never have a token of
+         * a tokenFile, because only `client` reads that file. */
         char *authorization;
         /* the calling thread only */
         char server[160];         /* URL of the server that client talks to */

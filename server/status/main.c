@@ -2,8 +2,8 @@
 /*
  * main of holdfastd-status, the program that `holdfastd status` starts in its place (exec.h).
  *
- * Invariant: it parses the command line in the same way as holdfastd, because holdfastd starts it
- * with its own arguments.
+ * Invariant: it parses the command line in the same way as holdfastd, because holdfastd passes on
+ * the arguments that it got.
  */
 #include <signal.h>
 #include <stdio.h>

@@ -21,7 +21,7 @@
 #include "server/status/model.h"
 
 #define MAX_COLUMNS    8
-#define MAX_HAND_OVERS 10 /* rows that are shown: the newest of all Leases */
+#define MAX_HAND_OVERS 10 /* hand-overs that are shown: the newest ones of all Leases together */
 
 void hfd_status_render_age(int64_t age_us, char text[HFD_STATUS_AGE_MAX]) {
         static_assert(HFD_STATUS_AGE_MAX >= HF__AGE_MAX, "an age fits");
@@ -40,7 +40,7 @@ static void format_gap(int64_t ms, char text[HFD_STATUS_AGE_MAX]) {
                 hfd_status_render_age(ms > INT64_MAX / 1000 ? INT64_MAX : ms * 1000, text);
 }
 
-/* Takes only the exact form host_instance_boot_random apart
+/* Splits an identity only if it has the exact form host_instance_boot_random
  * (server/controllers/instances/identity.c). Other programs may hold Leases too, and the parts of
  * their identities are unknown. */
 void hfd_status_render_identity(const char *identity, char text[HFD_STATUS_IDENTITY_MAX]) {

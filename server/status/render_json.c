@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The status model as JSON. Invariant: every object has all of its members, in this order; a value
- * that is not known is null. So a program can read a member without asking whether it is there.
+ * The status model as JSON. Invariant: every object has all of its members, in a fixed order; a
+ * value that is not known is null. So a program need not ask whether a member is there.
  */
 #include "server/status/render_json.h"
 

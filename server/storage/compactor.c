@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Makes one attempt per step. An attempt reads the compact key, "TARGET STEPS". If the key is as
- * this instance saw it one step ago, the attempt writes it anew: with one more step, or after the
- * last one with the store's current revision as the next target; then it compacts at the old one.
- * If it has changed, another instance has done so meanwhile, or this one by a write of unknown
- * outcome. The first attempt only notes the key, or creates it.
+ * Makes one attempt per step. An attempt reads the compact key, whose value is "TARGET STEPS". If
+ * the key is as this instance saw it one step ago, the attempt counts one more step in it. With the
+ * last step it writes the store's current revision as the next target, and then compacts at the old
+ * one. If the key has changed, another instance has written it, or this one by a write of unknown
+ * outcome, and the attempt ends. The first attempt only notes the key, or creates it.
  *
  * Invariants: At most one attempt is running (`busy`), and until it ends only this attempt uses
  * `has_seen`, `seen` and `target`. The owner and the running attempt hold one reference each.
  * hfd_compactor_free sets `closed` and drops the owner's reference; an attempt that is still
  * running starts no further operation once it has seen that.
  *
- * The transaction compares the key's mod revision, so only one instance replaces a value, and only
- * that one compacts at its target. If the outcome is unknown, `seen` does not change, and the next
- * attempt finds out. A compaction that fails does no harm, because a later compaction at a higher
- * revision includes it.
+ * The write compares the key's mod revision, so only one instance replaces a value, and only that
+ * one compacts at the value's target. If the outcome of a write is unknown, `seen` does not change,
+ * and the next attempt finds out. A compaction that fails does no harm, because a later compaction
+ * at a higher revision includes it.
  */
 #include "server/storage/compactor.h"
 

@@ -165,8 +165,8 @@ static void withdraw_mark(struct run *run) {
 
 /*
  * An instance may have started after the target was looked at: it has found no mark and begun to
- * write. So the target is looked at once more, under the mark. An instance that has not written yet
- * stops when the mark reaches its watch.
+ * write. So the target is looked at once more while the mark is there. An instance that has not
+ * written yet stops when the mark reaches its watch.
  */
 static int mark_target(struct run *run) {
         int r = write_mark(run);

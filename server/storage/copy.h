@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Copies all keys that instances keep below one prefix from a store to another one, which is empty.
+ * Copies all keys that instances keep below one prefix P from a store to another, empty one.
  *
  * Values are copied byte for byte, and keys are created in the order of their last writes. Each key
  * gets new revisions, those of its write to the target. The key P.holdfast/epoch (keys.h) gets a

@@ -122,8 +122,8 @@ int hfd_survey(struct hfd_patient *patient, struct hfd_store *store, const char 
 
 /* ---- the source ---- */
 
-/* The target then has its keys in the same order of revisions as the source. The keys of one
- * transaction have one revision, and follow each other by name. */
+/* Keys are copied in this order, so the revisions in the target have the order of those in the
+ * source. The keys of one transaction have one revision, and follow each other by name. */
 static int by_revision(const void *a, const void *b) {
         const struct hfd_copy_entry *x = a, *y = b;
 

@@ -9,7 +9,7 @@
  *    revision of the last hfd_heads_commit, and the same history number (database.h), which
  *    differs in a restored file;
  *  - the row of a deletion is not remembered, because the sweep after a compaction (versions.c) may
- *    remove it without a new revision, in any process. It keeps the head of each key that exists.
+ *    remove it without a new revision, in any process. The sweep keeps all other heads.
  */
 #include "server/storage/heads.h"
 

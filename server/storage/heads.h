@@ -21,13 +21,13 @@ struct hfd_heads {
 };
 
 /* In a transaction, before any other function: forgets all rows unless the file still has the
- * history and the revision of the last hfd_heads_commit. wanted: this transaction writes enough to
- * allocate memory for rows. Once there is memory, all transactions use it. */
+ * history and the revision of the last hfd_heads_commit. wanted: this transaction writes so much
+ * that memory for rows is worth while. Once there is memory, all transactions use it. */
 void hfd_heads_begin(struct hfd_heads *heads, uint64_t history, uint64_t revision, bool wanted);
 /* The transaction was committed, and this is the newest revision. */
 void hfd_heads_commit(struct hfd_heads *heads, uint64_t history, uint64_t revision);
-/* Forgets all rows, and frees the memory. Call it after every failure of a transaction for which
- * hfd_heads_begin was called, because the file may not have its rows; and at the end. */
+/* Forgets all rows, and frees the memory. Call it at the end, and when a transaction for which
+ * hfd_heads_begin was called has failed, because the file may not have the transaction's rows. */
 void hfd_heads_clear(struct hfd_heads *heads);
 
 /* False: the head of this key is not remembered. */

@@ -13,7 +13,7 @@
 
 #define HFD_KEY_PREFIXES_MAX 4 /* prefixes that are remembered for the message */
 
-/* Begins with `wanted` set and all others zero. */
+/* Begins with `wanted` set and all other members zero. */
 struct hfd_key_prefixes {
         const char *wanted; /* borrowed */
         bool has_wanted;    /* a key has the prefix `wanted` */

@@ -29,7 +29,7 @@ bool hfd_key_is_term_record(const char *key, const char *prefix) {
         return strncmp(key, prefix, n) == 0 && strncmp(key + n, TERMS, sizeof TERMS - 1) == 0;
 }
 
-/* Makes the n bytes of key the first key after all that begin with them. Empty: there is none. */
+/* Turns the n bytes of key into the first key after all that begin with them; "" = no such key. */
 static void increment_last(char *key, size_t n) {
         /* A trailing 0xff cannot be incremented: drop it and increment the byte before it. */
         while (n > 0 && (unsigned char)key[n - 1] == 0xff)

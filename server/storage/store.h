@@ -217,8 +217,8 @@ size_t hfd_txn_bytes(const struct hfd_txn *txn);
  * request, without 4 KiB for what a copy needs beside the value: further keys, and their encoding.
  * So their objects can move to etcd. */
 #define HFD_TXN_BYTES_MAX ((1536 - 4) * 1024)
-/* The same for a copy: etcd's limit and 4 KiB for these keys. So objects of etcd can move to the
- * other stores, also those that a client could not write there. */
+/* The same for a copy: etcd's limit and 4 KiB for the further keys. So objects of etcd can move to
+ * the other stores, also those that a client could not write there. */
 #define HFD_TXN_COPIED_BYTES_MAX ((1536 + 4) * 1024)
-/* Whether these stores refuse the transaction (HF_E_TOO_LARGE). Pure. */
+/* Whether the stores other than etcd refuse the transaction (HF_E_TOO_LARGE). Pure. */
 bool hfd_txn_is_too_large(const struct hfd_txn *txn);

@@ -253,7 +253,7 @@ static int check_prefix(struct stamping *stamping, const char *snapshot, const c
 
         if (r != 0)
                 return hf_fail(stamping->status, r, "the prefix is too long");
-        (void)snprintf(objects, sizeof objects, "%s/", prefix); /* shorter than the other one */
+        (void)snprintf(objects, sizeof objects, "%s/", prefix); /* shorter than own */
         for (size_t i = 0; i < sizeof lists / sizeof lists[0] && r == 0; i++) {
                 const char *const argv[] = {"etcdctl",  ENDPOINT,      "get",       lists[i][0],
                                             "--prefix", "--keys-only", lists[i][1], NULL};

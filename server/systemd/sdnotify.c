@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Talks to the service manager with libsystemd: sd_watchdog_enabled(3),
- * sd_listen_fds_with_names(3), sd_is_socket(3). sdnotify_none.c replaces it in a build without
- * libsystemd.
+ * sd_listen_fds_with_names(3), sd_is_socket(3). sdnotify_none.c replaces this file in a build
+ * without libsystemd.
  *
  * The messages themselves are datagrams to the socket NOTIFY_SOCKET, as sd_notify(3) describes.
  * sd_notify itself would block the main thread, which handles the signals, for as long as the

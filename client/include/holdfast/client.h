@@ -231,11 +231,11 @@ HF_MUST_CHECK int hf_loop_client_new(struct hf_loop *loop, struct hf_client *inn
  *
  * What a failed write means: a 503 to a write is HF_E_TIMEOUT, an unknown outcome, because a proxy
  * may send one after it has forwarded the write. Only a 503 with the cause NotApplied in its
- * Status, as holdfastd sends it, is HF_E_UNAVAILABLE, and the client sends the write again. (Not
- * so a deletecollection: the cause may concern one of its deletes.) Other 5xx codes and 408 are
- * unknown outcomes too. A 429 is HF_E_TOO_MANY from any server or proxy: a limit on requests
- * refuses them before they are forwarded or processed. All this assumes that no proxy sends a write
- * twice: otherwise any response may belong to the second copy.
+ * Status, as holdfastd sends it, is HF_E_UNAVAILABLE, and the client sends the write again. (For a
+ * deletecollection neither holds: the cause may concern one of its deletes.) Other 5xx codes and
+ * 408 are unknown outcomes too. A 429 is HF_E_TOO_MANY from any server or proxy: a limit on
+ * requests refuses them before they are forwarded or processed. All this assumes that no proxy
+ * sends a write twice: otherwise any response may belong to the second copy.
  */
 struct hf_rest_config {
         size_t size;        /* sizeof(struct hf_rest_config) */

@@ -98,7 +98,7 @@ struct hf_controller {
          * Required. Called on a separate thread when a term begins (HF_EVERY_INSTANCE: when the
          * electors start) and the controllers in `after` have started, unless the term ends before.
          * A standby starts the threads of its next term while another process leads.
-         * Each term has a new struct hf_term. After drain has fired it must finish its work and
+         * Each term has a new struct hf_term. After drain has fired, run must finish its work and
          * return; after abort it must return at once. If it returns earlier: 0 = finished for this
          * term; an error = it is called again in the same term, with backoff.
          */
@@ -134,8 +134,8 @@ struct hf_cancel *hf_term_drain(struct hf_term *term);
 struct hf_cancel *hf_term_abort(struct hf_term *term);
 /* The term's client. It refuses writes (HF_E_NOT_LEADER) while this process may not act, and sends
  * the term's fence with each write. The abort cancels the writes under way; reads and watches under
- * way go on. From then on it refuses everything. Borrowed; NULL for HF_EVERY_INSTANCE. Thread: any,
- * as for the next five functions. */
+ * way go on. From then on the client refuses everything. Borrowed; NULL for HF_EVERY_INSTANCE.
+ * Thread: any, as for the next five functions. */
 struct hf_client *hf_term_client(struct hf_term *term);
 /* The embedder's own client, for HF_EVERY_INSTANCE: no gate and no fence protect its writes, and
  * the other instances write at the same time. Borrowed; NULL for HF_LEADER_ONLY. */
@@ -296,12 +296,12 @@ HF_MUST_CHECK int hf_electors_start(struct hf_electors *electors, struct hf_stat
  * (of the slowest elector), 2 s for a busy machine, and another stop_grace for HF_EVERY_INSTANCE
  * controllers that ignore drain. If the end of one of these times is noticed 2 s late or more,
  * because the process was stopped or the machine was suspended, it begins anew, three times at
- * most. If one of these times begins anew or begins late, the stop takes that much longer, and 2 s
- * more if the loop then makes no step. 0 = all stopped. HF_E_STUCK: a controller or an on_change
- * callback did not return. reterr_status says which, and nothing that it uses may be freed. The
- * Lease of a leader-only controller that is stuck was not released. HF_E_TIMEOUT: a Lease was not
- * released, because the server did not respond or refused the release, or because the server has no
- * fences and a write of the term may still take effect. Other calls, during the stop or later, wait
+ * most. A time that begins anew or late lengthens the stop by as much, and by 2 s more if the loop
+ * does not run then. 0 = all stopped. HF_E_STUCK: a controller or an on_change callback did not
+ * return. reterr_status says which one, and nothing that it uses may be freed. The Lease of a
+ * leader-only controller that is stuck was not released. HF_E_TIMEOUT: a Lease was not released,
+ * because the server did not respond or refused the release, or because the server has no fences
+ * and a write of the term may still take effect. Other calls, during the stop or later, wait
  * for its end and return the same. Must not be called from on_change or from a controller's run: it
  * would wait for itself.
  */

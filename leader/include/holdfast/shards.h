@@ -7,8 +7,8 @@
  *
  * The Leases are "<name>-0" to "<name>-<n-1>". Each instance announces itself by a Lease
  * "<name>-member-<hash of its identity>". All have the label holdfast.dev/shards=<name>. A while
- * after the last instance has come or gone, the numbers of shards that they hold differ by at most
- * one:
+ * after the last instance has come or gone, the numbers of shards that instances hold differ by at
+ * most one:
  *
  *  - A new instance counts after its first renewal, and half a retry period later the others hand
  *    its share over to it: they drain, release, and name it the successor. So a shard waits for no

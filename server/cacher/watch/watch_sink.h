@@ -32,7 +32,7 @@ struct hfd_watch_item {
 
 struct hfd_watch_sink {
         /* Whether the sink has room for some events. NULL = always. It is called before events, but
-         * not for the events of a snapshot, which are delivered at once. */
+         * not for initial events from a snapshot (snapshot.h), which are delivered at once. */
         bool (*ready)(void *ctx);
         /*
          * Changes wait now, because the watch has not started or the sink has no room, or they no

@@ -9,10 +9,10 @@
 #include "server/cacher/watch/delivery.h"
 
 #define HFD_BOOKMARK_INTERVAL (60 * HF_NSEC_PER_SEC)
-/* Lists of narrow watches: those of a namespace, a name, or a value of the trigger, a field of the
- * kind (watcher_lists.c). Of 100,000 such watches, each list has about 25. */
+/* Lists of narrow watches. A watch is narrow if it selects a namespace, a name, or a value of the
+ * kind's trigger field (watcher_lists.c). Of 100,000 such watches, each list has about 25. */
 #define HFD_NARROW_BUCKETS 4096
-/* The most of them that a change visits: by namespace, name or both, and two trigger values. */
+/* The most such lists that a change visits: by namespace, name or both, and two trigger values. */
 #define HFD_NARROW_LISTS_MAX 5
 /* A last bookmark shortly before the end lets the client watch again from there. */
 #define HFD_BOOKMARK_BEFORE_END (2 * HF_NSEC_PER_SEC)
@@ -91,8 +91,8 @@ bool hfd_watchers_find_narrow_locked(struct hfd_watchers *watchers, const struct
 /* Adds a watcher to its lists, and queues its timer: it gets every change from here on. The lists
  * take over one reference, which the end drops (hfd_watcher_deliver_unlock). */
 void hfd_watchers_add_locked(struct hfd_watcher *watcher);
-/* Removes it from its lists, and its timer. The caller drops the reference of the lists afterwards,
- * without the lock. */
+/* Removes a watcher from its lists, and its timer. The caller drops the reference of the lists
+ * afterwards, without the lock. */
 void hfd_watchers_remove_locked(struct hfd_watcher *watcher);
 /* Delivers the queue. If the watch ends, removes it from its lists, and calls sink.end. Releases
  * cacher->mu, which the caller holds. The caller also has a reference to the watcher, because the

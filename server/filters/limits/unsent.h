@@ -30,8 +30,8 @@
  * than an equal share. The bytes may exceed the limits for HFD_UNSENT_STALL.
  *
  * Lock: one mutex guards all accounts. Requests are cut, and watches ended, after it was released.
- * `measure` runs under it. Thread: the request's worker for hfd_unsent_reserve, hfd_unsent_add and
- * hfd_unsent_remove, so an entry has one user; any for the other functions.
+ * hfd_unsent_watch.measure runs under it. Thread: the request's worker for hfd_unsent_reserve,
+ * hfd_unsent_add and hfd_unsent_remove, so an entry has one user; any for the other functions.
  */
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -120,12 +120,12 @@ struct hfd_unsent *hfd_unsent_free(struct hfd_unsent *unsent);
 
 /*
  * Whether user may begin another request. list: the request is a list, whose response may hold
- * HFD_UNSENT_STREAM. If the user's account is full, readers of it that have stalled are cut until
- * they give back that much, or one for a request that is no list; if all accounts together are
- * full, readers of the largest account. Only a few are examined. When all accounts together are
- * full, a user who uses no more than an equal share of the limit is admitted anyway; there is a
- * share for each user with responses, and one more. False: the readers that were cut, if any, give
- * back too little, so refuse the request; the client tries again later.
+ * HFD_UNSENT_STREAM. If the user's account is full, requests in it whose readers have stalled are
+ * cut: for a list, until they give back that much; otherwise, one. If all accounts together are
+ * full, requests in the largest account are cut. Only a few are examined. When all accounts
+ * together are full, a user who uses no more than an equal share of the limit is admitted anyway;
+ * there is a share for each user with responses, and one more. False: the requests that were cut,
+ * if any, give back too little, so refuse the new one; the client tries again later.
  */
 bool hfd_unsent_admit(struct hfd_unsent *unsent, const char *user, bool list);
 /*

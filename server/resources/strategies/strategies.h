@@ -7,8 +7,8 @@
  *  - normalize changes what clients may send in more than one form. The object has the form of its
  *    schema already. 0 or -ENOMEM.
  *  - prepare sets defaults. old is NULL on create. An update first calls it with the stored object
- *    as both arguments, for defaults that are newer than the object; in the store values may have
- *    wrong types. 0, or -ENOMEM; -EINVAL only for a value of a wrong type.
+ *    as both arguments, for defaults that are newer than the object. Values of a stored object may
+ *    have wrong types. 0, or -ENOMEM; -EINVAL only for a value of a wrong type.
  *  - complete sets in a new object what is computed from the rest of it, such as its labels. It
  *    gets the object once, after all changes by admission. 0, -ENOMEM or HF_E_TOO_LARGE (413).
  *  - validate adds a cause for each mistake in the object (422). It gets the object after prepare,

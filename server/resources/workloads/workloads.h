@@ -222,7 +222,7 @@ void hfd_cluster_addresses_validate(const struct hf__json *spec, const struct hf
 void hfd_cluster_addresses_validate_update(const struct hf__json *spec, const struct hf__json *old,
                                            struct hfd_causes *causes);
 /* rules/addresses/balancer_validation.c: the ranges from which a load balancer lets clients in. The
- * annotation is older than the field, which goes before it. object, old: whole Services. */
+ * older annotation counts only if the field has no ranges. object, old: whole Services. */
 #define HFD_RANGES_ANNOTATION "service.beta.kubernetes.io/load-balancer-source-ranges"
 void hfd_balancer_ranges_validate(const struct hf__json *object, const struct hf__json *old,
                                   struct hfd_causes *causes);

@@ -7,7 +7,7 @@
  * they must not skip a working endpoint. So a request switches to the next endpoint only if the
  * endpoint that it used is still the one in use. Watches have an endpoint of their own, by the same
  * rule, because a watch may hang on an endpoint where operations work. When the stream of a watch
- * fails, both are switched; when its user suspects that it hangs, only that of the watches.
+ * fails, both endpoints are switched; when its user suspects that it hangs, only that of watches.
  *
  * The indexes are read and written relaxed: they publish nothing, because the endpoints themselves
  * are immutable.

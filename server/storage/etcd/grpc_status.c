@@ -92,7 +92,7 @@ int hfd_grpc_status_error(const struct hfd_grpc_result *result, bool maybe_writt
                 return hf_fail(reterr_status, result->outcome, "etcd %s: %s %s", endpoint,
                                hf_strerror(result->outcome), text);
         }
-        /* A proxy in front of etcd sends these, perhaps after it has passed the request on. */
+        /* Codes that a proxy in front of etcd sends, perhaps after it has forwarded the request. */
         if (result->code == 429 || (result->code >= 502 && result->code <= 504))
                 return hf_fail(reterr_status, maybe_written ? HF_E_TIMEOUT : HF_E_UNAVAILABLE,
                                "etcd %s: HTTP status %d", endpoint, result->code);

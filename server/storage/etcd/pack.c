@@ -24,7 +24,7 @@ static ProtobufCBinaryData string_to_bytes(const char *string) {
         return to_bytes(string, strlen(string));
 }
 
-/* The beginning or the end of a range. In the port, an empty bound means no bound; etcd expects a
+/* The beginning or the end of a range. In store.h, an empty bound means no bound; etcd expects a
  * NUL byte for that. */
 static ProtobufCBinaryData bound_to_bytes(const char *bound) {
         return *bound ? string_to_bytes(bound) : to_bytes("", 1);
@@ -139,8 +139,8 @@ static void add_value_compare(struct txn_pack *state, const char *key, Hfd__Comp
  * Expresses HFD_VALUE_BEGINS by etcd's compares. The values that begin with P and are longer are
  * exactly those greater than P and less than P's successor. The successor is P without its trailing
  * 0xff bytes, with its last byte incremented. If P has no other bytes, there is no upper bound. A
- * VALUE compare of a key that does not exist fails in etcd, as the port requires. Returns false
- * when out of memory.
+ * VALUE compare of a key that does not exist fails in etcd, as store.h requires. Returns false when
+ * out of memory.
  */
 static bool add_prefix_compare(struct txn_pack *state, const struct hfd_compare *compare) {
         const unsigned char *value = compare->value;

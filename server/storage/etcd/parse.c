@@ -29,7 +29,7 @@ static void *unpack_message(const ProtobufCMessageDescriptor *descriptor, struct
 /* Why a message could not be unpacked: out of memory, or it is malformed. */
 static int unpack_error(const struct hf__arena *arena) { return arena->failed ? -ENOMEM : -EPROTO; }
 
-/* The port's keys are C strings, so a key with a NUL inside would be mistaken for a shorter key.
+/* Our keys (store.h) are C strings, so a key with a NUL inside would be mistaken for a shorter key.
  * Holdfast never writes such keys. */
 static bool is_valid_key(const ProtobufCBinaryData *key) {
         return key->len > 0 && !memchr(key->data, 0, key->len);

@@ -18,11 +18,11 @@ struct hfd_etcd_config {
 };
 
 /*
- * Starts its threads. Does not connect yet: while etcd is unreachable, operations end with
- * HF_E_UNAVAILABLE or HF_E_TIMEOUT. host is borrowed until the store is freed; config is used
- * during this call only. 0, -errno, or HF_E_INVALID: an endpoint is malformed or none is given, a
- * PEM text is unusable, or only one of cert_pem and key_pem is given; the message says which. Free
- * it by ops->free.
+ * Makes a store and starts its threads. Does not connect yet: while etcd is unreachable, operations
+ * end with HF_E_UNAVAILABLE or HF_E_TIMEOUT. host is borrowed until the store is freed; config is
+ * used during this call only. 0, -errno, or HF_E_INVALID: an endpoint is malformed or none is
+ * given, a PEM text is unusable, or only one of cert_pem and key_pem is given; the message says
+ * which. Free the store by ops->free.
  */
 int hfd_etcd_store_new(const struct hf_host *host, const struct hfd_etcd_config *config,
                        struct hfd_store **ret_store, struct hf_status *reterr_status);

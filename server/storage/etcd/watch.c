@@ -12,9 +12,9 @@
  *
  * A watch never resumes by itself: its user knows the last revision and decides. After a compaction
  * etcd sends a message and leaves the stream open; we end it. An etcd that sends nothing at all is
- * noticed because the header block, which comes with "created", must arrive within HEAD_TIMEOUT.
- * One that falls silent later, because it is stopped or cut off, is noticed because it does not
- * respond to a progress request.
+ * noticed because the header block of its response must arrive within HEAD_TIMEOUT. One that falls
+ * silent later, because it is stopped or cut off, is noticed because it does not respond to a
+ * progress request.
  *
  * The response to a progress request is only a sign of life here. etcd before 3.4.25 and 3.5.8 may
  * send it ahead of events of older revisions (etcd issue 15220), so it must not become

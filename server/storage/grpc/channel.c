@@ -341,7 +341,7 @@ static void destroy_channel(struct hfd_grpc_channel *channel) {
 
 HF__CLEANUP_DEFINE(channel_cleanup, struct hfd_grpc_channel *, destroy_channel)
 
-/* Makes both or none, because destroy_channel could not see which of them was made. */
+/* Makes the mutex and the mailbox, or neither: destroy_channel could not see which one was made. */
 static int init_locks(struct hfd_grpc_channel *channel) {
         int r = hf__mutex_init(&channel->mu);
 

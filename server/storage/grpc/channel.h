@@ -59,8 +59,8 @@ void hfd_grpc_channel_stop(struct hfd_grpc_channel *channel);
  * If a host is just being looked up, it waits for getaddrinfo, which cannot be interrupted. Accepts
  * NULL. */
 void hfd_grpc_channel_join(struct hfd_grpc_channel *channel);
-/* Frees a channel that was joined; until then, starting calls fails but does no harm. Accepts NULL,
- * returns NULL. */
+/* Frees a channel that was joined. A call that is started after the stop and before this fails but
+ * does no harm. Accepts NULL, returns NULL. */
 struct hfd_grpc_channel *hfd_grpc_channel_free(struct hfd_grpc_channel *channel);
 
 /* Starts a call; request is copied, but not what it points to (stream.h). 0, or HF_E_CLOSED: no

@@ -51,7 +51,7 @@ struct hfd_grpc_channel {
         struct hf__timer_heap stream_timers, connection_timers;
         /* Owned. All connections, also those that get no more calls. */
         struct hfd_grpc_connection *connections;
-        /* [endpoint * HFD_GRPC_LANES + lane]: which one gets the calls; NULL = none */
+        /* [endpoint * HFD_GRPC_LANES + lane]: the connection that gets new calls; NULL = none */
         struct hfd_grpc_connection **current; /* owned */
         struct hfd_grpc_resolver *resolvers;  /* owned; look-ups under way */
         /* Shared by all connections. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Commands to the channel's thread, which any thread sends through its mailbox. A command is a
- * member of the struct that it concerns, so that sending it allocates nothing.
+ * Commands to the channel's thread. Any thread sends them, through the channel's mailbox. A command
+ * is a member of the struct that it concerns, so that sending it allocates nothing.
  */
 #include "base/mailbox.h"
 

@@ -102,8 +102,8 @@ struct hfd_grpc_connection *hfd_grpc_connection_new(struct hfd_grpc_channel *cha
 
 /* ---- calls ---- */
 
-/* If nghttp2 refuses a request, the numbers of the connection's streams are used up, or memory is
- * short and nghttp2 asks not to use the session any more. So new calls get another connection.
+/* If nghttp2 refuses a request, the connection's stream ids are used up, or memory is short and
+ * nghttp2 asks not to use the session any more. So new calls get another connection.
  * Calls that were added before may still succeed, and stay. */
 static void submit(struct hfd_grpc_connection *connection, struct hfd_grpc_stream *stream) {
         int r = hfd_grpc_session_submit(connection, stream);

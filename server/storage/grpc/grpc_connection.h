@@ -48,7 +48,7 @@ struct hfd_grpc_connection {
         /* Output that the socket did not accept; owned, NULL = none. */
         char *unsent;
         size_t unsent_at, n_unsent;
-        /* Bytes that the session has produced, and that the socket (or TLS) has accepted. */
+        /* How many bytes the session has produced; how many the socket (or TLS) has accepted. */
         uint64_t n_filled, n_written;
 
         hf_nsec received_at;    /* when bytes were last received, or the connection was made */

@@ -15,9 +15,9 @@
  * repeat values that the peer knows already, and are a few bytes long. The peer may work longer
  * than our deadline; we reset the stream at the deadline anyway.
  *
- * Invariant: a call with an id has a stream of nghttp2 that points to it, or at first a queued
- * request that does, until on_stream_close or hfd_grpc_session_reset cuts the link, or the
- * connection is freed. Callbacks of nghttp2 never free the session.
+ * Invariant: in nghttp2 a stream, or at first a queued request, points to each call that has an id,
+ * until on_stream_close or hfd_grpc_session_reset cuts the link, or the connection is freed.
+ * Callbacks of nghttp2 never free the session.
  */
 #include "server/storage/grpc/session.h"
 

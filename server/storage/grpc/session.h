@@ -11,8 +11,8 @@
 
 /* Creates connection->session and submits our SETTINGS. */
 int hfd_grpc_session_new(struct hfd_grpc_connection *connection);
-/* Submits the stream's request. NGHTTP2_ERR_STREAM_ID_NOT_AVAILABLE: the connection's numbers are
- * used up. */
+/* Submits the stream's request. NGHTTP2_ERR_STREAM_ID_NOT_AVAILABLE: the connection's stream ids
+ * are used up. */
 int hfd_grpc_session_submit(struct hfd_grpc_connection *connection, struct hfd_grpc_stream *stream);
 /* The stream has a new message to send. */
 void hfd_grpc_session_resume(struct hfd_grpc_connection *connection,

@@ -12,18 +12,18 @@
  *
  * Outcomes:
  * - 0: the peer has ended the call, with a gRPC status or without (status -1).
- * - HF_E_UNAVAILABLE: the peer has certainly not executed it: there was no connection, the request
- *   was not written to its end, or the peer says that it has refused the stream. A call with
- *   on_message never ends its request, so it gets this instead of HF_E_TIMEOUT, even if the peer
- *   has sent messages, unless a probe had no response.
+ * - HF_E_UNAVAILABLE: the peer has certainly not executed the call: there was no connection, the
+ *   request was not written to its end, or the peer says that it has refused the stream. A call
+ *   with on_message never ends its request, so it gets this instead of HF_E_TIMEOUT, even if the
+ *   peer has sent messages, unless a probe had no response.
  * - HF_E_UNAUTHORIZED: one side's TLS certificate was refused, before any request was read.
  * - HF_E_TIMEOUT: after the request was written, the deadline or head_timeout has passed, the
- *   connection broke, or the peer has reset the stream without refusing it. It is unknown whether
- *   it was executed. Or there was no response to a probe.
- * - HF_E_CANCELED: it was canceled, on_message ended it, or the channel was stopped.
+ *   connection broke, or the peer has reset the stream without refusing it; or a probe had no
+ *   response. The peer may have executed the call or not.
+ * - HF_E_CANCELED: the call was canceled, on_message ended it, or the channel was stopped.
  * - HF_E_TOO_LARGE: a message is longer than max_message.
  * - -errno: a local failure, or -EPROTO: what the peer sent is no uncompressed gRPC message, or is
- *   the second message of a unary call. It is unknown whether it was executed.
+ *   the second message of a unary call. The peer may have executed the call or not.
  */
 #include <stdbool.h>
 #include <stddef.h>

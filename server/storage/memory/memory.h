@@ -37,7 +37,7 @@ struct hfd_memory {
         bool closing; /* no operation or watch starts any more */
 };
 
-/* Converts the port's store to the memory store. */
+/* The memory store that a struct hfd_store is the first member of. */
 static inline struct hfd_memory *hfd_memory_of(struct hfd_store *store) {
         return (struct hfd_memory *)store;
 }

@@ -19,8 +19,8 @@
 #include "server/storage/memory/operation.h"
 #include "server/storage/memory/watch.h"
 
-/* The store's thread. Replies are delivered before watch events; the port guarantees no order
- * between the two. */
+/* The store's thread. Replies are delivered before watch events, although store.h guarantees no
+ * order between the two. */
 static void *memory_main(void *ctx) {
         struct hfd_memory *memory = ctx;
         const struct hf_clock *clock = hf_host_clock(memory->store.host);

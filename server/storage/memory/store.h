@@ -8,5 +8,5 @@
  */
 #include "server/storage/store.h"
 
-/* host is borrowed. 0 or -errno. Free it by ops->free. */
+/* host is borrowed. 0 or -errno. Free the store by ops->free. */
 int hfd_memory_store_new(const struct hf_host *host, struct hfd_store **ret_store);

@@ -41,7 +41,7 @@ enum hfd_sqlite_statement {
         HFD_SQL_CURRENT_ID,  /* key -> id, created, whether it is a deletion */
         HFD_SQL_INSERT,      /* id, previous, created, key, value */
         HFD_SQL_KEYS,        /* first key -> key, id, in order */
-        HFD_SQL_KEYS_AFTER,  /* the same from the key after this one on */
+        HFD_SQL_KEYS_AFTER,  /* key -> key, id of all later keys, in order */
         HFD_SQL_LAST_ID,     /* key, id -> the key's last id that is not above id */
         HFD_SQL_ROW,         /* id -> created, value */
         HFD_SQL_ROW_CREATED, /* id -> created, whether it is a deletion */
@@ -75,9 +75,9 @@ int hfd_sqlite_open_file(const char *path, int flags, sqlite3 **ret_db);
  */
 int hfd_sqlite_db_open(struct hfd_sqlite_db *db, const char *path, bool create,
                        struct hf_status *reterr_status);
-/* Sets the journal mode of the file to WAL, which a backup does not have, and makes a store of an
- * empty file. The caller holds the lock of the stores that share the file (file_lock.h). The same
- * errors. */
+/* Sets the journal mode of the file to WAL (a backup has another mode), and makes a store of an
+ * empty file. The caller holds the lock of the stores that share the file (file_lock.h). Errors as
+ * hfd_sqlite_db_open. */
 int hfd_sqlite_db_fill(struct hfd_sqlite_db *db, const char *path, struct hf_status *reterr_status);
 /* Accepts a zeroed struct that was not opened. */
 void hfd_sqlite_db_close(struct hfd_sqlite_db *db);
@@ -92,9 +92,9 @@ int hfd_sqlite_db_run(struct hfd_sqlite_db *db, enum hfd_sqlite_statement which,
 int hfd_sqlite_db_finish(struct hfd_sqlite_db *db, sqlite3_stmt *statement,
                          struct hf_status *reterr_status);
 /*
- * The error of the last call, as the storage port names it: HF_E_UNAVAILABLE (locked by another
- * process), -ENOSPC, -ENOMEM, -EROFS, -EBADMSG (damaged), or -EIO for anything else; the message
- * has SQLite's text. The transaction that was begun, if any, must be rolled back.
+ * The error of the last call, as store.h names it: HF_E_UNAVAILABLE (locked by another process),
+ * -ENOSPC, -ENOMEM, -EROFS, -EBADMSG (damaged), or -EIO for anything else; the message has SQLite's
+ * text. The transaction that was begun, if any, must be rolled back.
  */
 int hfd_sqlite_db_fail(struct hfd_sqlite_db *db, struct hf_status *reterr_status);
 

@@ -198,7 +198,7 @@ static int skip_versions(struct hfd_sqlite_db *db, struct walk *walk,
                 return r;
         (void)hfd_sqlite.reset(walk->rows);
         walk->rows = hfd_sqlite_db_statement(db, HFD_SQL_KEYS_AFTER);
-        /* The key is copied: the walk overwrites its own. */
+        /* SQLite copies the key, because the walk overwrites walk->key. */
         if (!walk->rows ||
             hfd_sqlite.bind_text(walk->rows, 1, walk->key, -1, SQLITE_TRANSIENT) != SQLITE_OK)
                 r = hfd_sqlite_db_fail(db, reterr_status);

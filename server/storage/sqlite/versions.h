@@ -57,8 +57,8 @@ struct hfd_sqlite_current {
 };
 
 /* Whether all compares hold. *ret_first: the row that the first compare has read, if that compare
- * is HFD_MOD_EQUALS, because most transactions then write the same key; its key is borrowed from
- * txn. After another compare *ret_first says that nothing is known. */
+ * is HFD_MOD_EQUALS; most transactions then write the same key, and need not read it again. Its key
+ * is borrowed from txn. After another compare *ret_first says that nothing is known. */
 int hfd_sqlite_compare(struct hfd_sqlite_db *db, const struct hfd_txn *txn, bool *ret_holds,
                        struct hfd_sqlite_current *ret_first, struct hf_status *reterr_status);
 /* Does all ops as revision *revision + 1, and increments *revision if one of them wrote. first:

@@ -7,9 +7,9 @@
  *
  * Invariants:
  *  - a write is answered with success only after its commit has returned;
- *  - a compare that fails, or a compaction to a revision that does not fit, concerns its own
- *    operation only. If anything else fails before the commit, the whole batch is rolled back, and
- *    nothing of it is written. The outcome is unknown only if the commit itself fails, or to a
+ *  - a compare that fails, or a compaction at a revision that is compacted or not reached, concerns
+ *    its own operation only. If anything else fails before the commit, the batch is rolled back,
+ *    and nothing of it is written. The outcome is unknown only if the commit itself fails, or to a
  *    caller whose deadline passes meanwhile (operation.h);
  *  - other processes may write between two batches, so each batch reads the revision anew; the
  *    remembered rows (heads.h) are used only if the revision is still the same.

@@ -88,7 +88,7 @@ static uint32_t read_u32(const unsigned char *bytes) {
                bytes[3];
 }
 
-/* A file whose first tables are still in the WAL has a header without an owner, and one page. */
+/* Until the first tables leave the WAL, the header has no application id and counts one page. */
 static int check_owner(const unsigned char header[HEADER_BYTES], const char *path,
                        struct hf_status *reterr_status) {
         uint32_t application = read_u32(header + APPLICATION_AT);
@@ -110,8 +110,8 @@ int hfd_sqlite_check_header(const char *path, struct hf_status *reterr_status) {
         if (r != 0)
                 return r;
         int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), error = errno;
-        /* A symbolic link to nothing does not count as a missing file: the start would not replace
-         * the link, and would fail. */
+        /* A symbolic link to nothing does not count as a missing file: create_file (database.c)
+         * would not replace the link, and the server's start would fail. */
         if (fd < 0 && error == ENOENT && lstat(path, &info) != 0) {
                 (void)snprintf(copy, sizeof copy, "%s", path);
                 if (access(dirname(copy), W_OK | X_OK) == 0)

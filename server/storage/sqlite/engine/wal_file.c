@@ -11,7 +11,7 @@
  *  - kept frames are written before this connection reads, syncs, cuts or measures the WAL, so a
  *    sync covers them, and a read finds them;
  *  - kept frames belong to the transaction of this connection, which excludes all other writers.
- *    hfd_sqlite_wal_drop forgets them at its end.
+ *    hfd_sqlite_wal_drop forgets them at the end of the transaction.
  */
 #include "server/storage/sqlite/engine/wal_file.h"
 

@@ -121,7 +121,7 @@ int hfd_sqlite_plain_open(const char *path, enum hfd_sqlite_plain_mode mode, sql
                 return r;
         if (hfd_sqlite_open_file(path, flags | SQLITE_OPEN_NOMUTEX, ret_db) != SQLITE_OK)
                 r = hfd_sqlite_plain_fail(*ret_db, path, reterr_status);
-        /* The lock is taken by the first read, so it must be asked for before that. */
+        /* The first read takes the lock, so the locking mode must be set before it. */
         if (r == 0 && mode == HFD_SQLITE_EXCLUSIVE)
                 r = hfd_sqlite_plain_exec(*ret_db, path,
                                           "PRAGMA locking_mode=EXCLUSIVE; PRAGMA synchronous=FULL",

@@ -33,6 +33,6 @@ hfd_volume_source_rule hfd_disk_partition_validate, hfd_flocker_validate, hfd_ci
 /* The member is a path without "..". */
 void hfd_no_backsteps_validate(const struct hf__json *source, const char *field, const char *member,
                                struct hfd_causes *causes);
-/* secretRef of a source: it has a name and, with_namespace, a namespace. Absent, it is valid. */
+/* secretRef of a source has a name and, if with_namespace, a namespace. It may be absent. */
 void hfd_secret_reference_validate(const struct hf__json *source, const char *field,
                                    bool with_namespace, struct hfd_causes *causes);
