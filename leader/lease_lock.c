@@ -81,7 +81,7 @@ struct lease_lock {
         struct op *ops;         /* under way; owned */
         char *last;       /* JSON without managedFields; owned; NULL = no Lease was ever seen */
         size_t n_last;    /* bytes */
-        bool last_is_own; /* it came first in the response to a write of this lock */
+        bool last_is_own; /* `last` was first seen in the response to a write of this lock */
         /* These describe `last`. Its whole record is not kept: it is large and rarely needed. */
         /* false: no Lease was seen, or it was deleted: then `last` still has its past terms */
         bool exists;

@@ -30,7 +30,7 @@ struct hfd_pod_sum {
         const char *name;             /* borrowed from the pod */
         struct hfd_quantity total;    /* what the whole pod needs */
         struct hfd_quantity sidecars; /* what the sidecars need that were added so far */
-        struct hfd_quantity init;     /* the most that was needed at a time before the containers */
+        struct hfd_quantity init;     /* the most needed at once before the containers start */
         bool present;                 /* false: only the name was collected, there is no sum */
         bool negative;                /* a part asks for less than nothing; this is not added */
 };
@@ -70,9 +70,9 @@ bool hfd_pod_has_own_resources(const struct hf__json *spec);
 /* The parts that are summed up; each may be NULL, and is borrowed. */
 struct hfd_pod_parts {
         const struct hf__json *containers, *init_containers;
-        /* Has `resources`. If there are containers, these resources replace the sums over the
-         * containers, but only cpu, memory and huge pages, which a pod itself may ask for. Without
-         * containers the resources are the sums. */
+        /* The object with the member `resources`: the spec of a pod or of a claim, or a container.
+         * If `containers` is not NULL, cpu, memory and huge pages in `resources` replace the sums
+         * over the containers, and the rest of it is ignored. Otherwise all of it is added. */
         const struct hf__json *itself;
         const struct hf__json *overhead;
 };

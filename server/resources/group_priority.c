@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The priorities of groups and versions. Discovery orders the groups by them
- * (custom/served_rows.c); APIServices show both.
+ * The priorities of groups and versions. Discovery orders the groups by theirs
+ * (custom/served_rows.c); APIServices show those of groups and of versions.
  *
  * Invariant: the order is that of Kubernetes, because clients choose the first group and version
  * that has a kind. So the numbers are those of Kubernetes, too, except that of

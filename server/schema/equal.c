@@ -28,8 +28,8 @@ static bool is_zero(const struct hf__json *value) {
 }
 
 /* Quantities that cannot be parsed are compared as texts. in_map: they are amounts of resources, so
- * digits below a thousandth do not count: a write rounds them (decode.c), but an earlier version of
- * this server, which did not, may have stored one of the two. */
+ * both are first rounded to thousandths. A write rounds them, too (decode.c), but an earlier
+ * version of this server may have stored one of the two without rounding it. */
 static bool quantities_equal(const struct hf__json *a, const struct hf__json *b, bool in_map) {
         const char *text = hf__json_is_string(a) ? hf__json_text(a) : "0",
                    *other = hf__json_is_string(b) ? hf__json_text(b) : "0";

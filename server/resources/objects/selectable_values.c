@@ -111,7 +111,8 @@ static int copy_member(struct hf__json *selectable, const struct hf__json *whole
         return copy ? hf__json_set(selectable, key, copy) : -ENOMEM;
 }
 
-/* Copies whole members: Events have many fields in few members, which both versions share. */
+/* Copies whole members: Events have many fields in few members. Events of both versions are stored
+ * in one form, that of the core group, so the members have these names in both. */
 static int copy_event(const struct hf__json *whole, struct hf__json *selectable) {
         static const char *const members[] = {"involvedObject", "reason", "type",
                                               "reportingComponent", "source"};

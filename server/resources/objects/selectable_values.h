@@ -21,11 +21,11 @@ bool hfd_selectable_has_value(const struct hfd_resource *resource, const char *n
 const char *hfd_selectable_trigger(const struct hfd_resource *resource);
 /*
  * Copies what selectors of this resource can read to selectable. whole: the object in its stored
- * form. Each value becomes a string at the path of its field; of an Event, whole members are
- * copied; of a custom kind, each value gets the key that hfd_custom_selectable_text reads. Name and
- * namespace are not copied, because they are in the path of the object. A field that has no value
- * is left out, unless it is a boolean or a number of a built-in kind, which becomes "false" or "0".
- * 0 or -ENOMEM.
+ * form. Each value becomes a string at the path that is the field's name ("spec.host"), even if
+ * whole has the value elsewhere; of an Event, whole members are copied; of a custom kind, each
+ * value gets the key that hfd_custom_selectable_text reads. Name and namespace are not copied,
+ * because they are in the path of the object. A field that has no value is left out, unless it is a
+ * boolean or a number of a built-in kind, which becomes "false" or "0". 0 or -ENOMEM.
  */
 int hfd_selectable_copy(const struct hfd_resource *resource, const struct hf__json *whole,
                         struct hf__json *selectable);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The structural schema and the row of TokenRequest, the kind of the body of serviceaccounts/token.
- * It is not stored, so it has no strategy.
+ * The structural schema and the struct hfd_resource of TokenRequest, the kind of the body of
+ * serviceaccounts/token. It is not stored, so it has no strategy.
  *
- * A row of a table is a field: its name in JSON, the schema of the value, a description for
- * `kubectl explain`, its number in protobuf (protobuf_tag), and flags (schema.h).
+ * Each element of a table of fields has the field's name in JSON, the schema of the value, a
+ * description for `kubectl explain`, the number in protobuf (protobuf_tag), and flags (schema.h).
  *
  * Invariants: names, types and numbers are those of k8s.io/api/authentication/v1 and never change.
- * The rows of a table are sorted by name (strcmp), because look-ups bisect it.
+ * Each table is sorted by name (strcmp), because look-ups bisect it.
  */
 #include "server/resources/resource.h"
 #include "server/resources/strategies/strategies.h"
@@ -62,7 +62,7 @@ static const struct hfd_schema schema =
         {HFD_STRUCT(IDENTITY "TokenRequest", fields),
          .description = "TokenRequest asks for a service account's token."};
 
-/* No table of rows has this one, because the kind has no path of its own. */
+/* Not in the table of resources (resource_table.c), because the kind has no path of its own. */
 static const struct hfd_resource row = {.group = "authentication.k8s.io",
                                         .version = "v1",
                                         .plural = "tokenrequests",
