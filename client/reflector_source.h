@@ -34,7 +34,7 @@ struct hf__reflector_source {
         /* immutable once it is started */
         struct hf_informer *informer;
         uint64_t id;   /* the client's id, to cancel it */
-        bool is_probe; /* a list for waiting threads, in parallel to a watch */
+        bool is_probe; /* a list in parallel to a watch; threads wait for it (informer_barrier.c) */
         hf_nsec started_at;
         /* guarded by the informer's mu */
         bool lost; /* an event could not be queued, so the watch must be abandoned */

@@ -367,8 +367,8 @@ static struct hf__cel_value call_replace(struct hf__cel_run *run, const struct h
         if (!hf__cel_work(run, args[0].n / 4))
                 return hf__cel_failure(run);
         /* k replacements join k + 1 parts. If the searched text is empty, it also matches before
-         * the first character. `lead`: there is that empty first part, so divide_text makes the
-         * other k. */
+         * the first character, so the first part is empty. Then `lead` is true, and divide_text
+         * makes only the other k parts. */
         if (limit < 0 || limit > (int64_t)args[0].n)
                 limit = -1;
         else if (!lead)

@@ -30,8 +30,9 @@ struct hf_candidate;
 struct hf_candidate_config {
         size_t size;                   /* sizeof(struct hf_candidate_config) */
         struct hf_client *client;      /* required; borrowed until hf_candidate_free. The
-                                          candidate's watch may end after that. Do not pass a
-                                          term's client: it refuses the writes of a standby */
+                                          candidate's watch may end after that. Do not pass
+                                          hf_term_client's (leader.h): it refuses the writes of a
+                                          standby */
         const char *ns, *name;         /* the LeaseCandidate's; required; copied. name must be the
                                           elector's identity */
         const char *lease_name;        /* the Lease to lead, in namespace ns; required; copied */

@@ -16,7 +16,8 @@
  *
  *      N, Exact          exactly the state of N: the cacher if it knows that state, else the store
  *      N, with a limit   likewise, unless there is a resourceVersionMatch
- *      continue          the state of the first page, likewise; a 410's token gives the first case
+ *      continue          the state of the first page, likewise
+ *      continue, with the token that a 410 response contains    as the first case
  *
  * Invariant: a read never returns an older state than this table allows. In doubt it waits, reads
  * from the store, or fails.

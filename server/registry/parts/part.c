@@ -360,8 +360,8 @@ void hfd_part_serve(struct hfd_registry *registry, struct hfd_request *request,
         part->inner.protobuf = part->inner.takes_list_body = false;
         part->inner.format = HFD_AS_JSON;
         part->inner.subresource = HFD_SUB_NONE;
-        /* The caller made read_space and pass_reads for a request that is a member of its own
-         * struct, as only the outer one is. */
+        /* pass_reads expects a request that is a member of the caller's struct. The outer one is,
+         * and the inner one is not. */
         part->inner.read_space = NULL;
         part->inner.pass_reads = NULL;
         hfd_part_run(part, request->n_body, begin_part);

@@ -41,7 +41,7 @@ struct hfd_part {
         /* For the pool of threads. */
         struct hfd_work_task task;
         void (*step)(struct hfd_part *part); /* what the task does */
-        unsigned n_turns;                    /* in the pool, that of the request included */
+        unsigned n_turns;  /* tasks given to the pool; 1 at first if the pool runs the request */
         bool on_pool;      /* the current thread belongs to the pool; false = perhaps not */
         bool is_committed; /* the inner write has succeeded, so the pool must not refuse the part */
         /* For the subresource scale. */

@@ -102,8 +102,8 @@ static int add_volume(struct hf__json *spec, const char *name) {
         return append_object(array_of(spec, "volumes"), added, r);
 }
 
-/* The name of a volume with the prefix, which the client, or an earlier server, has added; NULL =
- * there is none. Borrowed from the spec. */
+/* The name of the first volume with the prefix, which the client may have sent, for example in a
+ * copy of another pod. NULL = there is none. Borrowed from the spec. */
 static const char *find_volume(const struct hf__json *spec) {
         for (const struct hf__json *m = hf__json_first(hf__json_get(spec, "volumes")); m;
              m = hf__json_next(m)) {

@@ -14,9 +14,9 @@
 #include "base/json_index.h"
 #include "server/resources/strategies/pod/rules/pod_validation.h"
 
-/* What one container mounts. The indexes borrow from the container and the pod. In those of paths,
- * the item of the first entry of a path is NULL if no name has this path as its last one: see
- * keep_last_paths. */
+/* What one container mounts. The indexes borrow from the container and the pod. keep_last_paths
+ * changes the items in `paths` and `device_paths`: the first entry of a path has an item only if
+ * this path is the last one of some name. */
 struct mounts {
         const struct hf__json_index *volumes;             /* of the pod; for hfd_volume_find */
         struct hf__json_index names, paths;               /* of volumeMounts */
@@ -82,7 +82,8 @@ static void validate_read_only(const struct hf__json *mount, const char *field,
                                     "specified");
 }
 
-/* list: the path of volumeMounts, which some of the causes have in place of that of the mount. */
+/* field: the field path of the mount. list: that of volumeMounts, which some causes name instead,
+ * as in kube-apiserver. */
 static void validate_details(const struct mounts *mounts, const struct hf__json *mount,
                              const char *field, const char *list) {
         const char *expression = hfd_text_of(mount, "subPathExpr");
