@@ -193,8 +193,8 @@ static int compare_name(const char *name, const char *text, size_t n) {
         return r != 0 ? r : name[n] != 0;
 }
 
-/* Large schemas have sorted fields, which are found by bisection. A few built-in types list theirs
- * in another order. */
+/* Sorted fields, for example those of custom resources, are found by bisection. The types of
+ * built-in kinds and of `variables` are not marked as sorted: all of their fields are visited. */
 const struct hf__cel_type *hf__cel_type_field(const struct hf__cel_type *object, const char *name,
                                               size_t n_name) {
         size_t low = 0;

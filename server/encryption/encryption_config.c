@@ -130,7 +130,7 @@ static int add_resource(struct parser *p, const char *text) {
                                         "or *.* "
                                         "to encrypt all resources");
         (void)snprintf(plural, sizeof plural, "%.*s", (int)n, text);
-        /* Kubernetes knows no other wildcards either: a part of a name is never matched. */
+        /* As in Kubernetes, "*" stands for a whole resource or group, not for a part of a name. */
         bool any = strcmp(plural, "*") == 0;
         if ((strchr(plural, '*') && !any) ||
             (strchr(group, '*') && !(any && strcmp(group, "*") == 0)))

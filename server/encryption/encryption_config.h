@@ -4,9 +4,9 @@
  * Reads an EncryptionConfiguration (apiserver.config.k8s.io/v1), in YAML or JSON.
  *
  * Some configurations are refused that Kubernetes accepts, because they would leave an object
- * unencrypted that an administrator means to encrypt, or make a value unreadable. They name a
- * resource that a built-in group does not have, the same key's name twice, or Leases. The providers
- * are aesgcm, aescbc and identity. Thread: any.
+ * unencrypted that an administrator means to encrypt, or make a value unreadable. They name Leases
+ * or a resource that a built-in group does not have, give two keys the same name, or have a colon
+ * in the name of a key. The providers are aesgcm, aescbc and identity. Thread: any.
  */
 #include <holdfast/error.h>
 
