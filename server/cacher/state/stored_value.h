@@ -49,8 +49,9 @@ bool hfd_stored_value_find_sealed(const struct hfd_object_tree *unreadable, cons
 /* Whether the value of the key is sealed. The cacher's lock is held. */
 bool hfd_stored_value_is_sealed_locked(struct hfd_cacher *cacher, const char *key);
 /*
- * Returns a reference to the object at path, in the version that readers see. NULL: not cached; or,
- * if *ret_is_sealed, its value is sealed. Thread: any; not under the lock.
+ * Returns a reference to the object at path, as readers see it: a write of this instance counts
+ * once the store's watch has delivered it. NULL: not cached; or, if *ret_is_sealed, its value is
+ * sealed. Thread: any; not under the lock.
  */
 struct hfd_object *hfd_stored_value_get(struct hfd_cacher *cacher,
                                         const struct hfd_resource *resource, const char *path,

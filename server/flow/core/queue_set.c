@@ -223,8 +223,9 @@ static void dispatch_queues(struct hfd_queue_set *set, hf_nsec now,
         while (set->order.first) {
                 struct hfd_seat_queue *queue = QUEUE_OF(set->order.first);
                 struct hfd_seats *seats = queue->waiting.first;
-                /* A level without seats takes nothing from its queues, not even a request that
-                 * would run alone. As in Kubernetes, a level without queues would run that one. */
+                /* If the limit is 0, no waiting request starts, although has_room lets one that is
+                 * wider than the limit run alone. As in Kubernetes, a request that arrives at a
+                 * level without queues does run alone, even if the limit is 0. */
                 bool may_start =
                         set->config.kind == HFD_LEVEL_EXEMPT || set->executing_seats < set->limit;
 

@@ -24,7 +24,8 @@
  *
  * The next request in this order starts as soon as it has room. A wide one waits until its seats
  * are free; meanwhile no request that comes after it in the order passes it. One that is wider than
- * the limit runs alone, unless the limit is 0.
+ * the limit runs alone; if the limit is 0, it waits. (A level without queues runs one request alone
+ * even if its limit is 0, as Kubernetes does.)
  *
  * Costs: arrive, leave and each decision take O(log n) amortised in the queues and the waiting
  * requests. While nothing waits, the order is not touched. Memory: a queue is made when it is first
@@ -101,7 +102,7 @@ struct hfd_queue_set {
         size_t n_active; /* queues with requests */
         size_t n_waiting, n_executing;
         uint64_t waiting_seats, executing_seats;
-        uint64_t queued_seats; /* of those that execute, the seats of requests from queues */
+        uint64_t queued_seats; /* the part of executing_seats that requests from queues have */
 
         int64_t r;           /* virtual time: seat-nanoseconds for each active queue */
         hf_nsec at;          /* boot time of r */

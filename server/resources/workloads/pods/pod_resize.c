@@ -88,9 +88,10 @@ static void refuse_removed(const struct hf__json *resources, const struct hf__js
 }
 
 /* Replaces cpu and memory in a copy of resources by the old amounts, so that the copy differs from
- * the old resources only in what must not change. A map that becomes empty is dropped: the old
- * resources have no such map either, unless the write has removed other amounts from it. resources
- * NULL: there is nothing to do. 0 or -ENOMEM. */
+ * the old resources only in what must not change. A map that becomes empty is dropped, because the
+ * old resources do not have it either. (If they have it, with other amounts than cpu and memory,
+ * the write has removed those, and the copy differs.) resources NULL: there is nothing to do. 0 or
+ * -ENOMEM. */
 static int mask_resources(struct hf__json *resources, const struct hf__json *old) {
         static const char *const names[] = {"cpu", "memory"};
         int r = 0;

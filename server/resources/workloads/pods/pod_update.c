@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The rules of pods that templates do not have, and what an update of a pod may change: images of
- * containers, a few numbers, and additional tolerations. It may remove scheduling gates. While
- * gates hold the pod back, it may also add labels to the node selector, and make the node
+ * The rules that hold for pods but not for templates, and what an update of a pod may change:
+ * images of containers, a few numbers, and additional tolerations. It may remove scheduling gates.
+ * While gates hold the pod back, it may also add labels to the node selector, and make the node
  * affinity narrower (pod_affinity_update.c).
  *
  * Invariants: the texts of the causes and their order are those of kube-apiserver, because clients
@@ -233,7 +233,8 @@ static bool validate_lists(const struct hf__json *spec, const struct hf__json *o
         return true;
 }
 
-/* spec, old: the new and the old spec. The old gates count, because the update may remove them. */
+/* spec, old: the new and the old spec. The old one says whether gates hold the pod back, because
+ * the update may remove them. */
 static void validate_update(const struct hf__json *spec, const struct hf__json *old,
                             struct hfd_causes *causes) {
         bool gated = hf__json_first(hf__json_get(old, "schedulingGates"));

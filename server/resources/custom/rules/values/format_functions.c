@@ -211,8 +211,8 @@ static const struct format formats[N_FORMATS] = {
         [DATETIME] = {OPAQUE, "datetime", check_datetime, false, 75},
 };
 
-/* A copy of the text for a check. A prefix may end with a dash, because something follows it, so
- * the last two characters are replaced by a letter. NULL: the run has failed. */
+/* A copy of the text for a check. A prefix may end with a dash, because something follows it. If it
+ * does, a letter replaces its last two characters, as in Kubernetes. NULL: the run has failed. */
 static const char *checked_text(struct hf__cel_run *run, const struct format *format,
                                 struct hf__cel_value text) {
         char *copy = hf__cel_alloc(run, (size_t)text.n + 1);

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Rules for a value of which an update may change only some parts, so that it may not be able to
- * mend a mistake in the others: a mistake that was stored before its rule is no reason to refuse
- * another change. Of templates, which an update may change as a whole, this holds for a few
- * mistakes only.
+ * Rules for a value of which an update may change only some parts. The update may be unable to mend
+ * a mistake in the other parts, which may have been stored before there was a rule against it. So a
+ * mistake that the old value has, too, is no reason to refuse the update. A template may change as
+ * a whole, so only a few kinds of mistakes are excused there.
  *
- * Invariants: what the update itself brings is checked. The rules only read values in the form of
- * their schemas. If the old value, which another program may have stored, cannot get that form,
- * they read only the new one.
+ * Invariants: a mistake that the update itself makes is refused, unless it is in a template, and
+ * the old template has one of the same kind (`allowed`). Each value that the rules read has the
+ * form of its schema. If the old value, which another program may have stored, cannot get that
+ * form, the rules read only the new one.
  */
 #include <errno.h>
 #include <stdio.h>
