@@ -187,6 +187,8 @@ static int put_binary(struct converter *c, const yaml_event_t *event) {
                                r == HF_E_INVALID ? "!!binary value contains invalid base64 data"
                                                  : hf_strerror(r));
         hf__strbuf_json(c->out, data, n);
+        if (n > 0)
+                explicit_bzero(data, n); /* it may be a key (server/encryption) */
         free(data);
         return 0;
 }
