@@ -251,10 +251,12 @@ bool hfd_usage_get(const struct hfd_usage *usage, const char *name,
 
 bool hfd_usage_is_negative(const struct hfd_usage *usage, const char *name) {
         const struct hfd_pod_sum *sum = usage->kind == HFD_QUOTA_PODS ? sum_of(usage, name) : NULL;
+        struct hfd_quantity ignored;
         size_t n = strlen(name);
 
         if (usage->kind == HFD_QUOTA_CLAIMS)
                 return usage->negative_storage && n >= strlen(STORAGE) &&
-                       strcmp(name + n - strlen(STORAGE), STORAGE) == 0;
+                       strcmp(name + n - strlen(STORAGE), STORAGE) == 0 &&
+                       get_of_claim(usage, name, &ignored);
         return sum && sum->negative;
 }

@@ -419,6 +419,17 @@ static void a_pod_beyond_a_limit_is_told_what_it_exceeds(void **state) {
                                        NULL, "{}", status),
                          HFD_QUOTA_REFUSED);
         assert_string_equal(why, "quota usage is negative for resource(s): cpu");
+        /* A claim counts under its own class only. */
+        assert_int_equal(
+                charge_change("", "persistentvolumeclaims",
+                              "{\"spec\":{\"storageClassName\":\"silver\",\"resources\":{"
+                              "\"requests\":{\"storage\":\"-1Gi\"}}}}",
+                              NULL, "{}",
+                              STATUS("\"gold.storageclass.storage.k8s.io/requests.storage\":"
+                                     "\"9\"",
+                                     "\"gold.storageclass.storage.k8s.io/requests.storage\":"
+                                     "\"0\"")),
+                HFD_QUOTA_UNCOUNTED);
 }
 
 static void an_update_is_charged_for_what_it_adds(void **state) {
