@@ -561,6 +561,10 @@ static void test_updates_follow_the_rules(void **state) {
                  "'https://a','caBundle':'YQ=='},'conversionReviewVersions':['v9']}}},'status':"
                  "{'conditions':[{'type':'Established','status':'True'}]}}",
                  "{}", ""},
+                /* A definition in the store may have any content. */
+                {"{'spec':{'conversion':{'strategy':'Webhook','webhook':{'clientConfig':{'url':"
+                 "'https://a'},'conversionReviewVersions':[1]}}}}",
+                 "{'spec':{'conversion':{'webhook':{'conversionReviewVersions':['v9']}}}}", ""},
                 {ESTABLISHED, WEBHOOK("'url':'https://a','caBundle':'YQ=='"),
                  CLIENT ".caBundle: Invalid value: \"YQ==\": unable to load root certificates: "
                         "unable to parse bytes as PEM block"},

@@ -46,7 +46,7 @@ static bool is_known_review_version(const char *name) {
 
 static bool has_known_review_version(const struct hf__json *versions) {
         for (const struct hf__json *m = hf__json_first(versions); m; m = hf__json_next(m))
-                if (is_known_review_version(hf__json_text(m)))
+                if (is_known_review_version(hf__json_text_or_empty(m)))
                         return true;
         return false;
 }
