@@ -16,7 +16,7 @@
 #include <stdint.h>
 
 #include "server/quota/quota_kind.h"
-#include "server/schema/quantity.h"
+#include "server/schema/values/quantity.h"
 
 struct hf__json;
 

@@ -25,8 +25,8 @@
 #include "base/json.h"
 #include "base/time_format.h"
 #include "server/schema/place.h"
-#include "server/schema/quantity.h"
-#include "server/schema/time_text.h"
+#include "server/schema/values/quantity.h"
+#include "server/schema/values/time_text.h"
 
 struct decoder {
         struct hfd_strict *strict; /* NULL = unknown fields are not reported */
@@ -298,11 +298,20 @@ static bool has_type(enum hfd_schema_type type, const struct hf__json *value) {
 
 /* ---- containers ---- */
 
-/* Whether a decoded member of a STRUCT is an empty list or map that counts as absent. */
+/* The zero of Go's types of times, which its encoder writes as null. */
+static bool is_zero_time(const char *text) {
+        return strcmp(text, "0001-01-01T00:00:00Z") == 0 ||
+               strcmp(text, "0001-01-01T00:00:00.000000Z") == 0;
+}
+
+/* Whether a decoded member of a STRUCT counts as absent: it is an empty list or map, or the zero of
+ * a time. */
 static bool counts_as_absent(const struct decoder *d, const struct hfd_schema_field *field,
                              const struct hf__json *member) {
         enum hfd_schema_type type = field->schema->type;
 
+        if (is_time(field->schema))
+                return is_zero_time(hf__json_text(member));
         return !d->keeps_empty && field->protobuf_tag != 0 &&
                (type == HFD_SCHEMA_LIST || type == HFD_SCHEMA_MAP) && !hf__json_first(member) &&
                (field->flags & (HFD_FIELD_REQUIRED | HFD_FIELD_KEEPS_EMPTY)) == 0;
@@ -329,7 +338,7 @@ static int decode_struct(struct decoder *d, const struct hfd_schema *schema,
                 }
                 r = decode_member(d, field->schema, object, m, &member);
                 /* If the field is a QUANTITY or an EITHER, m may be freed now. counts_as_absent
-                 * looks at m only if the field is a LIST or a MAP. */
+                 * looks at m only if the field is a LIST, a MAP or a time. */
                 if (r == 0 && counts_as_absent(d, field, m))
                         hf__json_free(hf__json_detach(object, m));
         }

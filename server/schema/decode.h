@@ -6,8 +6,9 @@
  *
  *  - Fields that the schema does not have are removed, and reported unless they are in an EITHER. A
  *    STRUCT with preserve_unknown keeps them, and nothing is changed below a value of type ANY.
- *  - Fields that are null are removed: null means absent. A null in a list, or under a key of a
- *    map, becomes the zero value of its type.
+ *  - Fields that are null are removed: null means absent. So are times that are the zero of Go's
+ *    type, which Go writes as null. A null in a list, or under a key of a map, becomes the zero
+ *    value of its type.
  *  - Fields whose list or map is empty are removed: in Kubernetes' store they look like absent
  *    ones. Exceptions, which stay: fields that are required, fields with HFD_FIELD_KEEPS_EMPTY, and
  *    fields that are not in protobuf. An empty list or map within a list or a map stays too.

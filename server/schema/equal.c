@@ -15,7 +15,7 @@
 
 #include "base/json.h"
 #include "base/json_index.h"
-#include "server/schema/quantity.h"
+#include "server/schema/values/quantity.h"
 
 /* ---- scalars ---- */
 

@@ -30,8 +30,8 @@ enum hfd_schema_type {
         HFD_SCHEMA_TIME,          /* a string: RFC 3339, stored with whole seconds in UTC */
         HFD_SCHEMA_MICRO_TIME,    /* the same with exactly six digits after the point */
         HFD_SCHEMA_INT_OR_STRING, /* a whole number, in built-in kinds an int32, or a string */
-        HFD_SCHEMA_QUANTITY, /* a string such as "100m" (quantity.h); clients may send a number */
-        HFD_SCHEMA_EITHER    /* an object with the schema `items`, or a value of the type `other` */
+        HFD_SCHEMA_QUANTITY,      /* a string such as "100m" (values/quantity.h); or a number */
+        HFD_SCHEMA_EITHER /* an object with the schema `items`, or a value of the type `other` */
 };
 
 /* How server-side apply identifies the elements of a list (x-kubernetes-list-type). */

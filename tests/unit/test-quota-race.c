@@ -23,7 +23,7 @@
 #include "base/json.h"
 #include "base/strbuf.h"
 #include "server/quota/quota.h"
-#include "server/schema/quantity.h"
+#include "server/schema/values/quantity.h"
 
 #define HARD      3
 #define N_WRITERS 4 /* creates at a time, of two instances */

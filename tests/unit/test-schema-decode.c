@@ -22,7 +22,7 @@
 #include "failing_memory.h"
 #include "server/schema/common.h"
 #include "server/schema/decode.h"
-#include "server/schema/quantity.h"
+#include "server/schema/values/quantity.h"
 
 static const struct hfd_schema_field part_fields[] = {{"bytes", &hfd_schema_bytes},
                                                       {"count", &hfd_schema_int32},
@@ -249,6 +249,15 @@ static void test_times_have_one_form(void **state) {
                          0);
         assert_string_equal(result, "{\"when\":\"2026-11-22T22:00:00Z\","
                                     "\"whenMicro\":\"2026-11-22T23:00:00.750000Z\"}");
+        assert_int_equal(decode("{\"when\":\"2026-11-22T3:00:00,5-24:60\","
+                                "\"whenMicro\":\"2024-02-29T23:00:00,+00001Z\"}"),
+                         0);
+        assert_string_equal(result, "{\"when\":\"2026-11-23T04:00:00Z\","
+                                    "\"whenMicro\":\"2024-02-29T23:00:00.000001Z\"}");
+        assert_int_equal(decode("{\"when\":\"0001-01-01T01:00:00.5+01:00\","
+                                "\"whenMicro\":\"0001-01-01T00:00:00.000000Z\"}"),
+                         0);
+        assert_string_equal(result, "{}");
 }
 
 static void test_spaces_around_a_quantity_do_not_count(void **state) {
@@ -399,7 +408,28 @@ static void test_a_wrong_time_is_named_as_kubernetes_names_it(void **state) {
                  "parsing time \"2026-11-22T10:00:00Z\" as \"2006-01-02T15:04:05.000000Z07:00\": "
                  "cannot parse \"Z\" as \".000000\""},
                 {"{\"when\":\"2026-13-22T10:00:00Z\"}",
-                 "parsing time \"2026-13-22T10:00:00Z\": out of range"},
+                 "parsing time \"2026-13-22T10:00:00Z\": month out of range"},
+                {"{\"when\":\"2026-02-29T10:00:00Z\"}",
+                 "parsing time \"2026-02-29T10:00:00Z\": day out of range"},
+                {"{\"when\":\"2026-11-22T24:00:00Z\"}",
+                 "parsing time \"2026-11-22T24:00:00Z\": hour out of range"},
+                {"{\"when\":\"2026-11-22T23:60:00Z\"}",
+                 "parsing time \"2026-11-22T23:60:00Z\": minute out of range"},
+                {"{\"when\":\"2026-11-22T23:59:60Z\"}",
+                 "parsing time \"2026-11-22T23:59:60Z\": second out of range"},
+                {"{\"when\":\"2026-11-22T10:00:00+25:00\"}",
+                 "parsing time \"2026-11-22T10:00:00+25:00\": time zone offset hour out of range"},
+                {"{\"when\":\"2026-11-22T10:00:00+00:61\"}",
+                 "parsing time \"2026-11-22T10:00:00+00:61\": time zone offset minute out of "
+                 "range"},
+                {"{\"whenMicro\":\"2026-11-22T10:00:00.-00001Z\"}",
+                 "parsing time \"2026-11-22T10:00:00.-00001Z\": fractional second out of range"},
+                {"{\"when\":\"2026-11-22T10:00:00.Z\"}",
+                 "parsing time \"2026-11-22T10:00:00.Z\" as \"2006-01-02T15:04:05Z07:00\": cannot "
+                 "parse \".Z\" as \"Z07:00\""},
+                {"{\"when\":\"\\u00e9\\\"\"}",
+                 "parsing time \"\\xc3\\xa9\\\"\" as \"2006-01-02T15:04:05Z07:00\": cannot parse "
+                 "\"\\xc3\\xa9\\\"\" as \"2006\""},
                 {"{\"when\":\"2026-11-22T10:00:00Zx\"}",
                  "parsing time \"2026-11-22T10:00:00Zx\": extra text: \"x\""},
         };

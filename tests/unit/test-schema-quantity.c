@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "server/schema/quantity.h"
+#include "server/schema/values/quantity.h"
 
 static const char regular_expression[] = "quantities must match the regular expression "
                                          "'^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'";

@@ -7,7 +7,7 @@
  */
 #include <stdbool.h>
 
-#include "server/schema/quantity.h"
+#include "server/schema/values/quantity.h"
 
 struct hf__json;
 struct hfd_causes;

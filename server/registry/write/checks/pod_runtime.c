@@ -21,7 +21,7 @@
 #include "server/registry/write/reply.h"
 #include "server/resources/rows/resource_table.h"
 #include "server/resources/workloads/workloads.h"
-#include "server/schema/quantity.h"
+#include "server/schema/values/quantity.h"
 
 static bool is_new_pod(const struct hfd_write *w) {
         const struct hfd_resource *resource = w->request->resource;

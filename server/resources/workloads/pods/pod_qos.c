@@ -11,7 +11,7 @@
 
 #include "base/json.h"
 #include "server/resources/workloads/workloads.h"
-#include "server/schema/quantity.h"
+#include "server/schema/values/quantity.h"
 
 enum { CPU, MEMORY, N_NAMES };
 

@@ -18,7 +18,7 @@
 #include <string.h>
 
 #include "server/resources/custom/rules/values/decimal.h"
-#include "server/schema/quantity.h"
+#include "server/schema/values/quantity.h"
 
 #define EXPONENT_MAX 1000 /* of ten; an exponent beyond it, of either sign, is replaced by it */
 /* Go keeps a quantity as an amount if its number has at most so many digits. Before a binary suffix
@@ -111,7 +111,8 @@ static int exponent_of(const char *suffix, enum hfd_quantity_form form) {
 /* A text that is a quantity, and what it consists of. */
 struct text {
         char copy[HFD_QUANTITY_INPUT_MAX + 2];
-        struct hfd_quantity parsed; /* bounded (quantity.h); CEL bounds only a binary form */
+        struct hfd_quantity
+                parsed; /* bounded (schema/values/quantity.h); CEL bounds only a binary form */
         char digits[HFD_QUANTITY_INPUT_MAX + 2];
         /* How many digits there are, without zeros at the front; how many are after the point. */
         size_t n_digits, n_fraction;

@@ -13,8 +13,8 @@
 #include "base/json.h"
 #include "server/resources/strategies/pod/rules/pod_validation.h"
 #include "server/resources/workloads/workloads.h"
-#include "server/schema/quantity.h"
 #include "server/schema/schema.h"
+#include "server/schema/values/quantity.h"
 
 /* The value of a quantity; 0 if it is absent. Only in an old object, which another program may have
  * stored, can it be no quantity (schema/decode.h); then it counts as 0, too. */

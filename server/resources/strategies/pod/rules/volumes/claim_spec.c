@@ -13,7 +13,7 @@
 #include "server/resources/strategies/pod/pod_schema.h"
 #include "server/resources/strategies/pod/rules/pod_validation.h"
 #include "server/resources/validation/resource_names.h"
-#include "server/schema/quantity.h"
+#include "server/schema/values/quantity.h"
 
 const struct hf__json *hfd_claim_size(const struct hf__json *spec) {
         return hf__json_get(hf__json_get(hf__json_get(spec, "resources"), "requests"), "storage");

@@ -15,7 +15,7 @@
 #include "server/resources/validation/meta_validation.h"
 #include "server/resources/validation/names.h"
 #include "server/resources/validation/resource_names.h"
-#include "server/schema/quantity.h"
+#include "server/schema/values/quantity.h"
 
 #define MODE_RULE "must be a number between 0 and 0777 (octal), both inclusive"
 #define OF_BYTES                                                                                   \

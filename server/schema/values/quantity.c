@@ -9,7 +9,7 @@
  * Invariant: the canonical text of a quantity parses to the same value. The form may differ, as in
  * Kubernetes: "0.5Ki" is written as "512", which is decimal.
  */
-#include "server/schema/quantity.h"
+#include "server/schema/values/quantity.h"
 
 #include <assert.h>
 #include <inttypes.h>
