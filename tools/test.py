@@ -36,6 +36,9 @@ PASSED = re.compile(r" *\d+/\d+ .* (OK|SKIP) +[0-9.]+s")
 # rest, half goes into optimizing the checks that the sanitizer adds; with -O1 the tests run as fast. At -O1 gcc knows less about the values of variables
 # and warns falsely that texts may be cut off. That warning is off here and on in the other builds.
 QUICK = ["-Doptimization=1", "-Dc_args=-g1 -Wno-format-truncation"]
+# A sanitizer's programs are large, and each build links 700. gold needs half the time of GNU ld for that.
+if shutil.which("ld.gold"):
+    QUICK.append("-Dc_link_args=-fuse-ld=gold")
 # By default the address sanitizer keeps 256 MB of freed memory and 30 callers of each allocation. With less of both the programs take a tenth less time,
 # mostly in the kernel. A use of freed memory is still found, unless the program freed another 32 MB meanwhile.
 ADDRESS = "halt_on_error=1:quarantine_size_mb=32:malloc_context_size=12:log_path={log}"
