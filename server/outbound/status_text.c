@@ -33,22 +33,23 @@ static bool is_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 
 /* Whether the body is text that a person can read. client-go asks the header Content-Type, which is
  * not known here. So a body whose only control characters are line breaks and tabs counts as text,
- * unless it is empty or looks like the JSON of an object. */
+ * unless it looks like the JSON of an object. An empty body, which has no type, is text. */
 static bool is_text(const char *body, size_t n) {
         for (size_t i = 0; i < n; i++)
                 if ((unsigned char)body[i] < ' ' && !memchr("\t\r\n", body[i], 3))
                         return false;
-        return n > 0 && body[0] != '{';
+        return n == 0 || body[0] != '{';
 }
 
-/* What is shown of a body: its text without the white space around it, or "unknown". */
+/* What is shown of a body: its text without the white space around it, or "unknown". Like
+ * client-go, it is cut first. */
 static void trim_body(const char **body, size_t *n) {
+        if (*n > SHOWN_MAX)
+                *n = SHOWN_MAX;
         while (*n > 0 && is_space((*body)[*n - 1]))
                 (*n)--;
         for (; *n > 0 && is_space(**body); (*n)--)
                 (*body)++;
-        if (*n > SHOWN_MAX)
-                *n = SHOWN_MAX;
         if (is_text(*body, *n))
                 return;
         *body = "unknown";
@@ -61,7 +62,8 @@ static bool is_explained_by_body(int code) { return code == 403 || code == 406 |
 /* Appends the body as it is, but each line break or tab as a space, because a log line may show the
  * text. Without a body that is text, client-go has a text of its own for 406. */
 static void put_explanation(struct hf__strbuf *text, int code, const char *body, size_t n) {
-        if (code == 406 && n == strlen("unknown") && memcmp(body, "unknown", n) == 0) {
+        if (code == 406 &&
+            (n == 0 || (n == strlen("unknown") && memcmp(body, "unknown", n) == 0))) {
                 hf__strbuf_puts(text, "the server was unable to respond with a content type that "
                                       "the client supports");
                 return;
