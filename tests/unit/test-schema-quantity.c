@@ -78,6 +78,7 @@ static void a_text_that_is_no_quantity_has_the_message_of_kubernetes(void **stat
                                             "1.2.3", "1e3x", "1-1-", "0x10", "1Ki ", "{}"};
         static const char *const suffix[] = {"--1", "1mm",  "1K",  "1i",
                                              "1e+", "1Ki3", "1-1", "1ee3"};
+        static const char *const number[] = {"Ei", "-Pi", "e-10"};
         struct hfd_quantity quantity;
         char text[HFD_QUANTITY_INPUT_MAX + 2];
 
@@ -90,6 +91,11 @@ static void a_text_that_is_no_quantity_has_the_message_of_kubernetes(void **stat
                 const char *message = hfd_quantity_parse(suffix[i], &quantity);
                 if (!message || strcmp(message, "unable to parse quantity's suffix") != 0)
                         fail_msg("%s: %s", suffix[i], message ? message : "parsed");
+        }
+        for (size_t i = 0; i < sizeof number / sizeof number[0]; i++) {
+                const char *message = hfd_quantity_parse(number[i], &quantity);
+                if (!message || strcmp(message, "unable to parse numeric part of quantity") != 0)
+                        fail_msg("%s: %s", number[i], message ? message : "parsed");
         }
         memset(text, '9', sizeof text - 1);
         text[sizeof text - 1] = '\0';

@@ -30,6 +30,7 @@
 static const char wrong_format[] = "quantities must match the regular expression "
                                    "'^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'";
 static const char wrong_suffix[] = "unable to parse quantity's suffix";
+static const char no_number[] = "unable to parse numeric part of quantity";
 
 /* ---- the digits ---- */
 
@@ -150,8 +151,8 @@ static bool parse_suffix(const char *text, struct suffix *ret_suffix) {
 }
 
 /* Whether the text after the sign has the form of the regular expression, with one point at most.
- * As in Kubernetes, a text without digits is accepted, as zero. *ret_number: the length up to the
- * suffix. */
+ * As in Kubernetes, most texts without digits are accepted, as zero. *ret_number: the length up to
+ * the suffix. */
 static bool has_form(const char *text, size_t *ret_number) {
         size_t n = strspn(text, DIGITS);
         const char *at;
@@ -164,6 +165,13 @@ static bool has_form(const char *text, size_t *ret_number) {
         if (*at == '+' || *at == '-')
                 at++;
         return at[strspn(at, DIGITS)] == '\0';
+}
+
+/* Whether Kubernetes refuses a text without digits: its fast path reads zero, but it takes another
+ * path for these suffixes. */
+static bool needs_digits(const struct suffix *suffix) {
+        return (suffix->form == HFD_QUANTITY_BINARY && suffix->exponent >= 50) ||
+               (suffix->form == HFD_QUANTITY_EXPONENT && suffix->exponent < -NANO_DIGITS);
 }
 
 const char *hfd_quantity_parse(const char *text, struct hfd_quantity *ret_quantity) {
@@ -185,6 +193,8 @@ const char *hfd_quantity_parse(const char *text, struct hfd_quantity *ret_quanti
         for (size_t i = 0; i < n; i++)
                 if (text[i] != '.')
                         digits.d[digits.n++] = (unsigned char)(text[i] - '0');
+        if (digits.n == 0 && needs_digits(&suffix))
+                return no_number;
         if (suffix.form == HFD_QUANTITY_BINARY)
                 for (int i = 0; i < suffix.exponent; i++)
                         double_digits(&digits);

@@ -36,7 +36,8 @@ struct hfd_quantity {
 const char *hfd_quantity_parse(const char *text, struct hfd_quantity *ret_quantity);
 /* A whole number in decimal form; a number above the maximum becomes the maximum. */
 struct hfd_quantity hfd_quantity_of(uint64_t whole);
-/* The canonical text, which is the form that is stored and served: "1k" for "1000". */
+/* The canonical text, which is the form that is stored and served: "1k" for "1000". Kubernetes
+ * keeps the client's text if it has few digits and looks canonical, such as "01" or "8E3". */
 void hfd_quantity_format(const struct hfd_quantity *quantity, char text[HFD_QUANTITY_TEXT_MAX]);
 /* < 0: a is less than b; 0: they are equal; > 0: a is greater. */
 int hfd_quantity_compare(const struct hfd_quantity *a, const struct hfd_quantity *b);
