@@ -31,15 +31,14 @@ struct hfd_requirement {
         size_t n_values;
 };
 
-/* Both parsers expect {0} in *requirement. After an error, too, the caller frees its values. */
-
-/* Parses a requirement of a label selector, in place. 0, -ENOMEM or HF_E_INVALID. */
-int hfd_requirement_parse_label(struct hfd_requirement *requirement, char *text);
-/* Parses the requirement `term` of a field selector, in place. The reason may quote `text`, the
- * whole selector. The key may be any text: selectable_fields.h tells whether the field is
- * supported. 0, -ENOMEM, or HF_E_INVALID with the reason. */
+/* Parses the requirement `term` of a field selector, in place. *requirement is {0}; after an error,
+ * too, the caller frees its values. The reason may quote `text`, the whole selector. The key may be
+ * any text: selectable_fields.h tells whether the field is supported. 0, -ENOMEM, or HF_E_INVALID
+ * with the reason. */
 int hfd_requirement_parse_field(struct hfd_requirement *requirement, char *term, const char *text,
                                 char *reason, size_t max_reason);
+/* Whether the text is a whole number, as the values of < and > are. */
+bool hfd_is_bound(const char *text);
 /* Whether both have the same key and operator, and the same values in the same order. */
 bool hfd_requirement_equal(const struct hfd_requirement *a, const struct hfd_requirement *b);
 /* Whether the requirement holds for a value; NULL = the label is absent. As in Kubernetes, an

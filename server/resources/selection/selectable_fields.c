@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/quote.h"
 #include "server/resources/custom/custom_kind.h"
 #include "server/resources/custom/custom_selectable.h"
 #include "server/resources/forms/conversion.h"
@@ -74,13 +75,16 @@ const char *hfd_selectable_field(const struct hfd_resource *resource, const char
  */
 void hfd_selectable_refuse(const struct hfd_resource *resource, const char *key, char *reason,
                            size_t max_reason) {
+        char quoted[400];
+
+        hf__quote_bytes(key, strlen(key), quoted, sizeof quoted);
         if (strcmp(resource->group, "batch") == 0 && strcmp(resource->plural, "jobs") == 0)
-                (void)snprintf(reason, max_reason, "field label \"%s\" not supported for Job", key);
+                (void)snprintf(reason, max_reason, "field label %s not supported for Job", quoted);
         else if (is_custom(resource) || hfd_selectable_has_own(resource))
                 (void)snprintf(reason, max_reason, "field label not supported: %s", key);
         else
                 (void)snprintf(reason, max_reason,
-                               "\"%s\" is not a known field selector: only \"metadata.name\", "
+                               "%s is not a known field selector: only \"metadata.name\", "
                                "\"metadata.namespace\"",
-                               key);
+                               quoted);
 }

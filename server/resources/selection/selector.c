@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Selectors. requirement.c parses their requirements, and selectable_fields.c has the fields that
- * they may name. A label selector is a list of requirements, separated by commas that are not in
- * parentheses. White space around keys, operators and values has no meaning:
+ * Selectors. label_parser.c parses label selectors, requirement.c the requirements of field
+ * selectors, and selectable_fields.c has the fields that these may name. A label selector is a list
+ * of requirements, separated by commas that are not in parentheses. White space around keys,
+ * operators and values has no meaning:
  *
  *      key    !key    key=value    key==value    key!=value    key>1    key<1
  *      key in (a,b)   key notin (a,b)
@@ -28,6 +29,7 @@
 #include "base/json.h"
 #include "server/resources/custom/custom_selectable.h"
 #include "server/resources/objects/selectable_values.h"
+#include "server/resources/selection/label_parser.h"
 #include "server/resources/selection/requirement.h"
 #include "server/resources/selection/selectable_fields.h"
 
@@ -44,63 +46,80 @@ static bool find_stored_key(struct hfd_requirement *requirement,
         return stored != NULL;
 }
 
-/* Parses one requirement and adds it. text is the whole selector, which some error messages
- * quote. */
-static int add_requirement(struct hfd_selector *selector, char *item,
-                           const struct hfd_resource *resource, const char *text, char *reason,
-                           size_t max_reason) {
-        if (selector->n == HFD_REQUIREMENTS_MAX) {
-                (void)snprintf(reason, max_reason, "more than %d requirements in the %s selector",
-                               HFD_REQUIREMENTS_MAX, selector->fields ? "field" : "label");
-                return HF_E_INVALID;
-        }
-        struct hfd_requirement *requirement = &selector->requirements[selector->n++];
-        int r = selector->fields
-                        ? hfd_requirement_parse_field(requirement, item, text, reason, max_reason)
-                        : hfd_requirement_parse_label(requirement, item);
-        if (r == HF_E_INVALID && !selector->fields)
-                (void)snprintf(reason, max_reason,
-                               "unable to parse requirement: invalid label selector: %.200s", text);
-        if (r != 0)
-                return r;
-        if (selector->fields && !find_stored_key(requirement, resource)) {
-                hfd_selectable_refuse(resource, requirement->key, reason, max_reason);
-                return HF_E_INVALID;
-        }
-        return 0;
-}
-
-/* The comma after the requirement that begins at c, or the end of the text. */
-static char *find_end(char *c, bool fields) {
-        int depth = 0;
-
-        for (; *c && (*c != ',' || depth > 0); c++) {
-                if (fields && *c == '\\' && c[1])
-                        c++; /* an escaped comma is a part of the value */
-                if (!fields && *c == '(')
-                        depth++;
-                if (!fields && *c == ')')
-                        depth--;
-        }
+/* The comma after the requirement that begins at c, or the end of the text. An escaped comma is a
+ * part of the value. */
+static char *find_end(char *c) {
+        for (; *c && *c != ','; c++)
+                if (*c == '\\' && c[1])
+                        c++;
         return c;
 }
 
-/* Splits selector->text into requirements, and parses each of them. */
-static int parse_requirements(struct hfd_selector *selector, const struct hfd_resource *resource,
-                              const char *text, char *reason, size_t max_reason) {
-        char *item = selector->text;
+static int compare_terms(const void *a, const void *b) {
+        return strcmp(*(char *const *)a, *(char *const *)b);
+}
 
-        for (;;) {
-                char *end = find_end(item, selector->fields);
-                bool last = *end == '\0';
-                int r = 0;
+/* Divides selector->text at its commas, and sorts the terms, as Kubernetes does: so the first one
+ * with a mistake is the first in this order. 0, or HF_E_INVALID with the reason. */
+static int divide_terms(struct hfd_selector *selector, char *terms[HFD_REQUIREMENTS_MAX],
+                        size_t *ret_n, char *reason, size_t max_reason) {
+        size_t n = 0;
+        bool is_last = false;
+
+        for (char *term = selector->text, *end; !is_last; term = end + 1) {
+                end = find_end(term);
+                is_last = *end == '\0';
                 *end = '\0';
-                if (!selector->fields || *item)
-                        r = add_requirement(selector, item, resource, text, reason, max_reason);
-                if (r != 0 || last)
-                        return r;
-                item = end + 1;
+                if (*term && n == HFD_REQUIREMENTS_MAX) {
+                        (void)snprintf(reason, max_reason,
+                                       "more than %d requirements in the field selector",
+                                       HFD_REQUIREMENTS_MAX);
+                        return HF_E_INVALID;
+                }
+                if (*term)
+                        terms[n++] = term;
         }
+        qsort(terms, n, sizeof *terms, compare_terms);
+        *ret_n = n;
+        return 0;
+}
+
+/* Gives each requirement the name of its field in the stored form. As in Kubernetes, a requirement
+ * without key and value selects everything. 0, or HF_E_INVALID with the reason. */
+static int find_stored_keys(struct hfd_selector *selector, const struct hfd_resource *resource,
+                            char *reason, size_t max_reason) {
+        size_t n = 0, n_parsed = selector->n;
+
+        for (size_t i = 0; i < n_parsed; i++) {
+                struct hfd_requirement *requirement = &selector->requirements[i];
+                if (!*requirement->key && !*requirement->values[0]) {
+                        free(requirement->values);
+                        requirement->values = NULL;
+                        continue;
+                }
+                if (!find_stored_key(requirement, resource)) {
+                        hfd_selectable_refuse(resource, requirement->key, reason, max_reason);
+                        return HF_E_INVALID;
+                }
+                struct hfd_requirement kept = *requirement;
+                *requirement = (struct hfd_requirement){0};
+                selector->requirements[n++] = kept;
+        }
+        selector->n = n;
+        return 0;
+}
+
+/* text: the whole selector, which some error messages quote. */
+static int parse_fields(struct hfd_selector *selector, const struct hfd_resource *resource,
+                        const char *text, char *reason, size_t max_reason) {
+        char *terms[HFD_REQUIREMENTS_MAX];
+        size_t n = 0;
+        int r = divide_terms(selector, terms, &n, reason, max_reason);
+
+        for (size_t i = 0; r == 0 && i < n; i++)
+                r = hfd_requirement_parse_field(&selector->requirements[selector->n++], terms[i],
+                                                text, reason, max_reason);
+        return r == 0 ? find_stored_keys(selector, resource, reason, max_reason) : r;
 }
 
 /* Gives back the unused space, because a watch keeps its selector for long. If that fails, the
@@ -131,7 +150,10 @@ int hfd_selector_parse(const char *text, bool fields, const struct hfd_resource 
         selector.n_text = strlen(text);
         selector.requirements = calloc(HFD_REQUIREMENTS_MAX, sizeof *selector.requirements);
         if (selector.text && selector.requirements)
-                r = parse_requirements(&selector, resource, text, reason, max_reason);
+                r = fields ? parse_fields(&selector, resource, text, reason, max_reason)
+                           : hfd_labels_parse(selector.text, selector.requirements,
+                                              HFD_REQUIREMENTS_MAX, &selector.n, reason,
+                                              max_reason);
         if (r != 0) {
                 hfd_selector_done(&selector);
                 return r;
