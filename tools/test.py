@@ -334,7 +334,8 @@ class Run:
             if not self.kinds & {"unit", "sim", "integration", "valgrind"}:
                 self.build("build")  # for the headers that it makes
             # clang has compiled most sources for the fuzz targets. Of the others only its warnings are wanted.
-            self.step("form: the warnings of clang", ["env", "CC=clang", "meson", "setup", "build-clang"],
+            again = ["--reconfigure"] if (ROOT / "build-clang" / "build.ninja").exists() else []
+            self.step("form: the warnings of clang", ["env", "CC=clang", "meson", "setup", "build-clang", *again],
                       ["tests/lib/check-clang", "build-clang", "build", *(["build-fuzz"] if self.wants("sanitizers") else [])])
             tests = ("server-sdnotify", "server-log-sink")
             # This is a release build too, for its warnings: gcc warns of more when it optimizes and when asserts are left out.
