@@ -98,7 +98,7 @@ static bool set_selector(struct hfd_request *request, bool fields, const char *v
                          struct hfd_response *response) {
         struct hfd_selector *selector =
                 fields ? &request->options.fields : &request->options.labels;
-        char reason[320];
+        char reason[1024]; /* a rule of names is long, and so may a value be */
 
         hfd_selector_done(selector);
         int r = hfd_selector_parse(value, fields, request->resource, selector, reason,
