@@ -220,16 +220,11 @@ static int parse_list(struct parser *p, struct hfd_requirement *requirement) {
         }
 }
 
-static int compare_values(const void *a, const void *b) {
-        return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
 /* Like Kubernetes, sorts the values, and drops those that occur twice. */
 static void sort_values(struct hfd_requirement *requirement) {
         size_t n = 0;
 
-        qsort(requirement->values, requirement->n_values, sizeof *requirement->values,
-              compare_values);
+        hfd_sort_texts(requirement->values, requirement->n_values);
         for (size_t i = 0; i < requirement->n_values; i++)
                 if (n == 0 || strcmp(requirement->values[n - 1], requirement->values[i]) != 0)
                         requirement->values[n++] = requirement->values[i];

@@ -14,6 +14,12 @@
 
 #include <holdfast/error.h>
 
+static int compare_texts(const void *a, const void *b) {
+        return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+void hfd_sort_texts(char **texts, size_t n) { qsort(texts, n, sizeof *texts, compare_texts); }
+
 bool hfd_is_bound(const char *text) {
         char *end;
 

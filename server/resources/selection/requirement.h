@@ -37,6 +37,8 @@ struct hfd_requirement {
  * with the reason. */
 int hfd_requirement_parse_field(struct hfd_requirement *requirement, char *term, const char *text,
                                 char *reason, size_t max_reason);
+/* Sorts texts by their bytes, as Kubernetes sorts terms and values. */
+void hfd_sort_texts(char **texts, size_t n);
 /* Whether the text is a whole number, as the values of < and > are. */
 bool hfd_is_bound(const char *text);
 /* Whether both have the same key and operator, and the same values in the same order. */

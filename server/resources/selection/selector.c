@@ -55,10 +55,6 @@ static char *find_end(char *c) {
         return c;
 }
 
-static int compare_terms(const void *a, const void *b) {
-        return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
 /* Divides selector->text at its commas, and sorts the terms, as Kubernetes does: so the first one
  * with a mistake is the first in this order. 0, or HF_E_INVALID with the reason. */
 static int divide_terms(struct hfd_selector *selector, char *terms[HFD_REQUIREMENTS_MAX],
@@ -79,7 +75,7 @@ static int divide_terms(struct hfd_selector *selector, char *terms[HFD_REQUIREME
                 if (*term)
                         terms[n++] = term;
         }
-        qsort(terms, n, sizeof *terms, compare_terms);
+        hfd_sort_texts(terms, n);
         *ret_n = n;
         return 0;
 }
