@@ -89,6 +89,12 @@ class Children:
         self.mutex = threading.Lock()
         self.running = set()
         self.stopping = False
+        self.spent = threading.local()  # .seconds: the CPU time of what this thread ran since it last asked
+
+    def take_cpu_seconds(self):
+        """The CPU time of what this thread has run since it last called this."""
+        seconds, self.spent.seconds = getattr(self.spent, "seconds", 0), 0
+        return seconds
 
     def run(self, command, log, env=None, limit=STEP_LIMIT):
         with open(log, "ab") as out:
@@ -99,14 +105,33 @@ class Children:
                                          env={**os.environ, **(env or {})}, start_new_session=True)
                 self.running.add(child)
             try:
-                return child.wait(limit)
-            except subprocess.TimeoutExpired:
-                out.write(f"\ntools/test: ended after {limit} s\n".encode())
-                return 124
+                ended = self.wait_unreaped(child, limit)
+                if not ended:
+                    out.write(f"\ntools/test: ended after {limit} s\n".encode())
+                    return 124
+                self.spent.seconds = getattr(self.spent, "seconds", 0) + self.cpu_seconds(child.pid)
+                return child.wait()
             finally:
                 self.end(child)
                 with self.mutex:
                     self.running.discard(child)
+
+    @staticmethod
+    def wait_unreaped(child, limit):
+        """Waits until the process has ended, and leaves it to be waited for: until then the kernel keeps its CPU time. False: it still runs after
+        `limit` seconds."""
+        deadline = time.monotonic() + limit
+        while os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT | os.WNOHANG) is None:
+            if time.monotonic() > deadline:
+                return False
+            time.sleep(0.05)
+        return True
+
+    @staticmethod
+    def cpu_seconds(pid):
+        """The CPU time of an ended process and of all the processes that it and its children waited for."""
+        fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        return sum(int(ticks) for ticks in fields[11:15]) / os.sysconf("SC_CLK_TCK")
 
     @staticmethod
     def end(child):
@@ -137,7 +162,8 @@ class Children:
 class Board:
     """The counts so far, and their output."""
 
-    def __init__(self):
+    def __init__(self, children):
+        self.children = children
         self.mutex = threading.Lock()
         self.passed = self.failed = self.skipped = 0
         self.late = []  # the tests that passed on their second try only
@@ -161,7 +187,7 @@ class Board:
             many = passed + failed + skipped > 1 or "tests" in name
             counts = (f": {passed} passed" if many else "") + (f", {failed} failed" if failed and many else "") + (f", {skipped} skipped" if skipped else "")
             self.clear()
-            print(f"{'FAIL' if failed else 'ok  '}  {name}{counts} ({took:.0f} s)", flush=True)
+            print(f"{'FAIL' if failed else 'ok  '}  {name}{counts} ({took:.0f} s, {self.children.take_cpu_seconds():.0f} s of CPU)", flush=True)
             if failed:
                 shown = [line for line in log.splitlines() if not PASSED.match(line)]
                 print("\n".join("      | " + line for line in shown[-TAIL:]), flush=True)
@@ -184,8 +210,8 @@ class Run:
     def __init__(self, kinds, directory):
         self.kinds = kinds
         self.directory = directory
-        self.board = Board()
         self.children = Children()
+        self.board = Board(self.children)
         self.pool = concurrent.futures.ThreadPoolExecutor(WORKERS)
         self.model = concurrent.futures.ThreadPoolExecutor(1)
         self.jobs = []
