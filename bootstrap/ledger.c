@@ -99,14 +99,21 @@ static const char *read_entry(const struct hf__json *line, struct hf__ledger_ent
  * means that the caller ran out of memory. */
 static int append_entry(struct hf__ledger *ledger, const struct hf__ledger_entry *entry,
                         char *step) {
-        struct hf__ledger_entry *entries =
-                step ? realloc(ledger->entries, (ledger->n_entries + 1) * sizeof *entries) : NULL;
+        struct hf__ledger_entry *entries = ledger->entries;
 
-        if (!entries) {
+        if (step && ledger->n_entries == ledger->capacity) {
+                size_t capacity = ledger->capacity ? 2 * ledger->capacity : 64;
+
+                entries = realloc(entries, capacity * sizeof *entries);
+                if (entries) {
+                        ledger->entries = entries;
+                        ledger->capacity = capacity;
+                }
+        }
+        if (!step || !entries) {
                 free(step);
                 return -ENOMEM;
         }
-        ledger->entries = entries;
         entries[ledger->n_entries] = *entry;
         entries[ledger->n_entries++].step = step;
         return 0;

@@ -66,7 +66,7 @@ struct hf__ledger {
          * `completed` was read */
         bool newer_format;
         struct hf__ledger_entry *entries; /* owned; in the order in which they were added */
-        size_t n_entries;
+        size_t n_entries, capacity;
         struct hf__ledger_completed completed[HF_BOOTSTRAP_PHASES_MAX];
         size_t n_completed;
 };
