@@ -6,7 +6,8 @@
  *      witness STORE PREFIX
  *              prints {"ready":<revision>} once it watches, then for each event from then on
  *              {"t":<monotonic ns>,"rev":1,"type":"PUT","key":"...","value":"..."}; ends with
- *              SIGTERM, or when its stdin closes
+ *              SIGTERM, or when its stdin closes. If the watch ends, because a test has stopped
+ *              etcd for seconds, for example, it goes on after the last revision
  *      witness STORE PREFIX --bare-writes N [PAUSE_MS]
  *              makes N writes, one after another, and prints how many nanoseconds each takes.
  *              With a pause before each write, the time counts from the planned end of the pause:
@@ -14,11 +15,13 @@
  *      witness STORE PREFIX --put KEY FILE
  *              writes the content of a file once, as another process would
  */
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -32,7 +35,8 @@ static pthread_mutex_t mu = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t cond = PTHREAD_COND_INITIALIZER;
 static int outcome;       /* guarded by mu */
 static bool has_reply;    /* guarded by mu */
-static uint64_t revision; /* guarded by mu */
+static uint64_t revision; /* guarded by mu; while the witness watches, the last that it has seen */
+static int ended_fd = -1; /* an eventfd: the watch has ended */
 
 static hf_nsec monotonic(void) {
         const struct hf_clock *clock = hf_clock_system();
@@ -69,6 +73,9 @@ static void on_events(void *ctx, const struct hfd_watch_event *events, size_t n)
         struct hf__strbuf line = {0};
 
         (void)ctx;
+        pthread_mutex_lock(&mu);
+        revision = events[n - 1].revision;
+        pthread_mutex_unlock(&mu);
         for (size_t i = 0; i < n; i++) {
                 const struct hfd_watch_event *event = &events[i];
                 if (event->type == HFD_WATCH_PROGRESS)
@@ -90,9 +97,11 @@ static void on_events(void *ctx, const struct hfd_watch_event *events, size_t n)
 
 static void on_end(void *ctx, int error, const struct hf_status *status) {
         (void)ctx;
-        if (error != HF_E_CANCELED)
-                fprintf(stderr, "witness: the watch ended: %s %s\n", hf_strerror(error),
-                        status ? status->message : "");
+        if (error == HF_E_CANCELED)
+                return;
+        fprintf(stderr, "witness: the watch ended: %s %s\n", hf_strerror(error),
+                status ? status->message : "");
+        (void)eventfd_write(ended_fd, 1);
 }
 
 static int bare_writes(struct hfd_store *store, const char *prefix, int n, int pause_ms) {
@@ -135,20 +144,36 @@ static int put_file(struct hfd_store *store, const char *key, const char *path) 
 
 static int watch(struct hfd_store *store, const char *prefix) {
         static const struct hfd_watch_handler handler = {.event = on_events, .end = on_end};
+        struct pollfd fds[] = {{.fd = STDIN_FILENO, .events = POLLIN}, {.events = POLLIN}};
         char begin[512], end[512], byte;
-        uint64_t id;
+        bool is_ready = false;
 
         snprintf(begin, sizeof begin, "%s.", prefix);
         snprintf(end, sizeof end, "%s0", prefix);
-        if (wait_reply(store->ops->revision(store, deadline(), on_reply, NULL)) != 0)
+        fds[1].fd = ended_fd = eventfd(0, EFD_CLOEXEC);
+        if (ended_fd < 0 ||
+            wait_reply(store->ops->revision(store, deadline(), on_reply, NULL)) != 0)
                 return 1;
-        if (store->ops->watch(store, begin, end, revision + 1, &handler, NULL, &id) != 0)
-                return 1;
-        printf("{\"ready\":%llu}\n", (unsigned long long)revision);
-        fflush(stdout);
-        while (read(STDIN_FILENO, &byte, 1) > 0)
-                ;
-        return 0;
+        for (;;) {
+                eventfd_t ends;
+                uint64_t id, from;
+
+                pthread_mutex_lock(&mu);
+                from = revision + 1;
+                pthread_mutex_unlock(&mu);
+                if (store->ops->watch(store, begin, end, from, &handler, NULL, &id) != 0)
+                        return 1;
+                if (!is_ready) {
+                        printf("{\"ready\":%llu}\n", (unsigned long long)(from - 1));
+                        fflush(stdout);
+                        is_ready = true;
+                }
+                while (poll(fds, 2, -1) < 0 || !(fds[1].revents & POLLIN))
+                        if (fds[0].revents && read(STDIN_FILENO, &byte, 1) <= 0)
+                                return 0;
+                (void)eventfd_read(ended_fd, &ends);
+                usleep(100000); /* a store that is gone ends each watch at once */
+        }
 }
 
 int main(int argc, char **argv) {
