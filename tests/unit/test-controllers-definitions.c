@@ -252,8 +252,8 @@ static void test_protected_groups_need_an_approval(void **state) {
         "'Violations','message':'spec.preserveUnknownFields: Invalid value: true: must be false'}"
 
 static void test_an_old_definition_that_prunes_nothing_is_not_structural(void **state) {
-        static const char *const status = "'status':{'acceptedNames':{'plural':'p'},'conditions':"
-                                          "[" ACCEPTED("t") "," ESTABLISHED("t") "%s]}";
+        static const char status[] = "'status':{'acceptedNames':{'plural':'p'},'conditions':"
+                                     "[" ACCEPTED("t") "," ESTABLISHED("t") "%s]}";
         char text[1200], conditions[900];
 
         (void)snprintf(conditions, sizeof conditions, status, "");
