@@ -331,7 +331,7 @@ class Run:
 
     def main_lane(self):
         if self.wants("form"):
-            self.step("form: clang-format", ["bash", "-c", "git ls-files '*.c' '*.h' | xargs clang-format --dry-run -Werror"])
+            self.step("form: clang-format", ["bash", "-c", "git ls-files '*.c' '*.h' | xargs -P $(nproc) -n 200 clang-format --dry-run -Werror"])
         if self.kinds & {"unit", "sim", "integration", "valgrind"} and self.build("build"):
             if self.wants("integration"):
                 self.integration("build", lambda name: name in PLAIN or not (self.wants("sanitizers") and SANITIZED["build-address"](name)))
