@@ -54,11 +54,17 @@ static uint64_t watch(void) {
         return id;
 }
 
-static int send_watch(const Hfd__WatchResponse *response) {
+/* Sends a response on the stream of this attempt. */
+static int send_to(unsigned attempt, const Hfd__WatchResponse *response) {
+        const struct hfd_grpc_request *request = &held_etcd.attempts[attempt].request;
         char data[400];
         size_t n = pack(&response->base, data, sizeof data);
 
-        return held_etcd_latest()->request.on_message(held_etcd_latest()->request.ctx, data, n);
+        return request->on_message(request->ctx, data, n);
+}
+
+static int send_watch(const Hfd__WatchResponse *response) {
+        return send_to(held_etcd.n_attempts - 1, response);
 }
 
 static void end_watch(unsigned attempt, int outcome) {
@@ -142,6 +148,135 @@ static void test_events_before_the_first_revision_are_dropped(void **state) {
                 end_watch(0, HF_E_CANCELED);
                 held_etcd_close();
         }
+}
+
+/* Says on the stream of this attempt that etcd has created the watch, at this revision. */
+static int send_created(unsigned attempt, int64_t revision) {
+        Hfd__ResponseHeader header;
+        Hfd__WatchResponse response = watch_response(&header);
+
+        header.revision = revision;
+        response.created = true;
+        return send_to(attempt, &response);
+}
+
+/* Sends the deletions of a key at these two revisions. */
+static int send_deletions(unsigned attempt, int64_t first, int64_t second) {
+        Hfd__ResponseHeader header;
+        Hfd__WatchResponse response = watch_response(&header);
+        Hfd__KeyValue kvs[2] = {HFD__KEY_VALUE__INIT, HFD__KEY_VALUE__INIT};
+        Hfd__Event events[2] = {HFD__EVENT__INIT, HFD__EVENT__INIT};
+
+        for (size_t i = 0; i < 2; i++) {
+                kvs[i].key = (ProtobufCBinaryData){.len = 3, .data = (uint8_t *)"/ab"};
+                kvs[i].mod_revision = i == 0 ? first : second;
+                events[i].type = HFD__EVENT__TYPE__DELETE;
+                events[i].kv = &kvs[i];
+        }
+        response.n_events = 2;
+        response.events = (Hfd__Event *[]){&events[0], &events[1]};
+        return send_to(attempt, &response);
+}
+
+/* Two streams bring the same events, the early one first. */
+static void test_an_early_stream_brings_the_first_events(void **state) {
+        open_store(1);
+        (void)watch();
+        assert_int_equal(send_created(0, 2), 0);
+        assert_int_equal(held_etcd.n_attempts, 2);
+        assert_null(held_etcd_latest()->request.probe);
+        assert_true(held_etcd_latest()->request.deadline == held_etcd_now + 5 * SEC);
+        assert_ptr_equal(held_etcd_latest()->channel, held_etcd_channel("hfd-etcd"));
+        assert_int_equal(held_etcd_latest()->request.lane, held_etcd.attempts[0].request.lane);
+        assert_int_equal(send_created(1, 2), 0);
+        assert_int_equal(send_deletions(1, 3, 4), 0);
+        assert_int_equal(f.n_events, 2);
+        assert_false(held_etcd.attempts[1].is_canceled);
+        /* The watch itself is served: its stream goes on alone. */
+        assert_int_equal(send_deletions(0, 2, 4), 0);
+        assert_int_equal(f.n_events, 2);
+        assert_true(held_etcd.attempts[1].is_canceled);
+        end_watch(1, HF_E_CANCELED);
+        assert_int_equal(send_deletions(0, 4, 5), 0);
+        assert_int_equal(f.n_events, 3);
+        assert_int_equal(f.event.kv.mod_revision, 5);
+        assert_int_equal(f.n_ends, 0);
+        end_watch(0, HF_E_CANCELED);
+        held_etcd_close();
+}
+
+/* What the early stream brings before its end counts, and its end does not end the watch. */
+static void test_an_early_stream_that_ends_leaves_the_watch(void **state) {
+        open_store(1);
+        (void)watch();
+        assert_int_equal(send_created(0, 2), 0);
+        assert_int_equal(send_created(1, 2), 0);
+        assert_int_equal(send_deletions(1, 3, 3), 0);
+        end_watch(1, HF_E_UNAVAILABLE);
+        assert_int_equal(f.n_ends, 0);
+        assert_int_equal(send_deletions(0, 3, 6), 0);
+        assert_int_equal(f.n_events, 3);
+        assert_int_equal(f.event.kv.mod_revision, 6);
+        end_watch(0, HF_E_CANCELED);
+        assert_int_equal(f.n_ends, 1);
+        held_etcd_close();
+}
+
+/* With a write before it, etcd would serve an early stream no earlier than the watch itself. */
+static void test_an_early_stream_is_open_only_if_nothing_was_written(void **state) {
+        open_store(1);
+        (void)watch();
+        assert_int_equal(send_created(0, 3), 0);
+        assert_int_equal(held_etcd.n_attempts, 1);
+        end_watch(0, HF_E_CANCELED);
+        held_etcd_close();
+
+        open_store(1);
+        (void)watch();
+        assert_int_equal(send_created(0, 2), 0);
+        assert_int_equal(held_etcd.n_attempts, 2);
+        assert_int_not_equal(send_created(1, 3), 0);
+        end_watch(1, HF_E_CANCELED);
+        assert_int_equal(f.n_events, 0);
+        assert_int_equal(f.n_ends, 0);
+        end_watch(0, HF_E_CANCELED);
+        held_etcd_close();
+}
+
+/* The compaction is reported by the watch itself. */
+static void test_an_early_stream_that_etcd_cancels_says_nothing(void **state) {
+        Hfd__ResponseHeader header;
+
+        for (int compacted = 0; compacted < 2; compacted++) {
+                Hfd__WatchResponse response = watch_response(&header);
+
+                open_store(1);
+                (void)watch();
+                assert_int_equal(send_created(0, 2), 0);
+                response.canceled = true;
+                response.compact_revision = compacted ? 3 : 0;
+                assert_int_not_equal(send_to(1, &response), 0);
+                end_watch(1, HF_E_CANCELED);
+                assert_int_equal(f.n_ends, 0);
+                end_watch(0, HF_E_CANCELED);
+                assert_int_equal(f.end_error, HF_E_CANCELED);
+                held_etcd_close();
+        }
+}
+
+/* The memory of the watch belongs to the last of the two streams that is released. */
+static void test_the_end_of_a_watch_ends_its_early_stream(void **state) {
+        open_store(1);
+        (void)watch();
+        assert_int_equal(send_created(0, 2), 0);
+        end_watch(0, HF_E_CANCELED);
+        assert_int_equal(f.n_ends, 1);
+        assert_true(held_etcd.attempts[1].is_canceled);
+        assert_int_not_equal(send_deletions(1, 3, 4), 0);
+        assert_int_equal(f.n_events, 0); /* none after the end */
+        end_watch(1, HF_E_CANCELED);
+        assert_int_equal(f.n_ends, 1);
+        held_etcd_close();
 }
 
 static void test_the_end_of_a_watch_says_how_to_go_on(void **state) {
@@ -357,6 +492,11 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_only_progress_of_etcd_itself_is_passed_on),
                 cmocka_unit_test(test_events_before_the_first_revision_are_dropped),
+                cmocka_unit_test(test_an_early_stream_brings_the_first_events),
+                cmocka_unit_test(test_an_early_stream_that_ends_leaves_the_watch),
+                cmocka_unit_test(test_an_early_stream_is_open_only_if_nothing_was_written),
+                cmocka_unit_test(test_an_early_stream_that_etcd_cancels_says_nothing),
+                cmocka_unit_test(test_the_end_of_a_watch_ends_its_early_stream),
                 cmocka_unit_test(test_the_end_of_a_watch_says_how_to_go_on),
                 cmocka_unit_test(test_an_unreadable_message_ends_the_watch),
                 cmocka_unit_test(test_a_watch_that_fails_leaves_its_endpoint),

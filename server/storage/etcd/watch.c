@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Watches on etcd. Each is a gRPC stream of its own: we send the create request and, while etcd has
- * nothing to say, progress requests; etcd sends events until one side ends the stream.
+ * nothing to say, progress requests; etcd sends events until one side ends the stream. A second,
+ * early stream may help for the first moment (see below).
  *
- * Invariant: the channel owns a watch from its start to on_watch_release, which frees it. All of
- * its callbacks run on the channel's thread. A watch is in etcd->watches from its start until its
- * end, so that hfd_etcd_watch_cancel, which looks there under the lock, never finds a freed one.
+ * Invariant: the channel owns a watch from its start until its streams are released, when it is
+ * freed. All of its callbacks run on the channel's thread. A watch is in etcd->watches from its
+ * start until its end, so that hfd_etcd_watch_cancel, which looks there under the lock, never finds
+ * a freed one.
  *
  * etcd puts the events of one revision into one message (we do not ask for fragments), so a
  * revision is never split.
@@ -24,10 +26,17 @@
  * compacted one and a watch begins there (etcd issue 18089): they have removed the deletion, but
  * say nothing. So each watch from revision 2 or later asks etcd for one revision more, and drops
  * the events before its own first revision. After such a compaction etcd says that the additional
- * revision is compacted. The price: etcd serves a watch of a past revision in rounds of 100 ms, so
- * the first events of each watch are up to that late. To have another watch on the stream look for
- * the compaction does not help: etcd 3.4.38, 3.5.22 and 3.6.2 do not respond to a progress request
- * while a watch of the stream begins after the last revision.
+ * revision is compacted.
+ *
+ * But etcd serves a watch of a past revision in rounds of 100 ms, and would let each watch wait
+ * that long for its first events. So if nothing was written since the revision before its first
+ * one, the watch opens an early stream, which asks for nothing past and is served at once. Events
+ * that both bring are delivered once. The early stream ends when the watch itself is served, or
+ * after EARLY_TIME. It gets no probes: etcd 3.4.38, 3.5.22 and 3.6.2 do not respond to a progress
+ * request on a stream whose watch begins after the last revision. It says nothing about
+ * compactions; the watch itself does, within its first round. (A write at the moment when etcd
+ * creates the early stream can make that one of the past, too. Only if the written revision is a
+ * deletion that is compacted within the same round could it be left out.)
  */
 #include "server/storage/etcd/watch.h"
 
@@ -42,19 +51,26 @@
 #include "server/storage/etcd/pack.h"
 #include "server/storage/etcd/parse.h"
 
+#define WATCH_PATH   "/etcdserverpb.Watch/Watch"
 #define HEAD_TIMEOUT (5 * HF_NSEC_PER_SEC)
 #define PROBE_AFTER  (2 * HF_NSEC_PER_SEC)
 #define PROBE_TIME   (3 * HF_NSEC_PER_SEC)
+#define EARLY_TIME   (5 * HF_NSEC_PER_SEC)
 
 struct hfd_etcd_watch {
-        struct hfd_grpc_stream stream;
+        struct hfd_grpc_stream stream, early;
         struct hfd_etcd *etcd; /* borrowed */
         size_t endpoint;
         struct hfd_watch_handler handler;
         void *ctx;
-        uint64_t from;                  /* the first revision that the user gets; 0 = any */
-        struct hf__buf *create, *probe; /* owned */
-        struct hf_status end;           /* end.error != 0: why the watch ends */
+        struct hf__buf *create, *create_early, *probe; /* owned; create_early may be NULL */
+        struct hf_status end;                          /* end.error != 0: why the watch ends */
+        /* the channel's thread only, after the start */
+        uint64_t first;    /* the user gets what is from this revision on; 0 = all */
+        uint64_t before;   /* what is up to this revision was delivered, or is not wanted */
+        bool is_over;      /* the user was told of its end */
+        bool has_early;    /* the channel owns `early` */
+        bool was_released; /* `stream` is the watch's again, but not `early` */
         /* guarded by etcd->mu */
         uint64_t id;
         struct hfd_etcd_watch *next, **link; /* in etcd->watches */
@@ -65,6 +81,52 @@ struct hfd_etcd_watch {
 static int fail_watch(struct hfd_etcd_watch *watch, int error, const char *why) {
         return hf_fail(&watch->end, error, "etcd %s: watch ended: %s",
                        watch->etcd->endpoints[watch->endpoint].url, why);
+}
+
+static int on_early_message(void *ctx, const char *data, size_t n);
+static void on_early_done(void *ctx, const struct hfd_grpc_result *result);
+static void on_early_release(void *ctx);
+
+/* Opens the early stream. If it cannot be opened, the watch gets its first events later. */
+static void start_early(struct hfd_etcd_watch *watch) {
+        struct hfd_etcd *etcd = watch->etcd;
+
+        if (!watch->create_early || watch->has_early)
+                return;
+        const struct hfd_grpc_request request = {
+                .path = WATCH_PATH,
+                .body = watch->create_early,
+                .endpoint = watch->endpoint,
+                .lane = HFD_ETCD_LANE_WATCH,
+                .deadline = hf_now(hf_host_clock(etcd->store.host)) + EARLY_TIME,
+                .max_message = HFD_ETCD_BODY_MAX,
+                .on_message = on_early_message,
+                .on_done = on_early_done,
+                .on_release = on_early_release,
+                .ctx = watch,
+        };
+        watch->has_early =
+                true; /* before the start, because a callback may run before it returns */
+        if (hfd_grpc_channel_start(etcd->calls, &watch->early, &request) != 0)
+                watch->has_early = false;
+}
+
+static void end_early(struct hfd_etcd_watch *watch) {
+        if (watch->has_early)
+                hfd_grpc_channel_cancel(watch->etcd->calls, &watch->early);
+}
+
+/* Delivers the events after watch->before. etcd sorts events by revision. */
+static void deliver_events(struct hfd_etcd_watch *watch, const struct hfd_watch_event *events,
+                           size_t n) {
+        size_t n_before = 0;
+
+        while (n_before < n && events[n_before].revision <= watch->before)
+                n_before++;
+        if (n_before == n)
+                return;
+        watch->before = events[n - 1].revision;
+        watch->handler.event(watch->ctx, events + n_before, n - n_before);
 }
 
 /* Delivers the events of a response. 0, or another value: the watch must end. */
@@ -78,16 +140,15 @@ static int deliver_response(struct hfd_etcd_watch *watch,
                                                            : "canceled by etcd");
         if (response->is_probed)
                 return 0;
+        if (response->created) {
+                if (response->revision == watch->before)
+                        start_early(watch);
+                return 0;
+        }
+        end_early(watch);
         if (response->n_events > 0) {
-                size_t n_before = 0; /* events before `from`; etcd sorts events by revision */
-
-                while (n_before < response->n_events &&
-                       response->events[n_before].revision < watch->from)
-                        n_before++;
-                if (n_before < response->n_events)
-                        watch->handler.event(watch->ctx, response->events + n_before,
-                                             response->n_events - n_before);
-        } else if (!response->created) {
+                deliver_events(watch, response->events, response->n_events);
+        } else if (response->revision >= watch->before) {
                 struct hfd_watch_event progress = {.type = HFD_WATCH_PROGRESS,
                                                    .revision = response->revision};
 
@@ -96,22 +157,44 @@ static int deliver_response(struct hfd_etcd_watch *watch,
         return 0;
 }
 
-static int on_watch_message(void *ctx, const char *data, size_t n) {
-        struct hfd_etcd_watch *watch = ctx;
+/* The same for the early stream. If something was written before etcd created it, etcd does not
+ * serve it earlier than the watch itself. */
+static int deliver_early_response(struct hfd_etcd_watch *watch,
+                                  const struct hfd_etcd_watch_response *response) {
+        if (watch->is_over || response->canceled || response->compact_revision != 0 ||
+            (response->created && response->revision > watch->first - 1))
+                return HF_E_CANCELED;
+        deliver_events(watch, response->events, response->n_events);
+        return 0;
+}
+
+/* Handles a message by `deliver`. */
+static int handle_message(struct hfd_etcd_watch *watch, const char *data, size_t n,
+                          int (*deliver)(struct hfd_etcd_watch *watch,
+                                         const struct hfd_etcd_watch_response *response)) {
         struct hfd_etcd_watch_response response;
         struct hf__arena arena;
-        int r;
 
-        assert(watch->end.error == 0);
         hf__arena_init(&arena);
-        r = hfd_etcd_parse_watch_response(data, n, &arena, &response);
-        if (r != 0)
+        int r = hfd_etcd_parse_watch_response(data, n, &arena, &response);
+        if (r == 0)
+                r = deliver(watch, &response);
+        else if (deliver == deliver_response)
                 (void)fail_watch(watch, HF_E_UNAVAILABLE, hf_strerror(r));
-        else
-                r = deliver_response(watch, &response);
         hfd_etcd_release_watch_response(&response);
         hf__arena_deinit(&arena);
         return r;
+}
+
+static int on_watch_message(void *ctx, const char *data, size_t n) {
+        struct hfd_etcd_watch *watch = ctx;
+
+        assert(watch->end.error == 0);
+        return handle_message(watch, data, n, deliver_response);
+}
+
+static int on_early_message(void *ctx, const char *data, size_t n) {
+        return handle_message(ctx, data, n, deliver_early_response);
 }
 
 static void link_locked(struct hfd_etcd_watch *watch) {
@@ -135,6 +218,7 @@ static void unlink_locked(struct hfd_etcd_watch *watch) {
 
 static void free_watch(struct hfd_etcd_watch *watch) {
         hf__buf_unref(watch->create);
+        hf__buf_unref(watch->create_early);
         hf__buf_unref(watch->probe);
         free(watch);
 }
@@ -157,13 +241,31 @@ static void on_watch_done(void *ctx, const struct hfd_grpc_result *result) {
                         hfd_etcd_watch_fail_over(watch->etcd, watch->endpoint);
                 }
         }
+        end_early(watch);
+        watch->is_over = true;
         watch->handler.end(watch->ctx, watch->end.error, &watch->end);
         pthread_mutex_lock(&watch->etcd->mu);
         unlink_locked(watch);
         pthread_mutex_unlock(&watch->etcd->mu);
 }
 
-static void on_watch_release(void *ctx) { free_watch(ctx); }
+static void on_watch_release(void *ctx) {
+        struct hfd_etcd_watch *watch = ctx;
+
+        watch->was_released = true;
+        if (!watch->has_early)
+                free_watch(watch);
+}
+
+static void on_early_done(void *ctx, const struct hfd_grpc_result *result) {}
+
+static void on_early_release(void *ctx) {
+        struct hfd_etcd_watch *watch = ctx;
+
+        watch->has_early = false;
+        if (watch->was_released)
+                free_watch(watch);
+}
 
 HF__CLEANUP_DEFINE(watch_cleanup, struct hfd_etcd_watch *, free_watch)
 
@@ -181,14 +283,17 @@ int hfd_etcd_watch(struct hfd_store *store, const char *begin, const char *end, 
         watch->endpoint = hfd_etcd_watch_endpoint(etcd);
         watch->handler = *handler;
         watch->ctx = ctx;
-        watch->from = revision;
+        watch->first = revision;
+        watch->before = revision > 0 ? revision - 1 : 0;
         /* 0 would mean "from the next write on", so revision 1 stays as it is. */
         watch->create = hfd_etcd_pack_watch(begin, end, revision > 1 ? revision - 1 : revision);
+        if (revision > 1)
+                watch->create_early = hfd_etcd_pack_watch(begin, end, revision);
         watch->probe = hfd_etcd_pack_watch_progress();
-        if (!watch->create || !watch->probe)
+        if (!watch->create || (revision > 1 && !watch->create_early) || !watch->probe)
                 return -ENOMEM;
         request = (struct hfd_grpc_request){
-                .path = "/etcdserverpb.Watch/Watch",
+                .path = WATCH_PATH,
                 /* etcd ends the watch when its member loses the leader */
                 .header_name = "hasleader",
                 .header_value = "true",
