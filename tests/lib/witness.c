@@ -172,7 +172,8 @@ static int watch(struct hfd_store *store, const char *prefix) {
                         if (fds[0].revents && read(STDIN_FILENO, &byte, 1) <= 0)
                                 return 0;
                 (void)eventfd_read(ended_fd, &ends);
-                usleep(100000); /* a store that is gone ends each watch at once */
+                /* A store that is gone ends each watch at once. */
+                (void)poll(fds, 1, 100);
         }
 }
 

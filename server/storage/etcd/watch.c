@@ -105,8 +105,7 @@ static void start_early(struct hfd_etcd_watch *watch) {
                 .on_release = on_early_release,
                 .ctx = watch,
         };
-        watch->has_early =
-                true; /* before the start, because a callback may run before it returns */
+        watch->has_early = true;
         if (hfd_grpc_channel_start(etcd->calls, &watch->early, &request) != 0)
                 watch->has_early = false;
 }
